@@ -1,0 +1,1 @@
+"""What runs cases: the protocol, the registry, and the backends that come with dmlconf."""

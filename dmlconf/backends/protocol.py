@@ -1,0 +1,143 @@
+"""What a backend is, and what it makes of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "Backend",
+    "BackendError",
+    "Breakdown",
+    "BreakdownKind",
+    "Capabilities",
+    "Environment",
+    "Outcome",
+    "Outputs",
+    "Rejection",
+]
+
+
+class BackendError(Exception):
+    """A backend that cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a backend ran on, for the record.
+
+    Attributes:
+        backend: the backend's name.
+        version: its version.
+        adapter: the device's description, or None where there is none.
+        driver: the driver's version, or None.
+        details: anything else that a result may depend on: files with their digests, flags.
+    """
+
+    backend: str
+    version: str
+    adapter: str | None = None
+    driver: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a backend can run.
+
+    Attributes:
+        feature_level: the highest feature level that it supports.
+        data_types: the tensor data types that it supports.
+    """
+
+    feature_level: FeatureLevel
+    data_types: frozenset[DataType]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The backend ran the case.
+
+    Attributes:
+        arrays: one array per output tensor, shaped like its Sizes.
+        seconds: how long it took.
+    """
+
+    arrays: Mapping[str, Array]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """The backend refused the case.
+
+    Attributes:
+        stage: the call that refused it, such as `CreateOperator`.
+        hresult: name of the HRESULT.
+        constraints: names of the constraints that the backend says are broken, if it can tell.
+        seconds: how long it took.
+    """
+
+    stage: str
+    hresult: str
+    constraints: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class BreakdownKind(StrEnum):
+    """How a backend can break down."""
+
+    CRASH = "crash"
+    HANG = "hang"
+    DEVICE_REMOVED = "device removed"
+    OUT_OF_MEMORY = "out of memory"
+    ERROR = "backend error"
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The backend did not survive the case.
+
+    Attributes:
+        kind: how it broke down.
+        message: the particulars.
+        diagnostics: what its process wrote to standard error.
+        seconds: how long it took.
+    """
+
+    kind: BreakdownKind
+    message: str
+    diagnostics: str = ""
+    seconds: float = 0.0
+
+
+Outcome = Outputs | Rejection | Breakdown
+
+
+class Backend(Protocol):
+    """Something that runs cases. It never judges its own results.
+
+    A backend is made, used and closed by one thread, in dmlconf's process or in a worker.
+    """
+
+    def environment(self) -> Environment:
+        """Return what the backend runs on."""
+        ...
+
+    def capabilities(self) -> Capabilities:
+        """Return what the backend can run."""
+        ...
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case, in order, each as soon as it is known."""
+        ...
+
+    def close(self) -> None:
+        """Give back all that the backend holds; called once, at the end."""
+        ...

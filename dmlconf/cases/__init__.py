@@ -1,0 +1,1 @@
+"""Test cases: their files, their expansion, and their selection."""

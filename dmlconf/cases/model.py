@@ -1,0 +1,199 @@
+"""The values that case files become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
+from dmlconf.catalogue.support import required_level
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import fill
+from dmlconf.tensors.layout import as_stored
+
+__all__ = [
+    "About",
+    "Case",
+    "CaseTemplate",
+    "ExpectedOutputs",
+    "ExpectedRejection",
+    "Fill",
+    "Location",
+    "PlannedCase",
+    "Provenance",
+]
+
+
+class Provenance(StrEnum):
+    """Where expected values come from, the most trusted first."""
+
+    DOCUMENTED = "documented"
+    RECORDED = "recorded"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a case stands: a file, and a line from 1."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Tensor data made by a generator of `dmlconf.tensors.fills`."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedOutputs:
+    """Outputs that a case states.
+
+    Attributes:
+        outputs: arrays by output tensor.
+        provenance: whether a page says so or a real DirectML computed it.
+    """
+
+    outputs: Mapping[str, Array]
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRejection:
+    """A refusal that a case states.
+
+    Attributes:
+        hresult: name of the HRESULT, such as `E_INVALIDARG`.
+        constraint: name of the constraint that is broken, or None where the case leaves it open.
+        provenance: whether a page says so or a real DirectML did so.
+    """
+
+    hresult: str
+    constraint: str | None
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a case says of itself to people.
+
+    Attributes:
+        location: where it stands.
+        page: the documentation page, without its ending.
+        example: the number or name of the page's example, or None.
+        note: free text, or None.
+        recorded: what real DirectML the expectation is from, or None.
+        documented: where the page is wrong, what it says and why that is wrong, or None.
+    """
+
+    location: Location
+    page: str
+    example: str | None = None
+    note: str | None = None
+    recorded: str | None = None
+    documented: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One use of an operator, with its input data and what is expected of it.
+
+    Attributes:
+        identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
+        operator_name: the operator's name in the catalogue.
+        desc: the operator's desc.
+        data: the inputs' data by tensor; arrays of tensors as `InputTensors[0]`.
+        expectation: what the case itself expects; None leaves it to the reference.
+        in_place: output tensors that share the buffer of an input, by output.
+        tags: for selection.
+        about: what people want to know.
+    """
+
+    identifier: str
+    operator_name: str
+    desc: Desc
+    data: Mapping[str, Array | Fill]
+    expectation: ExpectedOutputs | ExpectedRejection | None
+    tags: tuple[str, ...]
+    about: About
+    in_place: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def operator(self) -> Operator:
+        """The operator, from the catalogue."""
+        return catalogue.operator(self.operator_name)
+
+    @property
+    def required_level(self) -> FeatureLevel | None:
+        """Lowest feature level that must support the desc; None where no page says so."""
+        return required_level(self.operator, self.desc)
+
+    @property
+    def data_types(self) -> frozenset[DataType]:
+        """The data types of its tensors."""
+        kinds = FieldKind.INPUT, FieldKind.OUTPUT
+        return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
+
+    def inputs(self) -> dict[str, Array]:
+        """Return the inputs' arrays by tensor, shaped like their Sizes."""
+        return {
+            name: self._input(name, tensor)
+            for name, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT)
+            if name in self.data
+        }
+
+    def _input(self, name: str, tensor: TensorDesc) -> Array:
+        data = self.data[name]
+        if isinstance(data, Fill):
+            data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
+        return as_stored(data, tensor.Strides)
+
+    def outputs(self) -> dict[str, TensorDesc]:
+        """Return the descs of the outputs by tensor."""
+        found = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
+        return {name: tensor for name, _, tensor in found}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseTemplate:
+    """One entry of a case file: a case, or a matrix of cases.
+
+    Attributes:
+        identifier: the identifier of its cases, without their parameters.
+        operator_name: the operator's name in the catalogue.
+        data: the entry as the file has it, which fits the schema.
+        tags: for selection.
+        about: what people want to know.
+    """
+
+    identifier: str
+    operator_name: str
+    data: Mapping[str, Any]
+    tags: tuple[str, ...]
+    about: About
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case that is not built yet: its template and its place in the matrix.
+
+    Attributes:
+        identifier: as `Case.identifier`.
+        template: the entry of the file.
+        parameters: the values of the matrix's parameters; empty where there is no matrix.
+    """
+
+    identifier: str
+    template: CaseTemplate
+    parameters: Mapping[str, Any]

@@ -1,0 +1,131 @@
+"""The part of the case schema that depends on the operator, derived from the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.catalogue.loader import enumeration
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.documents.schema import bundled_schema, validator
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+__all__ = ["case_validator", "desc_schema", "desc_validator", "expect_schema"]
+
+_EXPRESSION: Final = {
+    "type": "string",
+    "pattern": "^=",
+    "description": "an expression over the matrix's parameters begins with =",
+}
+
+_UINT: Final = {"type": "integer", "minimum": 0, "maximum": 0xFFFF_FFFF}
+_INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFFF}
+
+
+@cache
+def case_validator() -> Draft202012Validator:
+    """Return the validator of everything in a case file but the desc."""
+    return validator(bundled_schema("case"))
+
+
+@cache
+def desc_validator(operator: str, *, matrix: bool) -> Draft202012Validator:
+    """Return the validator of an operator's desc and expectation in a case."""
+    from dmlconf.catalogue.loader import operator as load
+
+    entry = load(operator)
+    return validator(
+        {
+            "properties": {
+                "desc": desc_schema(entry, matrix=matrix),
+                "expect": expect_schema(entry),
+            },
+        }
+    )
+
+
+def desc_schema(operator: Operator, *, matrix: bool) -> Mapping[str, Any]:
+    """Return the JSON Schema of the operator's desc, as a case writes it.
+
+    In a matrix case any value may be an expression. Count fields may be left out.
+    """
+    tensor = bundled_schema("case")["$defs"]
+    properties = {f.name: _field_schema(f, tensor, matrix) for f in operator.fields}
+    return {
+        "title": f"the desc of {operator.name}",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def expect_schema(operator: Operator) -> Mapping[str, Any]:
+    """Return the JSON Schema of what a case may expect of the operator."""
+    outputs = {field.name: {} for field in operator.of_kind(FieldKind.OUTPUT)}
+    return {
+        "if": {"type": "object", "not": {"required": ["rejected"]}},
+        "then": {
+            "title": f"the outputs of {operator.name}",
+            "properties": outputs,
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    }
+
+
+def _field_schema(field: Field, defs: Mapping[str, Any], matrix: bool) -> Mapping[str, Any]:
+    if field.is_tensor:
+        item = defs["inputTensor" if field.kind is FieldKind.INPUT else "outputTensor"]
+        item = {**item, "title": field.name}
+    else:
+        item = _attribute_schema(field)
+    schema = {"type": "array", "items": _or_expression(item, matrix)} if field.is_array else item
+    schema = _or_null(schema)
+    return _or_expression(schema, matrix and not (field.is_tensor and not field.is_array))
+
+
+def _attribute_schema(field: Field) -> Mapping[str, Any]:
+    if field.attribute_kind is AttributeKind.ENUM:
+        values = enumeration(field.base_type)
+        names = [*values.values, *(values.prefix + name for name in values.values)]
+        # A number can say what no name does: a constant that the header lacks.
+        return {"if": {"type": "string"}, "then": {"enum": names}, "else": _UINT}
+    return _ATTRIBUTES[field.attribute_kind]
+
+
+_FLOAT: Final = {"type": "number"}
+
+_ATTRIBUTES: Final[Mapping[AttributeKind, Mapping[str, Any]]] = {
+    AttributeKind.UINT: _UINT,
+    AttributeKind.INT: _INT,
+    AttributeKind.FLOAT: _FLOAT,
+    AttributeKind.BOOL: {"type": "boolean"},
+    AttributeKind.SCALAR_UNION: {"type": "number"},
+    AttributeKind.SIZE_2D: {
+        "type": "object",
+        "required": ["Width", "Height"],
+        "properties": {"Width": _UINT, "Height": _UINT},
+        "additionalProperties": False,
+    },
+    AttributeKind.SCALE_BIAS: {
+        "type": "object",
+        "required": ["Scale", "Bias"],
+        "properties": {"Scale": _FLOAT, "Bias": _FLOAT},
+        "additionalProperties": False,
+    },
+    AttributeKind.OPERATOR: {"type": "object", "required": ["operator"]},
+}
+
+
+def _or_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    kind = schema.get("type")
+    return {**schema, "type": [kind, "null"]} if isinstance(kind, str) else schema
+
+
+def _or_expression(schema: Mapping[str, Any], matrix: bool) -> Mapping[str, Any]:
+    if not matrix:
+        return schema
+    return {"if": {"type": "string"}, "then": _EXPRESSION, "else": schema}

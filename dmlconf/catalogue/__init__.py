@@ -1,0 +1,1 @@
+"""The operators as documented: what `schemas/operators/*.yaml` says, as frozen values."""

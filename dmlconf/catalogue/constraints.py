@@ -1,0 +1,80 @@
+"""Which documented or measured constraints a desc breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.loader import tensor_constraints
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.support import data_types_of, ranks_of
+from dmlconf.expressions import ExpressionError, namespace
+
+__all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
+
+GENERAL_CONSTRAINTS: Final = {
+    "required-field": "A field that is not optional is present.",
+    "count-field": "A count field holds the length of its arrays.",
+    "supported-data-type": "A table of support lists the tensor's data type.",
+    "supported-dimension-count": "A table of support lists the tensor's DimensionCount.",
+}
+"""Constraints that follow from an operator's fields and tables, with what they ask."""
+
+
+def constraint_names(operator: Operator) -> frozenset[str]:
+    """Return the names of all constraints that bind the operator."""
+    own = (constraint.name for constraint in operator.constraints)
+    common = (constraint.name for constraint in tensor_constraints())
+    return frozenset({*GENERAL_CONSTRAINTS, *own, *common})
+
+
+def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
+    """Return the names of the enforced constraints that the desc breaks, most general first."""
+    broken = dict.fromkeys(_broken_fields(operator, desc))
+    for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+        broken.update(dict.fromkeys(_broken_by_tensor(field.kind, tensor)))
+        if tensor.DataType not in data_types_of(operator, field.name):
+            broken["supported-data-type"] = None
+        if tensor.DimensionCount not in ranks_of(operator, field.name):
+            broken["supported-dimension-count"] = None
+    broken.update(dict.fromkeys(_broken_by_operator(operator, desc)))
+    return tuple(broken)
+
+
+def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
+    for field in operator.fields:
+        if desc.get(field.name) is None and not field.optional:
+            yield "required-field"
+    for count, arrays in operator.count_fields.items():
+        lengths = {len(desc[name]) for name in arrays if desc.get(name) is not None}
+        if lengths - {desc[count]}:
+            yield "count-field"
+
+
+@lru_cache(maxsize=4096)
+def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
+    values = namespace({"Tensor": tensor})
+    return tuple(
+        constraint.name
+        for constraint in tensor_constraints()
+        if constraint.enforced
+        and kind in constraint.applies_to
+        and not constraint.require.evaluate(values)
+    )
+
+
+def _broken_by_operator(operator: Operator, desc: Desc) -> Iterator[str]:
+    values = namespace({field.name: desc.get(field.name) for field in operator.fields})
+    for constraint in operator.constraints:
+        if not constraint.enforced:
+            continue
+        try:
+            kept = constraint.require.evaluate(values)
+        except ExpressionError:
+            # A condition that cannot even be formed, such as the size of an axis that is not
+            # there, is not met; the constraint that it rests on is named as well.
+            kept = False
+        if not kept:
+            yield constraint.name

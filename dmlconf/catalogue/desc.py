@@ -1,0 +1,77 @@
+"""An operator's desc: the tensors and attributes that describe one use of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.tensors import layout
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["Desc", "TensorDesc", "tensors_of"]
+
+Desc = Mapping[str, Any]
+"""A desc's values by field: `TensorDesc`, a tuple of them, None where absent, or an attribute.
+
+Enum constants are their names without the prefix; a scale and bias, a 2-D size and a nested
+operator are mappings.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDesc:
+    """A `DML_BUFFER_TENSOR_DESC`; members are spelled as in the header.
+
+    Attributes:
+        DataType: type of the elements.
+        Sizes: elements along each dimension.
+        Strides: elements from one coordinate to the next along each dimension; None if packed.
+        Flags: names of `DML_TENSOR_FLAGS` without the prefix.
+        DeclaredTensorSizeInBytes: TotalTensorSizeInBytes where the case gives it, else None.
+        GuaranteedBaseOffsetAlignment: in bytes; 0 for none.
+    """
+
+    DataType: DataType
+    Sizes: tuple[int, ...]
+    Strides: tuple[int, ...] | None = None
+    Flags: tuple[str, ...] = ()
+    DeclaredTensorSizeInBytes: int | None = None
+    GuaranteedBaseOffsetAlignment: int = 0
+
+    @property
+    def DimensionCount(self) -> int:
+        """Number of dimensions."""
+        return len(self.Sizes)
+
+    @property
+    def MinimumTensorSizeInBytes(self) -> int:
+        """Bytes up to the last element, in whole 4 bytes."""
+        if 0 in self.Sizes:
+            return 0
+        return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.Strides)
+
+    @property
+    def TotalTensorSizeInBytes(self) -> int:
+        """Bytes of the buffer that the desc claims."""
+        declared = self.DeclaredTensorSizeInBytes
+        return self.MinimumTensorSizeInBytes if declared is None else declared
+
+    @property
+    def OverlappingStrides(self) -> bool:
+        """Whether two elements share a place in the buffer."""
+        return self.Strides is not None and layout.overlaps(self.Sizes, self.Strides)
+
+
+def tensors_of(
+    operator: Operator, desc: Desc, *kinds: FieldKind
+) -> Iterator[tuple[str, Field, TensorDesc]]:
+    """Yield the present tensors of these kinds in struct order, arrays as `InputTensors[0]`."""
+    for field in operator.of_kind(*kinds):
+        value = desc.get(field.name)
+        if isinstance(value, TensorDesc):
+            yield field.name, field, value
+        elif value is not None:
+            for index, tensor in enumerate(value):
+                yield f"{field.name}[{index}]", field, tensor

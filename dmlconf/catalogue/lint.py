@@ -1,0 +1,144 @@
+"""What a JSON Schema cannot tell of the catalogue's files: whether their parts fit together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from dmlconf.catalogue import loader
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.resources import schemas_directory
+
+__all__ = ["lint_catalogue", "lint_operator"]
+
+
+def lint_catalogue() -> list[Problem]:
+    """Return every problem of the catalogue, over all of its files."""
+    common = schemas_directory() / "common.yaml"
+    problems = [*_schema(common, "common")]
+    names: Counter[str] = Counter()
+    for path in loader.operator_files():
+        problems += lint_operator(path)
+        try:
+            operator = loader.operator_from(read_document(path).data)
+        except (InvalidFilesError, LookupError, TypeError, ValueError):
+            continue
+        names.update((operator.name, *operator.aliases))
+    problems += [
+        Problem(schemas_directory() / "operators", f"{name} names more than one operator")
+        for name, count in names.items()
+        if count > 1
+    ]
+    return problems
+
+
+def lint_operator(path: Path) -> list[Problem]:
+    """Return every problem of one operator's file."""
+    problems = _schema(path, "operator")
+    if problems:
+        return problems
+    document = read_document(path)
+    try:
+        operator = loader.operator_from(document.data)
+    except (ExpressionError, ValueError) as error:
+        return [Problem(path, str(error))]
+    return [document.problem(where, message) for where, message in _faults(operator, document)]
+
+
+def _schema(path: Path, schema: str) -> list[Problem]:
+    try:
+        document = read_document(path)
+    except InvalidFilesError as error:
+        return list(error.problems)
+    return schema_problems(document, validator(bundled_schema(schema)), document.data)
+
+
+_Fault = tuple[tuple[str | int, ...], str]
+
+
+def _faults(operator: Operator, document: Document) -> Iterator[_Fault]:
+    if document.path.stem != operator.name.lower():
+        yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
+    yield from _field_faults(operator)
+    yield from _support_faults(operator)
+    yield from _constraint_faults(operator)
+    outputs = {field.name for field in operator.of_kind(FieldKind.OUTPUT)}
+    if outputs != set(operator.precision):
+        yield ("precision",), f"must have one rule for each of {', '.join(sorted(outputs))}"
+    for index, pair in enumerate(operator.in_place):
+        for role, name, kind in (
+            ("output", pair.output, FieldKind.OUTPUT),
+            ("input", pair.input, FieldKind.INPUT),
+        ):
+            if name not in {field.name for field in operator.of_kind(kind)}:
+                yield ("in_place", index, role), f"{name} is not an {role} tensor"
+
+
+def _field_faults(operator: Operator) -> Iterator[_Fault]:
+    fields = {field.name: field for field in operator.fields}
+    for name in _repeated(field.name for field in operator.fields):
+        yield ("fields",), f"{name} is listed twice"
+    for index, field in enumerate(operator.fields):
+        for fault in _type_faults(field, fields):
+            yield ("fields", index), fault
+
+
+def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
+    if field.is_tensor != (field.base_type == "DML_TENSOR_DESC"):
+        yield f"{field.name} is of kind {field.kind}, yet its type is {field.c_type}"
+    if field.is_array and not field.c_type.endswith("*"):
+        yield f"{field.name} has a count, yet its type is no pointer"
+    if field.count is not None and (
+        field.count not in fields or fields[field.count].c_type != "UINT"
+    ):
+        yield f"{field.name} counts by {field.count}, which is not a UINT field"
+    if field.is_tensor:
+        return
+    if field.attribute_kind is AttributeKind.ENUM:
+        try:
+            loader.enumeration(field.base_type)
+        except KeyError:
+            yield f"{field.base_type} is not an enum in common.yaml"
+    union = field.attribute_kind is AttributeKind.SCALAR_UNION
+    told = fields.get(field.type_field or "")
+    if union and (told is None or told.base_type != "DML_TENSOR_DATA_TYPE"):
+        yield f"{field.name} needs a type_field of type DML_TENSOR_DATA_TYPE"
+
+
+def _support_faults(operator: Operator) -> Iterator[_Fault]:
+    tensors = {field.name for field in operator.fields if field.is_tensor}
+    levels: dict[str, list[Any]] = {}
+    for index, table in enumerate(operator.support):
+        if set(table.tensors) != tensors:
+            yield ("support", index), f"must list {', '.join(sorted(tensors))}"
+        levels.setdefault(table.when.source if table.when else "", []).append(table.since)
+        if table.when is not None:
+            yield from _unknown_names(operator, table.when, ("support", index, "when"))
+    for group in levels.values():
+        if group != sorted(set(group), reverse=True):
+            yield ("support",), "must have the newest feature level first, and each once"
+
+
+def _constraint_faults(operator: Operator) -> Iterator[_Fault]:
+    for name in _repeated(constraint.name for constraint in operator.constraints):
+        yield ("constraints",), f"{name} is listed twice"
+    for index, constraint in enumerate(operator.constraints):
+        yield from _unknown_names(operator, constraint.require, ("constraints", index, "require"))
+
+
+def _unknown_names(
+    operator: Operator, expression: Expression, where: tuple[str | int, ...]
+) -> Iterator[_Fault]:
+    unknown = expression.names - {field.name for field in operator.fields}
+    if unknown:
+        yield where, f"{operator.name} has no field {', '.join(sorted(unknown))}"
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,0 +1,166 @@
+"""Load operators from the catalogue's files, each when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dmlconf.catalogue.model import (
+    Constraint,
+    Enumeration,
+    FeatureLevel,
+    Field,
+    FieldKind,
+    InPlace,
+    Operator,
+    PageError,
+    PrecisionRule,
+    Support,
+    SupportTable,
+)
+from dmlconf.documents.problems import nearest
+from dmlconf.documents.reader import read_document
+from dmlconf.expressions import Expression
+from dmlconf.resources import schemas_directory
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "UnknownOperatorError",
+    "catalogue_digest",
+    "enumeration",
+    "operator",
+    "operator_files",
+    "operator_from",
+    "operator_names",
+    "tensor_constraints",
+]
+
+
+class UnknownOperatorError(LookupError):
+    """A name that the catalogue does not know.
+
+    Attributes:
+        name: the unknown name.
+        suggestion: the nearest known name, or None.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.suggestion = nearest(name, operator_names())
+        hint = f"; did you mean {self.suggestion}?" if self.suggestion else ""
+        super().__init__(f"the catalogue has no operator {name}{hint}")
+
+
+def operator_files() -> list[Path]:
+    """Return the catalogue's operator files, by name."""
+    return sorted((schemas_directory() / "operators").glob("*.yaml"))
+
+
+def operator_names() -> list[str]:
+    """Return the names of all operators, without their aliases, sorted."""
+    return [path.stem.upper() for path in operator_files()]
+
+
+@cache
+def operator(name: str) -> Operator:
+    """Return the operator of that name or alias, in any case, with or without `DML_OPERATOR_`.
+
+    Raises:
+        UnknownOperatorError: the catalogue has no such operator.
+        InvalidFilesError: its file cannot be read.
+    """
+    wanted = name.upper().removeprefix("DML_OPERATOR_")
+    path = schemas_directory() / "operators" / f"{wanted.lower()}.yaml"
+    if wanted.isidentifier() and path.is_file():
+        return operator_from(read_document(path).data)
+    for other in operator_files():
+        if wanted in other.read_text("utf-8"):
+            found = operator(other.stem)
+            if wanted in found.aliases:
+                return found
+    raise UnknownOperatorError(name)
+
+
+def operator_from(data: Mapping[str, Any]) -> Operator:
+    """Build an operator from the content of its file, which fits the schema."""
+    return Operator(
+        name=data["operator"],
+        aliases=tuple(data.get("aliases", ())),
+        type_value=data["type"],
+        struct=data["struct"],
+        since=FeatureLevel.parse(data["since"]),
+        page=data["page"],
+        family=data["family"],
+        summary=data["summary"],
+        fields=tuple(_field(field) for field in data["fields"]),
+        support=tuple(_support_table(table) for table in data["support"]),
+        constraints=tuple(_constraint(constraint) for constraint in data["constraints"]),
+        in_place=tuple(InPlace(**pair) for pair in data.get("in_place", ())),
+        precision=MappingProxyType(
+            {output: _precision(rule) for output, rule in data["precision"].items()}
+        ),
+        page_errors=tuple(PageError(**error) for error in data.get("page_errors", ())),
+    )
+
+
+def _field(data: Mapping[str, Any]) -> Field:
+    return Field(**{**data, "kind": FieldKind(data["kind"])})
+
+
+def _support_table(data: Mapping[str, Any]) -> SupportTable:
+    tensors = {
+        name: Support(
+            ranks=(support["ranks"][0], support["ranks"][-1]),
+            data_types=tuple(DataType(name) for name in support["data_types"]),
+        )
+        for name, support in data["tensors"].items()
+    }
+    when = Expression(data["when"]) if "when" in data else None
+    return SupportTable(FeatureLevel.parse(data["since"]), MappingProxyType(tensors), when)
+
+
+def _constraint(data: Mapping[str, Any]) -> Constraint:
+    changed: dict[str, Any] = {"require": Expression(str(data["require"]))}
+    if "applies_to" in data:
+        changed["applies_to"] = frozenset(map(FieldKind, data["applies_to"]))
+    return Constraint(**{**data, **changed})
+
+
+def _precision(data: Mapping[str, Any]) -> PrecisionRule:
+    return PrecisionRule(data["kind"], float(data.get("limit", 0)), data["source"])
+
+
+@cache
+def _common() -> Mapping[str, Any]:
+    data: Mapping[str, Any] = read_document(schemas_directory() / "common.yaml").data
+    return data
+
+
+@cache
+def tensor_constraints() -> tuple[Constraint, ...]:
+    """Return the conditions that every tensor of every operator must meet."""
+    return tuple(_constraint(constraint) for constraint in _common()["tensor_constraints"])
+
+
+@cache
+def enumeration(name: str) -> Enumeration:
+    """Return an enum of the header.
+
+    Raises:
+        KeyError: the catalogue does not know it.
+    """
+    data = _common()["enums"][name]
+    return Enumeration(name, data.get("prefix", f"{name}_"), MappingProxyType(data["values"]))
+
+
+@cache
+def catalogue_digest() -> str:
+    """Return the SHA-256 of all the catalogue's files, in hexadecimal."""
+    digest = sha256()
+    for path in [schemas_directory() / "common.yaml", *operator_files()]:
+        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()

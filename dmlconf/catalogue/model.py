@@ -1,0 +1,274 @@
+"""The catalogue's values: operators, their fields, support, constraints and precision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, NamedTuple, Self
+
+from dmlconf.expressions import Expression
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "AttributeKind",
+    "Constraint",
+    "Enumeration",
+    "FeatureLevel",
+    "Field",
+    "FieldKind",
+    "InPlace",
+    "Operator",
+    "PageError",
+    "PrecisionRule",
+    "Support",
+    "SupportTable",
+]
+
+_LEVEL: Final = re.compile(r"(?:DML_FEATURE_LEVEL_)?(\d+)_(\d+)\Z")
+
+
+class FeatureLevel(NamedTuple):
+    """One `DML_FEATURE_LEVEL`; a higher level has all of the lower ones."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `4_1` or `DML_FEATURE_LEVEL_4_1`.
+
+        Raises:
+            ValueError: the text is neither.
+        """
+        match = _LEVEL.match(text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a feature level such as 4_1")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.major}_{self.minor}"
+
+
+class FieldKind(StrEnum):
+    """What a member of an operator desc is."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    ATTRIBUTE = "attribute"
+
+
+class AttributeKind(StrEnum):
+    """What values an attribute takes."""
+
+    UINT = "UINT"
+    INT = "INT"
+    FLOAT = "FLOAT"
+    BOOL = "BOOL"
+    ENUM = "enum"
+    SCALAR_UNION = "DML_SCALAR_UNION"
+    SIZE_2D = "DML_SIZE_2D"
+    SCALE_BIAS = "DML_SCALE_BIAS"
+    OPERATOR = "DML_OPERATOR_DESC"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One member of an operator desc.
+
+    Attributes:
+        name: as the header spells it.
+        kind: input tensor, output tensor or attribute.
+        c_type: the member's type in the header, such as `const UINT*`.
+        optional: whether it may be null.
+        count: for an array, the field that holds its length.
+        type_field: for a scalar union, the field that tells which member is in use.
+    """
+
+    name: str
+    kind: FieldKind
+    c_type: str
+    optional: bool = False
+    count: str | None = None
+    type_field: str | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, or an array of tensors."""
+        return self.kind is not FieldKind.ATTRIBUTE
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array whose length another field holds."""
+        return self.count is not None
+
+    @property
+    def base_type(self) -> str:
+        """The C type without `const`, `*`."""
+        return self.c_type.removeprefix("const ").removesuffix("*").strip()
+
+    @property
+    def attribute_kind(self) -> AttributeKind:
+        """What values the attribute takes."""
+        base = self.base_type
+        if base in tuple(AttributeKind):
+            return AttributeKind(base)
+        return AttributeKind.FLOAT if base == "float" else AttributeKind.ENUM
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The ranks and data types of one tensor that a table lists.
+
+    Attributes:
+        ranks: least and greatest DimensionCount, both included.
+        data_types: in the page's order.
+    """
+
+    ranks: tuple[int, int]
+    data_types: tuple[DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SupportTable:
+    """One table of the page's section on tensor support.
+
+    Attributes:
+        since: the feature level from which it holds.
+        tensors: support by tensor field.
+        when: where the page has one table per group of attribute values, which group.
+    """
+
+    since: FeatureLevel
+    tensors: Mapping[str, Support]
+    when: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A condition that a desc must meet.
+
+    Attributes:
+        name: what a case names when it expects a rejection.
+        require: the condition over the desc's fields.
+        source: `page`, `header`, or `measured` on a real DirectML.
+        enforced: whether a real DirectML refuses what breaks it.
+        note: what else there is to know, or None.
+        applies_to: for constraints of all tensors, the kinds of field that they bind.
+    """
+
+    name: str
+    require: Expression
+    source: str
+    enforced: bool = True
+    note: str | None = None
+    applies_to: frozenset[FieldKind] = frozenset({FieldKind.INPUT, FieldKind.OUTPUT})
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """An output that may share its buffer with an input."""
+
+    output: str
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRule:
+    """How far an output may be from the expected value.
+
+    Attributes:
+        kind: `exact`, `ulp`, `absolute` or `relative`.
+        limit: the greatest permitted error in the kind's unit; 0 for `exact`.
+        source: where the rule is from.
+    """
+
+    kind: str
+    limit: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageError:
+    """A known error of the documentation page: what it says, what is right, and how that is known."""
+
+    says: str
+    right: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """An enum of the header.
+
+    Attributes:
+        name: as the header spells it, such as `DML_AXIS_DIRECTION`.
+        prefix: what its constants' names begin with, such as `DML_AXIS_DIRECTION_`.
+        values: the constants' numbers, by name without the prefix.
+    """
+
+    name: str
+    prefix: str
+    values: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """All that is documented of one operator.
+
+    Attributes:
+        name: as in the header, without `DML_OPERATOR_`.
+        aliases: older or other names of the same operator.
+        type_value: the number of its `DML_OPERATOR_TYPE`.
+        struct: the name of its desc structure.
+        since: the feature level that introduced it.
+        page: the documentation page, without its ending.
+        family: the module of the reference that holds its function.
+        summary: what it does, in one line.
+        fields: the desc's members, in struct order.
+        support: tables of data types and ranks, newest level first.
+        constraints: conditions on the desc.
+        in_place: which outputs may share a buffer with which inputs.
+        precision: the rule of each output field.
+        page_errors: what is wrong on the page.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    type_value: int
+    struct: str
+    since: FeatureLevel
+    page: str
+    family: str
+    summary: str
+    fields: tuple[Field, ...]
+    support: tuple[SupportTable, ...]
+    constraints: tuple[Constraint, ...]
+    in_place: tuple[InPlace, ...]
+    precision: Mapping[str, PrecisionRule]
+    page_errors: tuple[PageError, ...]
+
+    def field(self, name: str) -> Field:
+        """Return the field of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(name)
+
+    def of_kind(self, *kinds: FieldKind) -> Iterator[Field]:
+        """Yield the fields of these kinds, in struct order."""
+        return (field for field in self.fields if field.kind in kinds)
+
+    @property
+    def count_fields(self) -> Mapping[str, tuple[str, ...]]:
+        """The fields that only hold lengths, each with the arrays that it measures."""
+        counted: dict[str, tuple[str, ...]] = {}
+        for field in self.fields:
+            if field.count is not None:
+                counted[field.count] = (*counted.get(field.count, ()), field.name)
+        return counted

@@ -1,0 +1,53 @@
+"""Which feature level a desc needs, by the documented tables of support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator, Support, SupportTable
+from dmlconf.expressions import namespace
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["data_types_of", "ranks_of", "required_level", "supported_tables"]
+
+_TENSORS = (FieldKind.INPUT, FieldKind.OUTPUT)
+
+
+def _fits(support: Support, tensor: TensorDesc) -> bool:
+    least, greatest = support.ranks
+    return least <= tensor.DimensionCount <= greatest and tensor.DataType in support.data_types
+
+
+def supported_tables(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
+    """Yield the tables of support that list all of the desc's tensors, newest first."""
+    tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc, *_TENSORS)]
+    for table in operator.support:
+        if table.when is not None and not table.when.evaluate(namespace(desc)):
+            continue
+        if all(name in table.tensors and _fits(table.tensors[name], t) for name, t in tensors):
+            yield table
+
+
+def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
+    """Return the lowest feature level that must support the desc; None where no table lists it."""
+    levels = [table.since for table in supported_tables(operator, desc)]
+    return max(min(levels), operator.since) if levels else None
+
+
+def _supports(operator: Operator, tensor: str) -> Iterator[Support]:
+    return (table.tensors[tensor] for table in operator.support if tensor in table.tensors)
+
+
+def data_types_of(operator: Operator, tensor: str) -> tuple[DataType, ...]:
+    """Return every data type that some table lists for the tensor, newest table first."""
+    listed = (name for support in _supports(operator, tensor) for name in support.data_types)
+    return tuple(dict.fromkeys(listed))
+
+
+def ranks_of(operator: Operator, tensor: str) -> tuple[int, ...]:
+    """Return every rank that some table lists for the tensor, ascending."""
+    ranks: set[int] = set()
+    for support in _supports(operator, tensor):
+        ranks.update(range(support.ranks[0], support.ranks[1] + 1))
+    return tuple(sorted(ranks))

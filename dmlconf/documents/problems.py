@@ -1,0 +1,77 @@
+"""A problem in a file, shown with its place, its source line and a hint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["InvalidFilesError", "Problem", "nearest", "printable"]
+
+
+def printable(text: str) -> str:
+    """Return the text with every control, format and surrogate character escaped.
+
+    So nothing that a file says can move a terminal's cursor or reorder its text.
+    """
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like `name`, or None where none is near."""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[found[0]] if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file.
+
+    Attributes:
+        path: the file.
+        message: what was found and what was expected.
+        line: line number from 1; 0 where the problem is the file as a whole.
+        column: column number from 1, in characters.
+        source: the text of that line.
+        width: how many characters the caret underlines.
+        hint: what to do, or None.
+    """
+
+    path: Path
+    message: str
+    line: int = 0
+    column: int = 0
+    source: str = ""
+    width: int = 1
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else f"{self.path}"
+        rows = [f"{printable(place)}: {printable(self.message)}"]
+        if self.line:
+            rows += self._excerpt()
+        if self.hint:
+            rows.append(f"    hint: {printable(self.hint)}")
+        return "\n".join(rows)
+
+    def _excerpt(self, most: int = 100) -> list[str]:
+        start = max(0, self.column - 1 - most // 2) if len(self.source) > most else 0
+        before = printable(self.source[start : self.column - 1])
+        rest = printable(self.source[self.column - 1 : start + most])
+        width = max(1, min(self.width, len(rest)))
+        margin = f"{self.line:>6} | "
+        return [margin + before + rest, " " * 6 + " | " + " " * len(before) + "^" * width]
+
+
+class InvalidFilesError(Exception):
+    """Files that cannot be used, with every problem found in them."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))

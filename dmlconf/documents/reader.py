@@ -1,0 +1,275 @@
+"""Read a YAML file into plain values, strictly, and find the place of any of them.
+
+What is read is YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
+number. Refused are duplicate keys, tags, aliases that would expand without measure,
+files that are too large, not UTF-8, or empty.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dmlconf.documents.problems import InvalidFilesError, Problem
+
+__all__ = ["LARGEST_FILE_BYTES", "Document", "read_document"]
+
+LARGEST_FILE_BYTES: Final = 4 * 1024 * 1024
+MOST_VALUES: Final = 1_000_000
+DEEPEST_NESTING: Final = 40
+
+_Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+KeyPath = tuple[str | int, ...]
+"""Where a value is: the keys and indices that lead to it."""
+
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_NAMED: Final[dict[str, Any]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+}
+
+
+def _scalar(text: str) -> Any:
+    if text in _NAMED:
+        return _NAMED[text]
+    if _INTEGER.match(text):
+        # A tensor's -0 is the negative zero that its author meant.
+        return int(text) if int(text) or text[0] != "-" else -0.0
+    if _FLOAT.match(text):
+        return float(text)
+    if text.startswith("0x"):
+        return _hexadecimal(text)
+    return text
+
+
+def _hexadecimal(text: str) -> int | str:
+    try:
+        return int(text, 16)
+    except ValueError:
+        return text
+
+
+class _Stop(Exception):
+    def __init__(self, message: str, mark: Any, hint: str | None = None, width: int = 1) -> None:
+        self.message, self.mark, self.hint, self.width = message, mark, hint, width
+
+
+class _Builder:
+    """Turn parser events into values, counting what aliases would expand to."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self._events = events
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self.duplicates: list[_Stop] = []
+
+    def document(self) -> Any:
+        start = self._next(), self._next()
+        if isinstance(start[1], yaml.StreamEndEvent):
+            raise _Stop("the file is empty", None)
+        value, _ = self._value(self._next(), 0)
+        self._next()
+        after = self._next()
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _Stop("a second YAML document begins; one file holds one", after.start_mark)
+        return value
+
+    def _next(self) -> Any:
+        return next(self._events)
+
+    def _value(self, event: Any, depth: int) -> tuple[Any, int]:
+        """Return a value and how many values it expands to."""
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._anchors:
+                raise _Stop(f"alias *{event.anchor} has no anchor before it", event.start_mark)
+            return self._anchors[event.anchor]
+        if event.tag is not None:
+            raise _Stop(
+                f"tag {event.tag} is not allowed", event.start_mark, "leave the tag out"
+            )
+        if depth > DEEPEST_NESTING:
+            raise _Stop(f"nested deeper than {DEEPEST_NESTING} levels", event.start_mark)
+        if isinstance(event, yaml.ScalarEvent):
+            built: tuple[Any, int] = (
+                _scalar(event.value) if event.implicit[0] else event.value, 1,
+            )  # fmt: skip
+        elif isinstance(event, yaml.SequenceStartEvent):
+            built = self._sequence(event, depth)
+        else:
+            built = self._mapping(event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = built
+        return built
+
+    def _sequence(self, start: Any, depth: int) -> tuple[Any, int]:
+        values, count = [], 1
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            value, expanded = self._value(event, depth + 1)
+            values.append(value)
+            count = self._counted(count + expanded, event)
+        return values, count
+
+    def _mapping(self, start: Any, depth: int) -> tuple[Any, int]:
+        values: dict[str, Any] = {}
+        count = 1
+        while not isinstance(key := self._next(), yaml.MappingEndEvent):
+            if not isinstance(key, yaml.ScalarEvent) or key.tag is not None:
+                raise _Stop("a key must be plain text", key.start_mark)
+            width = len(key.value)
+            if key.value in values:
+                self.duplicates.append(
+                    _Stop(
+                        f"key `{key.value}` is given twice",
+                        key.start_mark,
+                        "the second would silently replace the first: remove one",
+                        width,
+                    )
+                )
+            event = self._next()
+            values[key.value], expanded = self._value(event, depth + 1)
+            count = self._counted(count + expanded, event)
+        return values, count
+
+    @staticmethod
+    def _counted(count: int, event: Any) -> int:
+        if count > MOST_VALUES:
+            raise _Stop(
+                f"the file expands to more than {MOST_VALUES:,} values",
+                event.start_mark,
+                "use fewer aliases, or a fill instead of long lists",
+            )
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML file that was read.
+
+    Attributes:
+        path: the file.
+        text: what it says.
+        data: its content as dicts with text keys, lists, numbers, text, booleans and None.
+    """
+
+    path: Path
+    text: str
+    data: Any
+
+    def problem(
+        self, where: Sequence[str | int], message: str, hint: str | None = None, *, key: bool = False
+    ) -> Problem:
+        """Return a problem that points at the value under `where`, or at its key."""
+        mark, width = self._place(tuple(where), key)
+        return _problem(self.path, self.text, message, mark, hint, width)
+
+    def line(self, where: Sequence[str | int]) -> int:
+        """Return the line, from 1, on which the value under `where` begins."""
+        return int(self._place(tuple(where), key=False)[0].line) + 1
+
+    def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
+        node = yaml.compose(self.text, Loader=_Loader)
+        found: Any = node
+        for depth, step in enumerate(where):
+            last = depth == len(where) - 1
+            child = _child(node, step, want_key=key and last)
+            if child is None:
+                break
+            found = child
+            node = child
+        end = found.end_mark if found.start_mark.line == found.end_mark.line else None
+        return found.start_mark, (end.column - found.start_mark.column) if end else 1
+
+
+def _child(node: Any, step: str | int, *, want_key: bool) -> Any:
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return node.value[step]
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(step):
+                return key if want_key else value
+    return None
+
+
+def _problem(
+    path: Path, text: str, message: str, mark: Any, hint: str | None, width: int = 1
+) -> Problem:
+    if mark is None:
+        return Problem(path, message, hint=hint)
+    lines = text.split("\n")
+    source = lines[mark.line].rstrip("\r") if mark.line < len(lines) else ""
+    return Problem(path, message, mark.line + 1, mark.column + 1, source, width, hint)
+
+
+def _decoded(path: Path) -> str:
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= LARGEST_FILE_BYTES else b""
+    except OSError as error:
+        raise InvalidFilesError([Problem(path, f"cannot be read: {error.strerror}")]) from error
+    if size > LARGEST_FILE_BYTES:
+        message = f"is {size:,} bytes long; at most {LARGEST_FILE_BYTES:,} are read"
+        hint = "split the file, or use a fill instead of long lists"
+        raise InvalidFilesError([Problem(path, message, hint=hint)])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8", "replace")
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        source = content.split(b"\n")[line - 1].decode("utf-8", "replace")
+        message = f"is not UTF-8: byte 0x{content[error.start]:02x}"
+        raise InvalidFilesError(
+            [Problem(path, message, line, column, source, hint="save the file as UTF-8")]
+        ) from error
+
+
+def read_document(path: Path) -> Document:
+    """Read a YAML file.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or breaks the rules above.
+    """
+    text = _decoded(path)
+    builder = _Builder(iter(yaml.parse(text, Loader=_Loader)))
+    try:
+        data = builder.document()
+    except _Stop as stop:
+        raise InvalidFilesError(
+            [_problem(path, text, stop.message, stop.mark, stop.hint, stop.width)]
+        ) from None
+    except yaml.MarkedYAMLError as error:
+        message = ": ".join(filter(None, (error.context, error.problem))) or "is not YAML"
+        mark = error.problem_mark or error.context_mark
+        raise InvalidFilesError([_problem(path, text, message, mark, None)]) from error
+    except yaml.YAMLError as error:
+        raise InvalidFilesError([_unreadable(path, text, error)]) from error
+    if builder.duplicates:
+        raise InvalidFilesError(
+            [_problem(path, text, d.message, d.mark, d.hint, d.width) for d in builder.duplicates]
+        )
+    if data is None:
+        raise InvalidFilesError([Problem(path, "the file is empty")])
+    return Document(path, text, data)
+
+
+def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
+    """Point at a character that YAML forbids; the reader's error has no line of its own."""
+    forbidden = re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", text)
+    if forbidden is None:
+        return Problem(path, f"is not YAML: {error}")
+    line = text.count("\n", 0, forbidden.start()) + 1
+    begin = text.rfind("\n", 0, forbidden.start()) + 1
+    message = f"character {forbidden.group()!r} is not allowed in YAML"
+    source = text[begin:].split("\n", 1)[0]
+    hint = 'write it as an escape in double quotes, such as "\\x1b"'
+    return Problem(path, message, line, forbidden.start() - begin + 1, source, hint=hint)

@@ -1,0 +1,136 @@
+"""Check documents against JSON Schemas, and say what is wrong in a person's words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dmlconf.documents.problems import Problem, nearest
+from dmlconf.documents.reader import Document
+from dmlconf.resources import schemas_directory
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+__all__ = ["bundled_schema", "schema_problems", "validator"]
+
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "nothing",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+
+
+@cache
+def bundled_schema(name: str) -> Mapping[str, Any]:
+    """Return the JSON Schema in `schemas/NAME.schema.json`."""
+    text = (schemas_directory() / f"{name}.schema.json").read_text("utf-8")
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
+    """Return a validator of JSON Schema 2020-12."""
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(schema)
+
+
+def schema_problems(
+    document: Document,
+    checker: Draft202012Validator,
+    data: Any,
+    where: Sequence[str | int] = (),
+) -> list[Problem]:
+    """Return every way in which `data`, found in the document under `where`, breaks the schema."""
+    return [
+        problem
+        for error in checker.iter_errors(data)
+        for problem in _explained(document, error, where)
+    ]
+
+
+def _explained(
+    document: Document, error: ValidationError, where: Sequence[str | int]
+) -> Iterator[Problem]:
+    path = [*where, *error.absolute_path]
+    place = f"`{_spoken(path)}`" if path else "the file"
+    rule = error.validator
+    if error.context:
+        for nested in _relevant(error.context):
+            yield from _explained(document, nested, where)
+    elif rule in ("additionalProperties", "unevaluatedProperties") and isinstance(
+        error.instance, dict
+    ):
+        yield from _unknown_keys(document, error, path)
+    elif rule == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        message = f"{place} lacks `{missing}`" if path else f"`{missing}` is missing"
+        yield document.problem(path, message, _described(error, missing), key=True)
+    elif rule == "type":
+        found = _shown(error.instance)
+        yield document.problem(path, f"{place} must be {_expected(error)}, not {found}")
+    elif rule == "enum":
+        known = [str(value) for value in error.validator_value]
+        near = nearest(str(error.instance), known)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
+        yield document.problem(path, f"{place} cannot be {_shown(error.instance)}", hint)
+    elif rule == "pattern":
+        told = error.schema.get("description", f"must match {error.validator_value}")
+        yield document.problem(path, f"{place} is {_shown(error.instance)}: {told}")
+    else:
+        yield document.problem(path, f"{place}: {error.message}")
+
+
+def _relevant(errors: Iterable[ValidationError]) -> list[ValidationError]:
+    """Of alternatives that all failed, keep the one that got furthest."""
+    by_branch: dict[Any, list[ValidationError]] = {}
+    for error in errors:
+        by_branch.setdefault(error.relative_schema_path[0], []).append(error)
+    return max(by_branch.values(), key=lambda e: (max(len(x.absolute_path) for x in e), -len(e)))
+
+
+def _unknown_keys(
+    document: Document, error: ValidationError, path: Sequence[str | int]
+) -> Iterator[Problem]:
+    known = error.schema.get("properties", {})
+    patterns = error.schema.get("patternProperties", {})
+    owner = error.schema.get("title") or (f"`{_spoken(path)}`" if path else "the file")
+    for key in error.instance:
+        if key in known or patterns:
+            continue
+        near = nearest(key, (name for name in known if name not in error.instance))
+        hint = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+        yield document.problem([*path, key], f"unknown field `{key}` in {owner}", hint, key=True)
+
+
+def _spoken(path: Sequence[str | int]) -> str:
+    """Return a key path as people write it: `cases[2].desc.Axis`."""
+    spoken = ""
+    for step in path:
+        spoken += f"[{step}]" if isinstance(step, int) else f".{step}" if spoken else step
+    return spoken
+
+
+def _expected(error: ValidationError) -> str:
+    types = error.validator_value
+    names = [types] if isinstance(types, str) else list(types)
+    return " or ".join(_TYPES[name] for name in names)
+
+
+def _described(error: ValidationError, key: str) -> str | None:
+    described = error.schema.get("properties", {}).get(key, {})
+    text = described.get("description") if isinstance(described, dict) else None
+    return str(text) if text else None
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,204 @@
+"""The small expression language of the catalogue's constraints and of matrix cases.
+
+An expression is a restricted Python expression over named values, such as
+`OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
+names; it cannot call anything but the functions listed here, nor reach anything else.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from types import CodeType
+from typing import Any, Final
+
+__all__ = ["FUNCTIONS", "Expression", "ExpressionError", "Namespace", "namespace"]
+
+Namespace = dict[str, Any]
+
+LONGEST_RANGE: Final = 4096
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read or evaluated; the message says why."""
+
+
+def _range(*bounds: int) -> tuple[int, ...]:
+    values = range(*bounds)
+    if len(values) > LONGEST_RANGE:
+        raise ExpressionError(f"range() of {len(values)} values; at most {LONGEST_RANGE}")
+    return tuple(values)
+
+
+def _product(values: Iterable[int]) -> int:
+    return math.prod(values)
+
+
+def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    kept = 0
+    while kept < len(sizes) and sizes[kept] == 1:
+        kept += 1
+    return sizes[kept:]
+
+
+def _ones(count: int) -> tuple[int, ...]:
+    return (1,) * min(max(count, 0), LONGEST_RANGE)
+
+
+def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def guarded(left: Any, right: Any) -> Any:
+        if isinstance(left, int | float) and isinstance(right, int | float):
+            return operation(left, right)
+        raise ExpressionError("* and % take numbers only")
+
+    return guarded
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "abs": abs,
+    "all": all,
+    "any": any,
+    "drop_leading_ones": _drop_leading_ones,
+    "enumerate": enumerate,
+    "len": len,
+    "max": max,
+    "min": min,
+    "ones": _ones,
+    "product": _product,
+    "range": _range,
+    "reversed": lambda values: tuple(reversed(values)),
+    "sorted": lambda values: tuple(sorted(values)),
+    "sum": sum,
+    "tuple": tuple,
+    "zip": zip,
+}
+"""What an expression may call, by name."""
+
+_ATTRIBUTES: Final = frozenset(
+    {
+        "DataType",
+        "DimensionCount",
+        "Flags",
+        "GuaranteedBaseOffsetAlignment",
+        "MinimumTensorSizeInBytes",
+        "OverlappingStrides",
+        "Sizes",
+        "Strides",
+        "TotalTensorSizeInBytes",
+    }
+)
+
+_NODES: Final = (
+    ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub,
+    ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd,
+    ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn,
+    ast.Is, ast.IsNot, ast.IfExp, ast.Call, ast.Attribute, ast.Subscript, ast.Slice,
+    ast.Constant, ast.Tuple, ast.List, ast.GeneratorExp, ast.comprehension,
+    ast.Name, ast.Load, ast.Store,
+)  # fmt: skip
+
+
+# On text and tuples these two could fill the memory.
+_GUARDS: Final = {ast.Mult: "_multiply", ast.Mod: "_modulo"}
+
+
+class _Checked(ast.NodeTransformer):
+    """Refuse what the language lacks, and guard what could grow."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, _NODES):
+            raise ExpressionError(f"{type(node).__name__} is not part of the expression language")
+        return super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
+            raise ExpressionError(
+                f"cannot call {ast.unparse(node.func)}; the functions are {', '.join(FUNCTIONS)}"
+            )
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if node.attr not in _ATTRIBUTES:
+            raise ExpressionError(f"a tensor has no {node.attr}")
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = _GUARDS.get(type(node.op))
+        if name is None:
+            return node
+        guard = ast.Name(name, ast.Load())
+        return ast.copy_location(ast.Call(guard, [node.left, node.right], []), node)
+
+
+class Expression:
+    """One compiled expression.
+
+    Attributes:
+        source: the text, as written.
+        names: the names whose values it needs.
+    """
+
+    __slots__ = ("_code", "names", "source")
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._code, self.names = _compile(source)
+
+    def __repr__(self) -> str:
+        return f"Expression({self.source!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and other.source == self.source
+
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    def __reduce__(self) -> tuple[type[Expression], tuple[str]]:
+        return Expression, (self.source,)
+
+    def evaluate(self, names: Namespace) -> Any:
+        """Return the expression's value over named values, made by `namespace`.
+
+        Raises:
+            ExpressionError: a name is unknown, or the values do not fit the expression.
+        """
+        try:
+            return eval(self._code, names)
+        except ExpressionError:
+            raise
+        except Exception as error:
+            raise ExpressionError(f"{self.source}: {error}") from error
+
+
+_GLOBALS: Final[dict[str, Any]] = {
+    "__builtins__": {},
+    "_multiply": _numbers_only(operator.mul),
+    "_modulo": _numbers_only(operator.mod),
+    **FUNCTIONS,
+}
+
+
+def namespace(values: Mapping[str, Any]) -> Namespace:
+    """Return what expressions are evaluated over: the values by name, and the functions."""
+    return {**_GLOBALS, **values}
+
+
+@lru_cache(maxsize=4096)
+def _compile(source: str) -> tuple[CodeType, frozenset[str]]:
+    if len(source) > 2000:
+        raise ExpressionError(f"an expression of {len(source)} characters; at most 2000")
+    try:
+        tree = ast.parse(source.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise ExpressionError(f"{source}: {reason}") from error
+    if any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(tree)):
+        raise ExpressionError(f"{source}: names do not begin with an underscore")
+    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    checked = ast.fix_missing_locations(_Checked().visit(tree))
+    return compile(checked, "<expression>", "eval"), frozenset(read - bound - FUNCTIONS.keys())

@@ -1,0 +1,1 @@
+"""Run a plan: execute it on a backend, judge every outcome, keep the log."""

@@ -1,0 +1,99 @@
+"""Verdicts: what a run says of each case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dmlconf.cases.model import Provenance
+
+__all__ = ["Reason", "ReasonKind", "Status", "Verdict"]
+
+
+class Status(StrEnum):
+    """The judgement on one case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"
+    UNSUPPORTED = "unsupported"
+    UNCHECKED = "unchecked"
+    WAIVED = "waived"
+    STALE = "stale"
+    NOT_RUN = "not run"
+
+    @property
+    def fails_run(self) -> bool:
+        """Whether one such verdict makes the run fail."""
+        return self in (Status.FAILED, Status.BROKEN, Status.STALE)
+
+
+class ReasonKind(StrEnum):
+    """Why a verdict is not simply `passed`."""
+
+    WRONG_VALUES = "wrong values"
+    WRONG_SIZES = "wrong sizes"
+    WRONG_DATA_TYPE = "wrong data type"
+    MISSING_OUTPUT = "missing output"
+    ACCEPTED_INVALID = "accepted what must be rejected"
+    REJECTED_SUPPORTED = "rejected what is supported"
+    WRONG_REJECTION = "rejected otherwise than expected"
+    CRASH = "crash"
+    HANG = "hang"
+    DEVICE_REMOVED = "device removed"
+    OUT_OF_MEMORY = "out of memory"
+    BACKEND_ERROR = "backend error"
+    FEATURE_LEVEL = "feature level"
+    DATA_TYPE = "data type"
+    NOT_DOCUMENTED = "not documented as supported"
+    NO_INDEPENDENT_EXPECTATION = "no independent expectation"
+    INTERRUPTED = "interrupted"
+    STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a case has its status.
+
+    Attributes:
+        kind: one of a fixed set.
+        message: the particulars, one sentence.
+        differences: for wrong values, the first elements that differ; each has `tensor`,
+            `coordinates`, `expected` and `actual`.
+        diagnostics: what the backend's process wrote to standard error, or nothing.
+    """
+
+    kind: ReasonKind
+    message: str
+    differences: tuple[Mapping[str, Any], ...] = ()
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on one case.
+
+    Attributes:
+        case: the case's identifier.
+        operator: the operator's name in the catalogue.
+        tags: the case's tags.
+        status: the judgement.
+        expectation: where the expected values come from; None where there are none.
+        reason: why, unless the case passed.
+        figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
+            `rule`, `limit`.
+        seconds: how long the backend took.
+        location: the case's file and line.
+    """
+
+    case: str
+    operator: str
+    tags: tuple[str, ...]
+    status: Status
+    expectation: Provenance | None
+    reason: Reason | None
+    figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seconds: float = 0.0
+    location: str = ""

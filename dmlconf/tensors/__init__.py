@@ -1,0 +1,1 @@
+"""Data types, sizes and strides, and the generators of tensor data."""

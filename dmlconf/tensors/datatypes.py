@@ -1,0 +1,81 @@
+"""The tensor data types of DirectML (`DML_TENSOR_DATA_TYPE`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array", "DataType"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+"""An array of any of the data types; 4-bit types have one element a byte."""
+
+
+class DataType(StrEnum):
+    """One `DML_TENSOR_DATA_TYPE`, spelled as in the header without the prefix.
+
+    Source: DirectML.h, `enum DML_TENSOR_DATA_TYPE`.
+    """
+
+    FLOAT64 = "FLOAT64"
+    FLOAT32 = "FLOAT32"
+    FLOAT16 = "FLOAT16"
+    INT64 = "INT64"
+    INT32 = "INT32"
+    INT16 = "INT16"
+    INT8 = "INT8"
+    INT4 = "INT4"
+    UINT64 = "UINT64"
+    UINT32 = "UINT32"
+    UINT16 = "UINT16"
+    UINT8 = "UINT8"
+    UINT4 = "UINT4"
+
+    @property
+    def bits(self) -> int:
+        """Bits of one element in a DirectML buffer."""
+        return _bits(self)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy type of one element; the 4-bit types use the 8-bit ones."""
+        return _dtype(self)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return self.startswith("FLOAT")
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether elements can be negative."""
+        return not self.startswith("UINT")
+
+    @property
+    def minimum(self) -> float | int:
+        """Smallest finite value."""
+        if self.is_float:
+            return float(np.finfo(self.dtype).min)
+        return -(1 << (self.bits - 1)) if self.is_signed else 0
+
+    @property
+    def maximum(self) -> float | int:
+        """Largest finite value."""
+        if self.is_float:
+            return float(np.finfo(self.dtype).max)
+        return (1 << (self.bits - self.is_signed)) - 1
+
+
+@cache
+def _bits(data_type: DataType) -> int:
+    return int("".join(filter(str.isdigit, data_type)))
+
+
+@cache
+def _dtype(data_type: DataType) -> np.dtype[Any]:
+    if data_type.bits == 4:
+        return np.dtype(np.int8 if data_type.is_signed else np.uint8)
+    return np.dtype(data_type.lower())

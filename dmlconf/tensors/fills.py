@@ -1,0 +1,91 @@
+"""Named generators of tensor data, the same on every machine and NumPy version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["FILLS", "fill", "splitmix64"]
+
+
+def splitmix64(seed: int, count: int) -> Array:
+    """Return `count` pseudo-random UINT64 numbers.
+
+    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
+    """
+    states = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = states + np.uint64(seed & 0xFFFF_FFFF_FFFF_FFFF)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    result: Array = mixed ^ (mixed >> np.uint64(31))
+    return result
+
+
+def _constant(count: int, data_type: DataType, *, value: float) -> Array:
+    """Every element is `value`."""
+    return np.full(count, value, data_type.dtype)
+
+
+def _sequence(
+    count: int, data_type: DataType, *, start: int = 0, step: int = 1, period: int | None = None
+) -> Array:
+    """Count from `start` by `step`, and begin again after `period` elements.
+
+    Without a period it is as long as the values stay exact in the data type, and at most the
+    prime 251 for 8-bit types, so that rows of a power of two do not repeat.
+    """
+    exact = {"FLOAT32": 1 << 24, "FLOAT16": 1 << 11, "FLOAT64": 1 << 53}
+    largest = exact.get(data_type, int(data_type.maximum))
+    smallest = -exact[data_type] if data_type in exact else int(data_type.minimum)
+    room = (largest - start) // step if step > 0 else (smallest - start) // step if step else 0
+    longest = max(1, room + 1)
+    if period is None:
+        period = min(longest, 251) if data_type.bits == 8 and longest > 251 else longest
+    steps = np.arange(count, dtype=np.int64) % period
+    return (start + steps * step).astype(data_type.dtype)
+
+
+def _integers(
+    count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
+) -> Array:
+    """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
+    spread = np.uint64(high - low + 1)
+    drawn = (splitmix64(seed, count) >> np.uint64(11)) % spread
+    if low < 0 or high < 1 << 63:
+        return (drawn.astype(np.int64) + low).astype(data_type.dtype)
+    return (drawn + np.uint64(low)).astype(data_type.dtype)
+
+
+def _uniform(
+    count: int, data_type: DataType, *, low: float, high: float, seed: int = 0
+) -> Array:
+    """Real numbers from `low` up to, but without, `high`, in pseudo-random order."""
+    fraction = (splitmix64(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (low + fraction * (high - low)).astype(data_type.dtype)
+
+
+FILLS: Final[Mapping[str, Callable[..., Array]]] = {
+    "constant": _constant,
+    "sequence": _sequence,
+    "integers": _integers,
+    "uniform": _uniform,
+}
+"""The generators by name; their keyword arguments are what a case may say."""
+
+
+def fill(
+    name: str, sizes: Sequence[int], data_type: DataType, arguments: Mapping[str, Any]
+) -> Array:
+    """Return a tensor made by the generator `name`, in row-major order.
+
+    Raises:
+        ValueError: an argument does not fit the data type.
+        OverflowError: likewise, for integers.
+        TypeError: the generator has no such argument, or lacks one.
+    """
+    return FILLS[name](math.prod(sizes), data_type, **arguments).reshape(sizes)

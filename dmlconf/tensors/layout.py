@@ -1,0 +1,115 @@
+"""Sizes and strides: where the elements of a tensor lie in its buffer.
+
+Sizes and strides count elements. Source: DML_BUFFER_TENSOR_DESC and the page
+"Using strides to express padding and memory layout".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "LAYOUTS",
+    "as_stored",
+    "element_offsets",
+    "minimum_buffer_bytes",
+    "overlaps",
+    "packed_strides",
+]
+
+Strides = tuple[int, ...]
+
+
+def packed_strides(sizes: Sequence[int]) -> Strides:
+    """Return the strides of a tensor whose elements follow each other, last dimension first."""
+    strides = [1] * len(sizes)
+    for dimension in range(len(sizes) - 1, 0, -1):
+        strides[dimension - 1] = strides[dimension] * sizes[dimension]
+    return tuple(strides)
+
+
+def _padded(sizes: Sequence[int]) -> Strides:
+    """Leave a gap after each row: one unused element, or three after the last dimension's rows."""
+    padded = [size + 1 for size in sizes[:-1]] + [size + 3 for size in sizes[-1:]]
+    return packed_strides(padded)
+
+
+def _transposed(sizes: Sequence[int]) -> Strides:
+    """Store the dimensions in the opposite order: the first one varies fastest."""
+    return packed_strides(sizes[::-1])[::-1]
+
+
+def _broadcast(sizes: Sequence[int]) -> Strides:
+    """Repeat one slice along the first dimension larger than 1, by a stride of 0."""
+    repeated = next((i for i, size in enumerate(sizes) if size > 1), None)
+    stored = [1 if i == repeated else size for i, size in enumerate(sizes)]
+    strides = packed_strides(stored)
+    return tuple(0 if i == repeated else stride for i, stride in enumerate(strides))
+
+
+LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
+    "implicit": lambda sizes: None,
+    "packed": packed_strides,
+    "padded": _padded,
+    "transposed": _transposed,
+    "broadcast": _broadcast,
+}
+"""Named layouts: a function from sizes to strides; `implicit` has none, as a null pointer."""
+
+
+def _last_offset(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+
+
+def minimum_buffer_bytes(
+    data_type: DataType, sizes: Sequence[int], strides: Sequence[int] | None
+) -> int:
+    """Return the least TotalTensorSizeInBytes: up to the last element, in whole 4 bytes.
+
+    Source: the page of DML_BUFFER_TENSOR_DESC (DMLCalcBufferTensorSize).
+    """
+    elements = math.prod(sizes) if strides is None else _last_offset(sizes, strides) + 1
+    return -(-elements * data_type.bits // 32) * 4
+
+
+def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return the offset of every element in its buffer, shaped like the tensor, in elements."""
+    offsets = np.zeros((), np.int64)
+    for size, stride in zip(sizes, strides, strict=True):
+        offsets = np.add.outer(offsets, np.arange(size, dtype=np.int64) * stride)
+    return offsets
+
+
+def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether two elements share a place in the buffer."""
+    ordered = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
+    reach = 0
+    for stride, size in ordered:
+        if stride <= reach:
+            break
+        reach += (size - 1) * stride
+    else:
+        return False
+    offsets = element_offsets(sizes, strides).ravel()
+    return len(np.unique(offsets)) < len(offsets)
+
+
+def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
+    """Return the values that a buffer of these strides can hold.
+
+    Where elements share a place (a stride of 0, say), the last of them in row-major order is
+    what all of them read.
+    """
+    if strides is None or not overlaps(values.shape, strides):
+        return values
+    offsets = element_offsets(values.shape, strides)
+    buffer = np.zeros(int(offsets.max()) + 1, values.dtype)
+    buffer[offsets] = values
+    stored: Array = buffer[offsets]
+    return stored
