@@ -44,6 +44,10 @@ def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
     return sizes[kept:]
 
 
+def _right_aligned(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return (*_ones(count - len(sizes)), *sizes)[len(sizes) - min(len(sizes), count) :]
+
+
 def _ones(count: int) -> tuple[int, ...]:
     return (1,) * min(max(count, 0), LONGEST_RANGE)
 
@@ -69,8 +73,10 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "ones": _ones,
     "product": _product,
     "range": _range,
+    "right_aligned": _right_aligned,
     "reversed": lambda values: tuple(reversed(values)),
     "sorted": lambda values: tuple(sorted(values)),
+    "starts_with": lambda values, beginning: values[: len(beginning)] == beginning,
     "sum": sum,
     "tuple": tuple,
     "zip": zip,
@@ -198,7 +204,9 @@ def _compile(source: str) -> tuple[CodeType, frozenset[str]]:
         raise ExpressionError(f"{source}: {reason}") from error
     if any(isinstance(node, ast.Name) and node.id.startswith("_") for node in ast.walk(tree)):
         raise ExpressionError(f"{source}: names do not begin with an underscore")
-    bound = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    bound = {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     checked = ast.fix_missing_locations(_Checked().visit(tree))
     return compile(checked, "<expression>", "eval"), frozenset(read - bound - FUNCTIONS.keys())

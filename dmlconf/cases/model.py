@@ -172,6 +172,7 @@ class CaseTemplate:
     Attributes:
         identifier: the identifier of its cases, without their parameters.
         operator_name: the operator's name in the catalogue.
+        index: its place among the file's cases, from 0.
         data: the entry as the file has it, which fits the schema.
         tags: for selection.
         about: what people want to know.
@@ -179,6 +180,7 @@ class CaseTemplate:
 
     identifier: str
     operator_name: str
+    index: int
     data: Mapping[str, Any]
     tags: tuple[str, ...]
     about: About

@@ -64,7 +64,7 @@ def desc_schema(operator: Operator, *, matrix: bool) -> Mapping[str, Any]:
 
 def expect_schema(operator: Operator) -> Mapping[str, Any]:
     """Return the JSON Schema of what a case may expect of the operator."""
-    outputs = {field.name: {} for field in operator.of_kind(FieldKind.OUTPUT)}
+    outputs: dict[str, Any] = {field.name: {} for field in operator.of_kind(FieldKind.OUTPUT)}
     return {
         "if": {"type": "object", "not": {"required": ["rejected"]}},
         "then": {

@@ -17,7 +17,7 @@ __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
     "count-field": "A count field holds the length of its arrays.",
-    "supported-data-type": "A table of support lists the tensor's data type.",
+    "supported-data-type": "A table of support lists the tensor's data type, or DirectML is known to take it.",
     "supported-dimension-count": "A table of support lists the tensor's DimensionCount.",
 }
 """Constraints that follow from an operator's fields and tables, with what they ask."""
@@ -35,7 +35,8 @@ def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
     broken = dict.fromkeys(_broken_fields(operator, desc))
     for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
         broken.update(dict.fromkeys(_broken_by_tensor(field.kind, tensor)))
-        if tensor.DataType not in data_types_of(operator, field.name):
+        extra = operator.undocumented_data_types.get(field.name, ())
+        if tensor.DataType not in (*data_types_of(operator, field.name), *extra):
             broken["supported-data-type"] = None
         if tensor.DimensionCount not in ranks_of(operator, field.name):
             broken["supported-dimension-count"] = None

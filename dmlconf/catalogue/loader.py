@@ -98,6 +98,12 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         summary=data["summary"],
         fields=tuple(_field(field) for field in data["fields"]),
         support=tuple(_support_table(table) for table in data["support"]),
+        undocumented_data_types=MappingProxyType(
+            {
+                tensor: tuple(map(DataType, data_types))
+                for tensor, data_types in data.get("undocumented_data_types", {}).items()
+            }
+        ),
         constraints=tuple(_constraint(constraint) for constraint in data["constraints"]),
         in_place=tuple(InPlace(**pair) for pair in data.get("in_place", ())),
         precision=MappingProxyType(

@@ -191,7 +191,7 @@ class PrecisionRule:
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """A known error of the documentation page: what it says, what is right, and how that is known."""
+    """A known error of the page: what it says, what is right, and how that is known."""
 
     says: str
     right: str
@@ -228,6 +228,7 @@ class Operator:
         summary: what it does, in one line.
         fields: the desc's members, in struct order.
         support: tables of data types and ranks, newest level first.
+        undocumented_data_types: what a real DirectML takes though no table lists it, by tensor.
         constraints: conditions on the desc.
         in_place: which outputs may share a buffer with which inputs.
         precision: the rule of each output field.
@@ -244,6 +245,7 @@ class Operator:
     summary: str
     fields: tuple[Field, ...]
     support: tuple[SupportTable, ...]
+    undocumented_data_types: Mapping[str, tuple[DataType, ...]]
     constraints: tuple[Constraint, ...]
     in_place: tuple[InPlace, ...]
     precision: Mapping[str, PrecisionRule]

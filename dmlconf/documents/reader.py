@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -72,7 +72,9 @@ class _Builder:
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
         self._anchors: dict[str, tuple[Any, int]] = {}
+        self._section = ""
         self.duplicates: list[_Stop] = []
+        self.item_lines: dict[str, list[int]] = {}
 
     def document(self) -> Any:
         start = self._next(), self._next()
@@ -95,9 +97,7 @@ class _Builder:
                 raise _Stop(f"alias *{event.anchor} has no anchor before it", event.start_mark)
             return self._anchors[event.anchor]
         if event.tag is not None:
-            raise _Stop(
-                f"tag {event.tag} is not allowed", event.start_mark, "leave the tag out"
-            )
+            raise _Stop(f"tag {event.tag} is not allowed", event.start_mark, "leave the tag out")
         if depth > DEEPEST_NESTING:
             raise _Stop(f"nested deeper than {DEEPEST_NESTING} levels", event.start_mark)
         if isinstance(event, yaml.ScalarEvent):
@@ -105,22 +105,24 @@ class _Builder:
                 _scalar(event.value) if event.implicit[0] else event.value, 1,
             )  # fmt: skip
         elif isinstance(event, yaml.SequenceStartEvent):
-            built = self._sequence(event, depth)
+            built = self._sequence(depth)
         else:
-            built = self._mapping(event, depth)
+            built = self._mapping(depth)
         if event.anchor is not None:
             self._anchors[event.anchor] = built
         return built
 
-    def _sequence(self, start: Any, depth: int) -> tuple[Any, int]:
+    def _sequence(self, depth: int) -> tuple[Any, int]:
         values, count = [], 1
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            if depth == 1:
+                self.item_lines.setdefault(self._section, []).append(event.start_mark.line + 1)
             value, expanded = self._value(event, depth + 1)
             values.append(value)
             count = self._counted(count + expanded, event)
         return values, count
 
-    def _mapping(self, start: Any, depth: int) -> tuple[Any, int]:
+    def _mapping(self, depth: int) -> tuple[Any, int]:
         values: dict[str, Any] = {}
         count = 1
         while not isinstance(key := self._next(), yaml.MappingEndEvent):
@@ -136,6 +138,8 @@ class _Builder:
                         width,
                     )
                 )
+            if depth == 0:
+                self._section = key.value
             event = self._next()
             values[key.value], expanded = self._value(event, depth + 1)
             count = self._counted(count + expanded, event)
@@ -160,22 +164,25 @@ class Document:
         path: the file.
         text: what it says.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
+        item_lines: for each top-level key with a list, the line from 1 of each of its items.
     """
 
     path: Path
     text: str
     data: Any
+    item_lines: Mapping[str, Sequence[int]]
 
     def problem(
-        self, where: Sequence[str | int], message: str, hint: str | None = None, *, key: bool = False
+        self,
+        where: Sequence[str | int],
+        message: str,
+        hint: str | None = None,
+        *,
+        key: bool = False,
     ) -> Problem:
         """Return a problem that points at the value under `where`, or at its key."""
         mark, width = self._place(tuple(where), key)
         return _problem(self.path, self.text, message, mark, hint, width)
-
-    def line(self, where: Sequence[str | int]) -> int:
-        """Return the line, from 1, on which the value under `where` begins."""
-        return int(self._place(tuple(where), key=False)[0].line) + 1
 
     def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
         node = yaml.compose(self.text, Loader=_Loader)
@@ -259,7 +266,7 @@ def read_document(path: Path) -> Document:
         )
     if data is None:
         raise InvalidFilesError([Problem(path, "the file is empty")])
-    return Document(path, text, data)
+    return Document(path, text, data, builder.item_lines)
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:

@@ -13,7 +13,9 @@ from dmlconf.resources import schemas_directory
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import ValidationError
+
+_ValidationError = Any
+"""jsonschema's; its stubs say of every attribute that it may be unset, which it never is here."""
 
 __all__ = ["bundled_schema", "schema_problems", "validator"]
 
@@ -58,7 +60,7 @@ def schema_problems(
 
 
 def _explained(
-    document: Document, error: ValidationError, where: Sequence[str | int]
+    document: Document, error: _ValidationError, where: Sequence[str | int]
 ) -> Iterator[Problem]:
     path = [*where, *error.absolute_path]
     place = f"`{_spoken(path)}`" if path else "the file"
@@ -89,16 +91,16 @@ def _explained(
         yield document.problem(path, f"{place}: {error.message}")
 
 
-def _relevant(errors: Iterable[ValidationError]) -> list[ValidationError]:
+def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
     """Of alternatives that all failed, keep the one that got furthest."""
-    by_branch: dict[Any, list[ValidationError]] = {}
+    by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)
     return max(by_branch.values(), key=lambda e: (max(len(x.absolute_path) for x in e), -len(e)))
 
 
 def _unknown_keys(
-    document: Document, error: ValidationError, path: Sequence[str | int]
+    document: Document, error: _ValidationError, path: Sequence[str | int]
 ) -> Iterator[Problem]:
     known = error.schema.get("properties", {})
     patterns = error.schema.get("patternProperties", {})
@@ -119,13 +121,13 @@ def _spoken(path: Sequence[str | int]) -> str:
     return spoken
 
 
-def _expected(error: ValidationError) -> str:
+def _expected(error: _ValidationError) -> str:
     types = error.validator_value
     names = [types] if isinstance(types, str) else list(types)
     return " or ".join(_TYPES[name] for name in names)
 
 
-def _described(error: ValidationError, key: str) -> str | None:
+def _described(error: _ValidationError, key: str) -> str | None:
     described = error.schema.get("properties", {}).get(key, {})
     text = described.get("description") if isinstance(described, dict) else None
     return str(text) if text else None

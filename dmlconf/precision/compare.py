@@ -94,13 +94,12 @@ def _identical(actual: Array, expected: Array) -> bool:
     return bool(same.all())
 
 
-def _outside(
-    actual: Array, expected: Array, rule: PrecisionRule, distance: Array | None
-) -> Array:
+def _outside(actual: Array, expected: Array, rule: PrecisionRule, distance: Array | None) -> Array:
     if distance is None:
         if rule.kind in ("absolute", "relative"):
             return _beyond(actual, expected, rule)
-        return actual != expected
+        unequal: Array = actual != expected
+        return unequal
     if rule.kind == "exact":
         zero_signs = (actual == 0) & (np.signbit(actual) != np.signbit(expected))
         outside: Array = (distance > 0) | (zero_signs & (expected == 0))

@@ -183,17 +183,18 @@ def read_log(path: Path) -> RunLog:
         )
     verdicts: dict[str, Verdict] = {}
     footer = None
-    number = 1
+    line = 1
     try:
         header = _header(first)
-        for number, record in enumerate(records, 2):
+        for record in records:
+            line += 1
             if record["record"] == "verdict":
                 verdict = _verdict(record)
                 verdicts[verdict.case] = verdict
             elif record["record"] == "footer":
                 footer = _footer(record)
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidLogError(f"{path}:{number}: a record that cannot be read: {error}") from error
+        raise InvalidLogError(f"{path}:{line}: a record that cannot be read: {error}") from error
     return RunLog(header, tuple(verdicts.values()), footer)
 
 

@@ -39,31 +39,35 @@ def _sequence(
     Without a period it is as long as the values stay exact in the data type, and at most the
     prime 251 for 8-bit types, so that rows of a power of two do not repeat.
     """
-    exact = {"FLOAT32": 1 << 24, "FLOAT16": 1 << 11, "FLOAT64": 1 << 53}
-    largest = exact.get(data_type, int(data_type.maximum))
-    smallest = -exact[data_type] if data_type in exact else int(data_type.minimum)
-    room = (largest - start) // step if step > 0 else (smallest - start) // step if step else 0
-    longest = max(1, room + 1)
     if period is None:
-        period = min(longest, 251) if data_type.bits == 8 and longest > 251 else longest
+        exact = _EXACT.get(data_type, int(data_type.maximum))
+        lowest = -exact if data_type.is_float else int(data_type.minimum)
+        room = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
+        longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
+        period = max(1, min(room + 1, longest))
     steps = np.arange(count, dtype=np.int64) % period
-    return (start + steps * step).astype(data_type.dtype)
+    return _shifted(steps * step, start, data_type)
 
 
-def _integers(
-    count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
-) -> Array:
+_EXACT: Final = {DataType.FLOAT64: 1 << 53, DataType.FLOAT32: 1 << 24, DataType.FLOAT16: 1 << 11}
+_LONGEST_PERIOD: Final = 1 << 32
+
+
+def _shifted(values: Array, start: int, data_type: DataType) -> Array:
+    """Return INT64 values plus `start`, which may lie beyond INT64, in the data type."""
+    if data_type is DataType.UINT64:
+        return values.astype(np.uint64) + np.uint64(start)
+    return (values + start).astype(data_type.dtype)
+
+
+def _integers(count: int, data_type: DataType, *, low: int, high: int, seed: int = 0) -> Array:
     """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
     spread = np.uint64(high - low + 1)
     drawn = (splitmix64(seed, count) >> np.uint64(11)) % spread
-    if low < 0 or high < 1 << 63:
-        return (drawn.astype(np.int64) + low).astype(data_type.dtype)
-    return (drawn + np.uint64(low)).astype(data_type.dtype)
+    return _shifted(drawn.astype(np.int64), low, data_type)
 
 
-def _uniform(
-    count: int, data_type: DataType, *, low: float, high: float, seed: int = 0
-) -> Array:
+def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: int = 0) -> Array:
     """Real numbers from `low` up to, but without, `high`, in pseudo-random order."""
     fraction = (splitmix64(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return (low + fraction * (high - low)).astype(data_type.dtype)

@@ -88,7 +88,9 @@ def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Tell whether two elements share a place in the buffer."""
-    ordered = sorted((stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1)
+    ordered = sorted(
+        (stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1
+    )
     reach = 0
     for stride, size in ordered:
         if stride <= reach:

@@ -1,0 +1,28 @@
+"""Operators that move elements and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["join", "tile"]
+
+
+def join(InputTensors: Sequence[Array], OutputTensor: TensorDesc, Axis: int) -> Array:
+    """Return the inputs one after another along an axis.
+
+    Source: the page of DML_JOIN_OPERATOR_DESC.
+    """
+    return np.concatenate(InputTensors, Axis)
+
+
+def tile(InputTensor: Array, OutputTensor: TensorDesc, Repeats: Sequence[int]) -> Array:
+    """Return the input repeated along each dimension.
+
+    Source: the page of DML_TILE_OPERATOR_DESC.
+    """
+    return np.tile(InputTensor, Repeats)

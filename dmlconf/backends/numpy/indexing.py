@@ -1,0 +1,103 @@
+"""Operators that read or write elements where a tensor of indices says.
+
+DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: an index is
+its low 32 bits, plus the size of the axis where the index is negative. Only the whole tensor
+bounds the offset, so an index beyond its axis reaches into another row. A UINT64 index counts as
+negative from 2^63 on; a UINT32 index is never negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import packed_strides
+
+__all__ = ["gather", "scatter_elements"]
+
+
+def gather(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    IndexDimensions: int,
+) -> Array:
+    """Return `output[...] = input[..., indices[...], ...]`.
+
+    Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
+    dimensions, each of which then has indices of its own. Where the output has fewer dimensions
+    than that makes, the leading ones are read at 0. Reads outside of the tensor read its last
+    element.
+
+    Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
+    dimensions that do not fit, and reads out of range were measured.
+    """
+    before, after = InputTensor.shape[:Axis], InputTensor.shape[Axis + 1 :]
+    used = IndicesTensor.shape[IndicesTensor.ndim - IndexDimensions :]
+    batch = _without_leading_ones(IndicesTensor.shape[: IndicesTensor.ndim - IndexDimensions])
+    size = InputTensor.shape[Axis]
+    indices = _counted_from_start(IndicesTensor, size)
+    if not batch and (indices < size).all():
+        output = np.take(InputTensor, indices.reshape(used), Axis)
+    else:
+        leading = len(before) - len(_without_leading_ones(before)) if batch else 0
+        own = (1,) * leading + batch + (1,) * (Axis - leading - len(batch))
+        rows = np.arange(math.prod(before), dtype=np.uint32).reshape(before + (1,) * len(used))
+        columns = np.arange(math.prod(after), dtype=np.uint32)
+        positions = rows * np.uint32(size) + indices.reshape(own + used)
+        offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
+        output = InputTensor.reshape(-1)[np.minimum(offsets, np.uint32(InputTensor.size - 1))]
+        output = output.reshape(before + used + after)
+    return _right_aligned(output, OutputTensor.DimensionCount)
+
+
+def scatter_elements(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    UpdatesTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+) -> Array:
+    """Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
+
+    Writes outside of the tensor are dropped. Which of several updates of one element stays is
+    not defined; here it is the last one.
+
+    Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
+    """
+    output = InputTensor.copy().reshape(-1)
+    strides = packed_strides(InputTensor.shape)
+    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
+    coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
+    offsets = sum(c * np.uint32(s) for c, s in zip(coordinates, strides, strict=True))
+    inside = offsets < output.size
+    output[offsets[inside]] = UpdatesTensor[inside]
+    return output
+
+
+def _counted_from_start(indices: Array, axis_size: int) -> Array:
+    """Return indices as UINT32, with the axis size added to the negative ones."""
+    low = indices.astype(np.uint32)
+    if indices.dtype == np.uint32:
+        return low
+    negative = indices >= np.uint64(1 << 63) if indices.dtype == np.uint64 else indices < 0
+    return low + negative * np.uint32(axis_size)
+
+
+def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
+    larger = [dimension for dimension, size in enumerate(sizes) if size != 1]
+    return tuple(sizes[larger[0] :]) if larger else ()
+
+
+def _right_aligned(tensor: Array, dimension_count: int) -> Array:
+    """Return the tensor with that many dimensions: leading ones added, or cut at coordinate 0."""
+    surplus = tensor.ndim - dimension_count
+    if surplus <= 0:
+        return tensor.reshape((1,) * -surplus + tensor.shape)
+    cut: Array = tensor[(0,) * surplus]
+    return cut

@@ -1,0 +1,95 @@
+"""Find backends by name: those that come with dmlconf, and those of installed plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+from dmlconf.backends.options import choose
+from dmlconf.backends.protocol import Backend, BackendError
+
+__all__ = ["ENTRY_POINT_GROUP", "BackendName", "backend_names", "create", "parse"]
+
+ENTRY_POINT_GROUP: Final = "dmlconf.backends"
+"""A plugin's entry point in this group names a function from the options' text to a `Backend`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    module: str
+    isolated: bool
+
+
+_BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
+    "numpy": _BuiltIn("dmlconf.backends.numpy.backend", isolated=False),
+    "miniature": _BuiltIn("dmlconf.backends.miniature.backend", isolated=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BackendName:
+    """A backend as named on the command line, such as `miniature:crash,on=example-1`.
+
+    Attributes:
+        name: what stands before the colon.
+        options: what stands behind it.
+    """
+
+    name: str
+    options: str
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.options}" if self.options else self.name
+
+    @property
+    def isolated(self) -> bool:
+        """Whether it must run in worker processes, because it may break down."""
+        built_in = _BUILT_IN.get(self.name)
+        return built_in is None or built_in.isolated
+
+
+def backend_names() -> list[str]:
+    """Return the names of all backends that can be used."""
+    return [*_BUILT_IN, *(name for name in _plugins() if name not in _BUILT_IN)]
+
+
+def parse(text: str) -> BackendName:
+    """Return the backend that a text names.
+
+    Raises:
+        BackendError: there is no such backend.
+    """
+    name, _, options = text.partition(":")
+    if name not in _BUILT_IN:
+        choose("backend", name, backend_names())
+    return BackendName(name, options)
+
+
+def create(backend: BackendName) -> Backend:
+    """Make a backend.
+
+    Raises:
+        BackendError: it cannot be used.
+    """
+    built_in = _BUILT_IN.get(backend.name)
+    if built_in is not None:
+        made: Backend = import_module(built_in.module).create(backend.options)
+        return made
+    try:
+        plugin: Callable[[str], Backend] = _plugins()[backend.name]()
+        return plugin(backend.options)
+    except BackendError:
+        raise
+    except Exception as error:
+        raise BackendError(
+            f"the plugin backend {backend.name} cannot be used: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _plugins() -> Mapping[str, Callable[[], Callable[[str], Backend]]]:
+    # Reading the metadata of all installed packages takes time, so only plugins pay for it.
+    from importlib.metadata import entry_points
+
+    return {point.name: point.load for point in entry_points(group=ENTRY_POINT_GROUP)}

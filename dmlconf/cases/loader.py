@@ -1,0 +1,195 @@
+"""Load suites: find case files, check them, and plan their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from dmlconf.cases.build import CaseError, build
+from dmlconf.cases.matrix import expand
+from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
+from dmlconf.cases.schema import case_validator, desc_validator
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.model import Operator
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import schema_problems
+
+__all__ = ["Suite", "case_files", "case_problem", "load_suite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """All cases found under the given paths.
+
+    Attributes:
+        templates: the entries of the case files, in the order of the files.
+        digest: SHA-256 of all case files, in hexadecimal.
+    """
+
+    templates: tuple[CaseTemplate, ...]
+    digest: str
+
+    def plan(self) -> Iterator[PlannedCase]:
+        """Yield all cases, with matrices expanded.
+
+        Raises:
+            InvalidFilesError: a matrix cannot be expanded.
+        """
+        for template in self.templates:
+            try:
+                yield from expand(template)
+            except CaseError as error:
+                raise InvalidFilesError([case_problem(template, error)]) from error
+
+
+def case_problem(template: CaseTemplate, error: CaseError) -> Problem:
+    """Return what is wrong with a template's case, pointing at its place in the file."""
+    document = read_document(template.about.location.path)
+    return document.problem(("cases", template.index, *error.where), error.message, error.hint)
+
+
+def case_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the case files under the paths, in the order of the paths and then by name.
+
+    Raises:
+        InvalidFilesError: a path is not there, or a folder holds no case file.
+    """
+    found: list[Path] = []
+    problems = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml"))
+            if not inside:
+                hint = "case files end in .yaml"
+                problems.append(Problem(path, "the folder holds no case file", hint=hint))
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            problems.append(Problem(path, "there is no such file or folder"))
+    if problems:
+        raise InvalidFilesError(problems)
+    return list(dict.fromkeys(found))
+
+
+def load_suite(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
+    """Load the case files under the paths.
+
+    Every file is checked against the schemas. Single cases are built, and of a matrix the first
+    one, so that what cannot be built is known before anything runs.
+
+    Args:
+        paths: files and folders.
+        every_case: build all cases of every matrix as well.
+
+    Raises:
+        InvalidFilesError: with every problem of every file.
+    """
+    templates: list[CaseTemplate] = []
+    problems: list[Problem] = []
+    digest = sha256()
+    for path in case_files(paths):
+        try:
+            document = read_document(path)
+            loaded = _templates(document)
+        except InvalidFilesError as error:
+            problems += error.problems
+            continue
+        digest.update(f"{path.parent.name}/{path.name}\0{document.text}\0".encode())
+        problems += _unbuildable(document, loaded, every_case)
+        templates += loaded
+    problems += _repeated(templates)
+    if problems:
+        raise InvalidFilesError(problems)
+    return Suite(tuple(templates), digest.hexdigest())
+
+
+def _templates(document: Document) -> list[CaseTemplate]:
+    problems = schema_problems(document, case_validator(), document.data)
+    operator = _operator(document, problems)
+    if operator is not None:
+        for index, entry in enumerate(_entries(document.data)):
+            checker = desc_validator(operator.name, matrix="matrix" in entry)
+            problems += schema_problems(document, checker, entry, ("cases", index))
+            if "matrix" not in entry and ("let" in entry or "where" in entry):
+                where = ("cases", index)
+                problems.append(document.problem(where, "`let` and `where` need a `matrix`"))
+    if problems:
+        raise InvalidFilesError(problems)
+    assert operator is not None
+    lines = document.item_lines["cases"]
+    return [
+        _template(document, operator, index, entry, lines[index])
+        for index, entry in enumerate(document.data["cases"])
+    ]
+
+
+def _operator(document: Document, problems: list[Problem]) -> Operator | None:
+    name = document.data.get("operator") if isinstance(document.data, Mapping) else None
+    if not isinstance(name, str):
+        return None
+    try:
+        return catalogue.operator(name)
+    except catalogue.UnknownOperatorError as error:
+        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
+        message = f"the catalogue has no operator {name}"
+        problems.append(document.problem(("operator",), message, hint))
+        return None
+
+
+def _entries(data: Any) -> list[Mapping[str, Any]]:
+    """Return the entries that are mappings; the schema has told of all others."""
+    cases = data.get("cases") if isinstance(data, Mapping) else None
+    entries = cases if isinstance(cases, list) else []
+    return [entry if isinstance(entry, Mapping) else {} for entry in entries]
+
+
+def _template(
+    document: Document, operator: Operator, index: int, entry: Mapping[str, Any], line: int
+) -> CaseTemplate:
+    stem = document.path.stem
+    name = entry.get("name", stem)
+    identifier = f"{operator.name.lower()}/{stem}"
+    example = entry.get("example")
+    return CaseTemplate(
+        identifier=identifier if name == stem else f"{identifier}/{name}",
+        operator_name=operator.name,
+        index=index,
+        data=entry,
+        tags=tuple(dict.fromkeys([stem, *document.data.get("tags", ()), *entry.get("tags", ())])),
+        about=About(
+            location=Location(document.path, line),
+            page=document.data.get("page", operator.page),
+            example=None if example is None else str(example),
+            note=entry.get("note"),
+            recorded=entry.get("recorded"),
+            documented=entry.get("documented"),
+        ),
+    )
+
+
+def _unbuildable(
+    document: Document, templates: Iterable[CaseTemplate], every_case: bool
+) -> Iterator[Problem]:
+    for template in templates:
+        try:
+            for planned in expand(template):
+                build(planned)
+                if not every_case:
+                    break
+        except CaseError as error:
+            where = ("cases", template.index, *error.where)
+            yield document.problem(where, error.message, error.hint)
+
+
+def _repeated(templates: Iterable[CaseTemplate]) -> Iterator[Problem]:
+    first: dict[str, CaseTemplate] = {}
+    for template in templates:
+        other = first.setdefault(template.identifier, template)
+        if other is not template:
+            message = f"{template.identifier} also names the case at {other.about.location}"
+            yield case_problem(template, CaseError((), message, "give each case its own `name`"))

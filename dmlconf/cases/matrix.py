@@ -1,0 +1,158 @@
+"""Expand a matrix: one case for each combination of its parameters' values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, product
+from typing import Any, Final
+
+from dmlconf.cases.build import CaseError
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.model import Operator
+from dmlconf.catalogue.support import data_types_of, ranks_of
+from dmlconf.expressions import Expression, ExpressionError, namespace
+
+__all__ = ["MOST_CASES", "expand", "pairwise"]
+
+MOST_CASES: Final = 1_000_000
+"""How many cases one matrix may have."""
+
+Row = dict[str, Any]
+
+
+def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
+    """Yield the template's cases in the order of its matrix; itself alone, if it has none.
+
+    Raises:
+        CaseError: a parameter's values cannot be told, or there are none or too many.
+    """
+    matrix = template.data.get("matrix")
+    if matrix is None:
+        yield PlannedCase(template.identifier, template, {})
+        return
+    operator = catalogue.operator(template.operator_name)
+    count = 0
+    for row in _rows(operator, template.data):
+        count += 1
+        if count > MOST_CASES:
+            raise CaseError(("matrix",), f"more than {MOST_CASES:,} cases")
+        named = ",".join(f"{name}={_written(value)}" for name, value in row.items())
+        yield PlannedCase(f"{template.identifier}[{named}]", template, row)
+    if not count:
+        raise CaseError(("matrix",), "no combination is left", "look at `where`")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "x".join(map(_written, value)) or "none"
+    return str(value)
+
+
+def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
+    matrix = entry["matrix"]
+    fixed = {
+        name: _listed(operator, name, values)
+        for name, values in matrix.items()
+        if not isinstance(values, str)
+    }
+    computed = {
+        name: _expression(values, ("matrix", name))
+        for name, values in matrix.items()
+        if isinstance(values, str)
+    }
+    where = _expression(entry["where"], ("where",)) if "where" in entry else None
+    rows = pairwise(fixed) if entry.get("combine") == "pairwise" else _products(fixed)
+    for chosen in rows:
+        for row in _with_computed(chosen, computed):
+            ordered = {name: row[name] for name in matrix}
+            if where is None or _evaluated(where, ordered, ("where",)):
+                yield ordered
+
+
+def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+    for chosen in product(*values.values()):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def _with_computed(row: Row, computed: Mapping[str, Expression]) -> Iterator[Row]:
+    """Multiply a row by the parameters whose values depend on the others."""
+    if not computed:
+        yield row
+        return
+    name, *rest = computed
+    values = _evaluated(computed[name], row, ("matrix", name))
+    if not isinstance(values, tuple | list):
+        raise CaseError(("matrix", name), f"must give a list of values, not {values!r}")
+    for value in values:
+        yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest})
+
+
+def _listed(operator: Operator, name: str, values: Any) -> Sequence[Any]:
+    if isinstance(values, list):
+        return [tuple(value) if isinstance(value, list) else value for value in values]
+    kind, tensor = next(iter(values.items()))
+    if tensor not in {field.name for field in operator.fields if field.is_tensor}:
+        raise CaseError(("matrix", name, kind), f"{operator.name} has no tensor {tensor!r}")
+    listed = data_types_of if kind == "data_types" else ranks_of
+    return listed(operator, tensor)
+
+
+def _expression(source: str, where: Sequence[str | int]) -> Expression:
+    try:
+        return Expression(source[1:])
+    except ExpressionError as error:
+        raise CaseError(where, str(error)) from error
+
+
+def _evaluated(expression: Expression, row: Row, where: Sequence[str | int]) -> Any:
+    try:
+        return expression.evaluate(namespace(row))
+    except ExpressionError as error:
+        raise CaseError(where, str(error)) from error
+
+
+def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+    """Yield few rows that together hold every pair of values of any two parameters.
+
+    Rows are made one after another: each begins with a pair that no row holds yet, and takes for
+    every other parameter the value that adds the most new pairs, the earliest of equals. So the
+    same values always give the same rows.
+    """
+    names = list(values)
+    if len(names) < 2:
+        yield from _products(values)
+        return
+    counts = [len(values[name]) for name in names]
+    # One bit per value of a parameter, by a value of another: the pairs that no row holds yet.
+    missing = {
+        (a, i, b): (1 << counts[b]) - 1
+        for a in range(len(names))
+        for b in range(len(names))
+        if a != b
+        for i in range(counts[a])
+    }
+    for a, b in combinations(range(len(names)), 2):
+        for i in range(counts[a]):
+            while left := missing[a, i, b]:
+                chosen = {a: i, b: (left & -left).bit_length() - 1}
+                _complete(chosen, counts, missing)
+                for x, y in combinations(range(len(names)), 2):
+                    missing[x, chosen[x], y] &= ~(1 << chosen[y])
+                    missing[y, chosen[y], x] &= ~(1 << chosen[x])
+                yield {name: values[name][chosen[k]] for k, name in enumerate(names)}
+
+
+def _complete(
+    chosen: dict[int, int], counts: Sequence[int], missing: Mapping[tuple[int, int, int], int]
+) -> None:
+    for parameter, count in enumerate(counts):
+        if parameter in chosen:
+            continue
+        news = [
+            sum(
+                missing[other, value, parameter] >> candidate & 1 for other, value in chosen.items()
+            )
+            for candidate in range(count)
+        ]
+        chosen[parameter] = news.index(max(news))

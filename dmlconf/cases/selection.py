@@ -1,0 +1,160 @@
+"""Choose cases: by keyword expression, operator, tag, identifier and feature level."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.cases.build import build
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.model import FeatureLevel
+
+__all__ = ["KeywordError", "Selection", "keyword_matcher", "select"]
+
+Matcher = Callable[[str], bool]
+
+_TOKEN: Final = re.compile(r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
+                           r"""|(?P<word>[^\s()"']+))""")  # fmt: skip
+
+
+class KeywordError(ValueError):
+    """A keyword expression that cannot be read; the message points at the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases to take; what is left empty takes all.
+
+    Attributes:
+        keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
+        operators: names in the catalogue.
+        tags: a case needs one of them.
+        identifiers: identifiers of single cases.
+        feature_level: the highest feature level that a case may need.
+    """
+
+    keywords: str | None = None
+    operators: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
+    feature_level: FeatureLevel | None = None
+
+
+def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
+    """Yield the cases that fit the selection, in their order.
+
+    Raises:
+        KeywordError: the keyword expression cannot be read.
+        CaseError: a case cannot be built, so its feature level cannot be told.
+    """
+    matches = keyword_matcher(selection.keywords) if selection.keywords else None
+    for case in cases:
+        template = case.template
+        if selection.operators and template.operator_name not in selection.operators:
+            continue
+        if selection.tags and selection.tags.isdisjoint(template.tags):
+            continue
+        if selection.identifiers and case.identifier not in selection.identifiers:
+            continue
+        if matches is not None and not matches(case.identifier.casefold()):
+            continue
+        if selection.feature_level is not None and not _within(case, selection.feature_level):
+            continue
+        yield case
+
+
+def _within(planned: PlannedCase, level: FeatureLevel) -> bool:
+    case = build(planned)
+    required = case.required_level
+    return (case.operator.since if required is None else required) <= level
+
+
+def keyword_matcher(expression: str) -> Matcher:
+    """Return a function that tells whether a case-folded identifier fits the expression.
+
+    A word fits an identifier that contains it, in any case. Words combine by `and`, `or`, `not`
+    and parentheses; text with spaces or parentheses stands in quotes.
+
+    Raises:
+        KeywordError: the expression cannot be read.
+    """
+    parser = _Parser(expression)
+    matcher = parser.alternatives()
+    parser.expect_end()
+    return matcher
+
+
+class _Parser:
+    """Recursive descent over `or`, `and`, `not`, parentheses and words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._split(text))
+        self._next = 0
+
+    @staticmethod
+    def _split(text: str) -> Iterator[tuple[str, str, int]]:
+        place = 0
+        while text[place:].strip():
+            match = _TOKEN.match(text, place)
+            if match is None:
+                raise KeywordError(f"-k {text}: a quote is not closed at column {place + 1}")
+            kind = str(match.lastgroup)
+            value = match[kind]
+            if kind == "word" and value.lower() in ("and", "or", "not"):
+                kind, value = "mark", value.lower()
+            yield kind, value, match.start(kind)
+            place = match.end()
+
+    def _peek(self) -> str | None:
+        if self._next < len(self._tokens) and self._tokens[self._next][0] == "mark":
+            return self._tokens[self._next][1]
+        return None
+
+    def _take(self) -> tuple[str, str, int]:
+        if self._next == len(self._tokens):
+            raise KeywordError(f"-k {self._text}: a word is missing at the end")
+        self._next += 1
+        return self._tokens[self._next - 1]
+
+    def expect_end(self) -> None:
+        if self._next < len(self._tokens):
+            _, value, place = self._tokens[self._next]
+            raise KeywordError(
+                f"-k {self._text}: `{value}` at column {place + 1} is unexpected; "
+                "words are joined by `and` or `or`"
+            )
+
+    def alternatives(self) -> Matcher:
+        terms = [self._conjunction()]
+        while self._peek() == "or":
+            self._take()
+            terms.append(self._conjunction())
+        return lambda text: any(term(text) for term in terms)
+
+    def _conjunction(self) -> Matcher:
+        terms = [self._term()]
+        while self._peek() == "and":
+            self._take()
+            terms.append(self._term())
+        return lambda text: all(term(text) for term in terms)
+
+    def _term(self) -> Matcher:
+        kind, value, place = self._take()
+        if kind != "mark":
+            word = value.casefold()
+            return lambda text: word in text
+        if value == "not":
+            negated = self._term()
+            return lambda text: not negated(text)
+        if value == "(":
+            inner = self.alternatives()
+            if self._peek() != ")":
+                raise KeywordError(
+                    f"-k {self._text}: the parenthesis at column {place + 1} is not closed"
+                )
+            self._take()
+            return inner
+        raise KeywordError(f"-k {self._text}: `{value}` at column {place + 1} is unexpected")

@@ -1,0 +1,128 @@
+"""Turn the numbers that a case lists into an array, or say which one does not fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["ValuesError", "tensor_values"]
+
+
+class ValuesError(ValueError):
+    """Numbers that do not make the tensor.
+
+    Attributes:
+        where: indices that lead to the number at fault, in the lists as given.
+        message: what was found and expected.
+        hint: what to do, or None.
+    """
+
+    def __init__(self, message: str, where: Sequence[int] = (), hint: str | None = None) -> None:
+        self.where, self.message, self.hint = tuple(where), message, hint
+        super().__init__(message)
+
+
+def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Array:
+    """Return the array that a list of numbers describes.
+
+    Args:
+        values: numbers in row-major order: one flat list, lists nested like the sizes, or a
+            single number for a tensor of one element.
+        sizes: the tensor's Sizes.
+        data_type: the tensor's DataType; every number must fit it.
+
+    Raises:
+        ValuesError: the numbers do not match the sizes or the data type.
+    """
+    if not isinstance(values, list):
+        values = [values]
+    found = _shape(values)
+    count = math.prod(sizes)
+    if found not in (tuple(sizes), (count,)):
+        _explain_shape(values, found, tuple(sizes), count)
+    flat = []
+    for where, value in _leaves(values):
+        problem = _misfit(value, data_type)
+        if problem:
+            message, hint = problem
+            raise ValuesError(message, where, hint)
+        flat.append(value)
+    if not data_type.is_float:
+        flat = [int(value) for value in flat]
+    with np.errstate(over="ignore"):
+        return np.array(flat, data_type.dtype).reshape(sizes)
+
+
+def _shape(values: Any) -> tuple[int, ...] | None:
+    """Return the sizes of nested lists; None where rows differ in length."""
+    if not isinstance(values, list):
+        return ()
+    inner = {_shape(value) for value in values}
+    if len(inner) != 1 or None in inner:
+        return (0,) if not values else None
+    return (len(values), *(next(iter(inner)) or ()))
+
+
+def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    if not isinstance(values, list):
+        yield where, values
+        return
+    for index, value in enumerate(values):
+        yield from _leaves(value, (*where, index))
+
+
+def _explain_shape(
+    values: list[Any], found: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
+) -> None:
+    given = sum(1 for _ in _leaves(values))
+    asked = f"Sizes {_braces(sizes)} ask for {count:,}"
+    if given != count:
+        raise ValuesError(f"{given:,} values are given where {asked}")
+    shape = _braces(found) if found is not None else "rows of unequal length"
+    raise ValuesError(
+        f"values are nested as {shape} where Sizes are {_braces(sizes)}",
+        hint="nest the lists like Sizes, or give one flat list",
+    )
+
+
+def _braces(sizes: Sequence[int]) -> str:
+    return "{" + ", ".join(map(str, sizes)) + "}"
+
+
+def _misfit(value: Any, data_type: DataType) -> tuple[str, str | None] | None:
+    """Say why a number does not fit the data type, with a hint; None where it fits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"{value!r} is not a number", _number_hint(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if data_type.is_float else (f"{value} does not fit {data_type}", None)
+    if data_type.is_float:
+        return _float_misfit(value, data_type)
+    if value != int(value):
+        return f"{value} is not a whole number, as {data_type} asks", None
+    if not data_type.minimum <= value <= data_type.maximum:
+        span = f"{data_type.minimum} to {data_type.maximum}"
+        return f"{int(value)} does not fit {data_type}", f"it holds {span}"
+    return None
+
+
+def _float_misfit(value: float, data_type: DataType) -> tuple[str, str | None] | None:
+    try:
+        with np.errstate(over="ignore"):
+            fits = bool(np.isfinite(np.array(value, np.float64).astype(data_type.dtype)))
+    except OverflowError:
+        fits = False
+    if fits:
+        return None
+    hint = f"its largest is {data_type.maximum:g}; infinity is written .inf"
+    return f"{value} does not fit {data_type}", hint
+
+
+def _number_hint(value: Any) -> str | None:
+    if isinstance(value, str) and value.lower().lstrip("+-") in ("inf", "infinity", "nan"):
+        return "infinities and NaN are written .inf, -.inf and .nan"
+    return None

@@ -1,0 +1,28 @@
+"""What each exit code means; the same on every platform."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    SUCCESS = 0
+    """Every selected case has a verdict, and none fails the run."""
+    FAILED = 1
+    """At least one verdict fails the run."""
+    USAGE = 2
+    """The command was used wrongly."""
+    INVALID_FILE = 3
+    """A case, schema, log or waiver file is invalid."""
+    BACKEND = 4
+    """A backend could not be used."""
+    NOTHING_SELECTED = 5
+    """No case was selected."""
+    INCOMPLETE = 6
+    """The run is incomplete."""
+    INTERNAL = 70
+    """A fault of dmlconf itself."""

@@ -1,0 +1,53 @@
+"""Write a tensor as a person reads it: rows and columns, one block per leading coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["grid"]
+
+MOST_COLUMNS: Final = 12
+MOST_ROWS: Final = 12
+MOST_BLOCKS: Final = 6
+
+
+def grid(tensor: Array) -> str:
+    """Return the tensor's elements in aligned columns.
+
+    What exceeds 12 columns, 12 rows or 6 blocks is left out, and an ellipsis says so.
+    """
+    rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.ndim else tensor.reshape(1, 1)
+    if not rows.size:
+        return "(no elements)"
+    height = tensor.shape[-2] if tensor.ndim > 1 else 1
+    lines: list[str] = []
+    for number, block in enumerate(_blocks(tensor)):
+        if number == MOST_BLOCKS:
+            lines.append(f"... {len(rows) // height - MOST_BLOCKS:,} more blocks")
+            break
+        lines += _block(block, rows[number * height : (number + 1) * height])
+    return "\n".join(lines)
+
+
+def _blocks(tensor: Array) -> Iterator[tuple[int, ...]]:
+    return np.ndindex(*tensor.shape[:-2])
+
+
+def _block(leading: Sequence[int], rows: Array) -> list[str]:
+    shown = [[_number(value) for value in row[:MOST_COLUMNS]] for row in rows[:MOST_ROWS].tolist()]
+    width = max(len(text) for row in shown for text in row)
+    more = "  ..." if rows.shape[1] > MOST_COLUMNS else ""
+    lines = [f"[{', '.join(map(str, leading))}]"] if leading else []
+    lines += ["  ".join(text.rjust(width) for text in row) + more for row in shown]
+    if len(rows) > MOST_ROWS:
+        lines.append(f"... {len(rows) - MOST_ROWS:,} more rows")
+    return lines
+
+
+def _number(value: float) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,43 @@
+"""`dmlconf list`: name the cases that a run would take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import chosen, load, nothing_selected, paths_argument, selection_options
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.command("list")
+@paths_argument
+@selection_options
+@click.option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
+def command(paths: tuple[Path, ...], as_json: bool, **selection: Any) -> int:
+    """List the cases under PATHS (the bundled suite where there are none), one a line."""
+    suite = load(paths)
+    plan = chosen(suite, **selection)
+    if not plan:
+        return nothing_selected(suite, selection["tags"], selection["identifiers"])
+    if as_json:
+        cases = [
+            {
+                "case": case.identifier,
+                "operator": case.template.operator_name,
+                "tags": case.template.tags,
+                "location": str(case.template.about.location),
+            }
+            for case in plan
+        ]
+        click.echo(json.dumps(cases, indent=2))
+    else:
+        click.echo("\n".join(printable(case.identifier) for case in plan))
+    count = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
+    click.echo(count, err=True)
+    return ExitCode.SUCCESS

@@ -1,0 +1,103 @@
+"""The entry point: find the command, run it, and turn what went wrong into an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+import click
+
+from dmlconf import __version__
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import InvalidFilesError, nearest, printable
+
+__all__ = ["cli", "main"]
+
+_COMMANDS: Final = ("run", "list", "show", "validate", "operators", "report")
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a command when it is used, so that each starts quickly."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"dmlconf.cli.{cmd_name}_command").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
+            near = nearest(args[0], _COMMANDS)
+            hint = f"Did you mean {near}?" if near else f"Commands: {', '.join(_COMMANDS)}."
+            ctx.fail(f"No such command {printable(args[0])!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dmlconf")
+def cli() -> None:
+    """Test whether DirectML operators give the results that they are documented to give."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, and exit with one of `ExitCode`."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    # Only the modules of a command in use may be imported, so the exceptions come late as well.
+    try:
+        code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or ExitCode.SUCCESS)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return ExitCode.INCOMPLETE
+    except InvalidFilesError as error:
+        count = len(error.problems)
+        _say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found; nothing was run")
+        return ExitCode.INVALID_FILE
+    except BrokenPipeError:
+        # Whoever read the output has gone; keep the interpreter from complaining at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.SUCCESS
+    except Exception as error:
+        expected = _expected(error)
+        if expected is not None:
+            _say(f"Error: {error}")
+            return expected
+        traceback.print_exc()
+        _say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
+        return ExitCode.INTERNAL
+
+
+def _expected(error: Exception) -> ExitCode | None:
+    """Return the exit code of an error that a person can mend; None for any other."""
+    from dmlconf.backends.protocol import BackendError
+    from dmlconf.runner.log import InvalidLogError
+
+    if isinstance(error, BackendError):
+        return ExitCode.BACKEND
+    if isinstance(error, InvalidLogError):
+        return ExitCode.INVALID_FILE
+    return None
+
+
+def _say(text: str) -> None:
+    """Write a message to standard error, line by line, with nothing a terminal could obey."""
+    for line in text.split("\n"):
+        click.echo(printable(line), err=True)

@@ -1,0 +1,132 @@
+"""`dmlconf operators`: the catalogue for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
+from dmlconf.catalogue.loader import (
+    UnknownOperatorError,
+    operator,
+    operator_names,
+    tensor_constraints,
+)
+from dmlconf.catalogue.model import Field, FieldKind, Operator, Support
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import color_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["command"]
+
+
+def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in operator_names() if name.startswith(incomplete.upper())]
+
+
+@click.command("operators")
+@click.argument("name", required=False, shell_complete=_complete)
+@color_option
+def command(name: str | None, color: str) -> int:
+    """List the operators of the catalogue, or show all that it has of the one with this NAME."""
+    from dmlconf.cli.console import make_console
+
+    console = make_console(color)
+    if name is None:
+        _print_all(console)
+        return ExitCode.SUCCESS
+    try:
+        _print_one(console, operator(name))
+    except UnknownOperatorError as error:
+        raise click.UsageError(str(error)) from error
+    return ExitCode.SUCCESS
+
+
+def _table(*columns: str, **options: Any) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
+
+
+def _print_all(console: Console) -> None:
+    table = _table("Operator", "Since", "What it does")
+    for name in operator_names():
+        entry = operator(name)
+        aliases = f" ({', '.join(entry.aliases)})" if entry.aliases else ""
+        table.add_row(entry.name + aliases, str(entry.since), entry.summary)
+    console.print(table)
+
+
+def _print_one(console: Console, entry: Operator) -> None:
+    console.print(f"{entry.name}", style="bold cyan")
+    console.print(entry.summary)
+    aliases = f", also {', '.join(entry.aliases)}" if entry.aliases else ""
+    console.print(f"DML_OPERATOR_{entry.name} = {entry.type_value}{aliases}")
+    console.print(f"since feature level {entry.since}; page {entry.page}\n")
+    _print_struct(console, entry)
+    _print_support(console, entry)
+    _print_constraints(console, entry)
+    precision = _table("Output", "Precision rule", "Source")
+    for output, rule in entry.precision.items():
+        limit = f" {rule.limit:g}" if rule.limit else ""
+        precision.add_row(output, f"{rule.kind}{limit}", rule.source)
+    console.print(precision)
+    in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
+    console.print(f"in place: {in_place or 'no'}\n")
+    if entry.page_errors:
+        console.print("Known errors of the page", style="bold yellow")
+    for error in entry.page_errors:
+        console.print(f"  {error.says} {error.right} {error.why}", markup=False)
+
+
+def _print_struct(console: Console, entry: Operator) -> None:
+    width = max(len(field.c_type) for field in entry.fields)
+    console.print(f"struct {entry.struct} {{", markup=False)
+    for field in entry.fields:
+        note = _note(field)
+        console.print(f"  {field.c_type:<{width}} {field.name};{note}", markup=False)
+    console.print("};\n")
+
+
+def _note(field: Field) -> str:
+    notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
+    if field.count:
+        notes.append(f"{field.count} of them")
+    if field.optional:
+        notes.append("optional")
+    return f"  // {', '.join(notes)}" if notes else ""
+
+
+def _print_support(console: Console, entry: Operator) -> None:
+    table = _table("Since", "Tensor", "Ranks", "Data types")
+    for index, listed in enumerate(entry.support):
+        for place, (tensor, support) in enumerate(listed.tensors.items()):
+            level = str(max(listed.since, entry.since)) if place == 0 else ""
+            table.add_row(level, tensor, _ranks(support), " ".join(support.data_types))
+        if index < len(entry.support) - 1:
+            table.add_row("", "", "", "")
+    console.print(table)
+    for tensor, data_types in entry.undocumented_data_types.items():
+        console.print(f"{tensor} also takes {', '.join(data_types)}, which no table lists")
+
+
+def _ranks(support: Support) -> str:
+    least, greatest = support.ranks
+    return str(least) if least == greatest else f"{least} to {greatest}"
+
+
+def _print_constraints(console: Console, entry: Operator) -> None:
+    from rich.text import Text
+
+    table = _table("Constraint", "Requires", "Source")
+    for constraint in entry.constraints:
+        enforced = "" if constraint.enforced else ", not enforced"
+        requires = Text(" ".join(constraint.require.source.split()))
+        table.add_row(constraint.name, requires, constraint.source + enforced)
+    console.print(table)
+    general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
+    console.print(f"and those of every operator: {', '.join(general)}\n", soft_wrap=False)

@@ -1,0 +1,139 @@
+"""Options that several commands share, and what they choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from dmlconf.cases.build import CaseError
+from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import KeywordError, Selection, select
+from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import nearest, printable
+from dmlconf.resources import cases_directory
+
+__all__ = [
+    "chosen",
+    "color_option",
+    "load",
+    "nothing_selected",
+    "paths_argument",
+    "selection_options",
+]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _complete_operator(
+    ctx: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    return [name for name in operator_names() if name.startswith(incomplete.upper())]
+
+
+def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the identifiers that begin so; those of the bundled suite where no path is given."""
+    paths = ctx.params.get("paths") or ()
+    plan = load(paths).plan()
+    return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
+
+
+def _complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    tags = {tag for template in load(()).templates for tag in template.tags}
+    return sorted(tag for tag in tags if tag.startswith(incomplete))
+
+
+paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+
+
+def selection_options(function: _Function) -> _Function:
+    """Add the options that choose cases."""
+    for option in reversed(
+        (
+            click.option(
+                "-o", "--operator", "operators", multiple=True, metavar="OPERATOR",
+                shell_complete=_complete_operator, help="Take cases of this operator only.",
+            ),
+            click.option(
+                "-k", "keywords", metavar="EXPRESSION",
+                help="Take cases whose identifier fits, such as 'gather and not (axis or INT8)'.",
+            ),
+            click.option(
+                "--tag", "tags", multiple=True, shell_complete=_complete_tag,
+                help="Take cases with this tag only, such as documented or boundary.",
+            ),
+            click.option(
+                "--case", "identifiers", multiple=True, metavar="CASE",
+                shell_complete=complete_case, help="Take the case with this identifier only.",
+            ),
+            click.option(
+                "--feature-level", metavar="LEVEL",
+                help="Take cases that need at most this feature level, such as 4_1.",
+            ),
+        )
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+color_option: Final = click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto",
+    show_default=True, help="When to use colour; auto honours NO_COLOR.",
+)  # fmt: skip
+
+
+def load(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
+    """Load the suite under the paths, or the bundled one where there are none."""
+    return load_suite(paths or [cases_directory()], every_case=every_case)
+
+
+def chosen(
+    suite: Suite,
+    *,
+    keywords: str | None,
+    operators: Sequence[str],
+    tags: Sequence[str],
+    identifiers: Sequence[str],
+    feature_level: str | None,
+) -> list[PlannedCase]:
+    """Return the cases that the options choose.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+        InvalidFilesError: a matrix cannot be expanded.
+    """
+    try:
+        selection = Selection(
+            keywords=keywords,
+            operators=frozenset(operator(name).name for name in operators),
+            tags=frozenset(tags),
+            identifiers=frozenset(identifiers),
+            feature_level=FeatureLevel.parse(feature_level) if feature_level else None,
+        )
+        return list(select(suite.plan(), selection))
+    except (KeywordError, UnknownOperatorError) as error:
+        raise click.UsageError(printable(str(error))) from error
+    except CaseError:
+        raise
+    except ValueError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
+
+
+def nothing_selected(suite: Suite, tags: Sequence[str], identifiers: Sequence[str]) -> int:
+    """Say that no case was selected, suggest what may have been meant, and return the exit code."""
+    message = "no case was selected"
+    known_tags = sorted({tag for template in suite.templates for tag in template.tags})
+    unknown = [tag for tag in tags if tag not in known_tags]
+    if unknown:
+        message += f": no case has the tag {unknown[0]}; the tags are {', '.join(known_tags)}"
+    elif identifiers:
+        near = nearest(identifiers[0], (case.identifier for case in suite.plan()))
+        message += f": there is no case {identifiers[0]}"
+        message += f"; did you mean {near}?" if near else ""
+    click.echo(printable(f"Error: {message}"), err=True)
+    return ExitCode.NOTHING_SELECTED

@@ -1,0 +1,36 @@
+"""`dmlconf report`: make reports from the log of an earlier run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.cli.logs import latest_log
+from dmlconf.cli.options import color_option
+from dmlconf.cli.reporting import parse_reports, show
+from dmlconf.runner.log import read_log
+
+__all__ = ["command"]
+
+
+@click.command("report")
+@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
+              help="Also report as json, junit, markdown, svg or text.")  # fmt: skip
+@click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
+@click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
+@color_option
+def command(
+    log: Path | None, report_options: tuple[str, ...], verbose: bool, quiet: bool, color: str
+) -> int:
+    """Make reports from a run LOG; from the latest run's where there is none.
+
+    The exit code tells only whether the reports were made; the run's own is that of the run.
+    """
+    reports = parse_reports(report_options)
+    path = log or latest_log()
+    if path is None:
+        raise click.UsageError("there is no earlier run: name a LOG")
+    show(read_log(path), reports, verbose=verbose, quiet=quiet, color=color)
+    return 0

@@ -1,0 +1,169 @@
+"""`dmlconf show`: print a case as a person wants to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dmlconf.cases.build import build
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.grid import grid
+from dmlconf.cli.options import chosen, color_option, complete_case, load, nothing_selected
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["command"]
+
+
+@click.command("show")
+@click.argument("case", shell_complete=complete_case)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@color_option
+def command(case: str, paths: tuple[Path, ...], color: str) -> int:
+    """Show the CASE with this identifier: its desc, tensors, expectation and source.
+
+    It is looked for under PATHS, in the bundled suite where there are none.
+    """
+    from dmlconf.cli.console import make_console
+
+    suite = load(paths)
+    found = chosen(
+        suite, keywords=None, operators=(), tags=(), identifiers=(case,), feature_level=None
+    )
+    if not found:
+        return nothing_selected(suite, (), (case,))
+    _print(make_console(color), build(found[0]))
+    return ExitCode.SUCCESS
+
+
+def _print(console: Console, case: Case) -> None:
+    for line in _lines(case):
+        console.print(line, soft_wrap=True)
+
+
+def _styled(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text("\n".join(map(printable, text.split("\n"))), style=style)
+
+
+def _row(name: str, value: str, style: str = "") -> Text:
+    return _styled(f"{name:<14}", "bold") + _styled(value, style)
+
+
+def _lines(case: Case) -> Iterator[Text]:
+    yield _styled(case.identifier, "bold cyan")
+    yield from _about(case)
+    yield _styled("")
+    yield from _tensors(case)
+    yield from _attributes(case)
+    yield _styled("")
+    yield from _expectation(case)
+    if case.about.documented is not None:
+        yield _styled("")
+        yield _styled("The page is wrong", "bold yellow")
+        yield from (_styled(f"  {line}") for line in _told(case.about.documented))
+
+
+def _about(case: Case) -> Iterator[Text]:
+    operator, about = case.operator, case.about
+    level = case.required_level
+    yield _row("operator", f"{operator.name}: {operator.summary}")
+    yield _row("page", about.page + (f", example {about.example}" if about.example else ""))
+    yield _row("file", str(about.location))
+    yield _row("tags", ", ".join(case.tags))
+    yield _row("needs", f"feature level {level}" if level else "what no table of support lists")
+    if about.note:
+        yield _row("note", about.note.strip())
+
+
+def _tensors(case: Case) -> Iterator[Text]:
+    inputs = case.inputs()
+    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+        yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
+        data = case.data.get(name)
+        if isinstance(data, Fill):
+            yield _styled(f"  filled by {data.name}{_arguments(data.arguments)}", "dim")
+        if name in inputs:
+            yield _indented(grid(inputs[name]))
+    for name, tensor in case.outputs().items():
+        yield _styled(f"{name}  ", "bold") + _styled(f"output  {_described(tensor)}")
+
+
+def _described(tensor: TensorDesc) -> str:
+    parts = [f"{tensor.DataType} {{{', '.join(map(str, tensor.Sizes))}}}"]
+    if tensor.Strides is not None:
+        parts.append(f"strides {{{', '.join(map(str, tensor.Strides))}}}")
+    if tensor.Flags:
+        parts.append(" | ".join(tensor.Flags))
+    if tensor.DeclaredTensorSizeInBytes is not None:
+        parts.append(f"TotalTensorSizeInBytes {tensor.DeclaredTensorSizeInBytes}")
+    if tensor.GuaranteedBaseOffsetAlignment:
+        parts.append(f"aligned to {tensor.GuaranteedBaseOffsetAlignment}")
+    return ", ".join(parts)
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    named = ", ".join(f"{name} {value}" for name, value in arguments.items())
+    return f" ({named})" if named else ""
+
+
+def _indented(text: str) -> Text:
+    return _styled("\n".join(f"  {line}" for line in text.split("\n")))
+
+
+def _attributes(case: Case) -> Iterator[Text]:
+    fields = [field for field in case.operator.of_kind(FieldKind.ATTRIBUTE)]
+    width = max((len(field.name) for field in fields), default=0)
+    for field in fields:
+        value = case.desc[field.name]
+        shown = "{" + ", ".join(map(str, value)) + "}" if isinstance(value, tuple) else str(value)
+        yield _styled(f"{field.name:<{width}}  ", "bold") + _styled(shown)
+
+
+def _expectation(case: Case) -> Iterator[Text]:
+    expected = case.expectation
+    if expected is None:
+        yield _styled("Expected: whatever the reference or a recording says", "bold green")
+        return
+    if isinstance(expected, ExpectedRejection):
+        constraint = f", because it breaks {expected.constraint}" if expected.constraint else ""
+        yield _styled(f"Expected: rejected with {expected.hresult}{constraint}", "bold green")
+        for broken in case.operator.constraints:
+            if broken.name in violations(case.operator, case.desc):
+                yield _styled(f"  {broken.name}: {broken.require.source}", "dim")
+    elif isinstance(expected, ExpectedOutputs):
+        yield _styled("Expected", "bold green")
+        for name, array in expected.outputs.items():
+            yield _styled(f"{name}", "bold")
+            yield _indented(grid(array))
+    source = case.about.recorded or f"the page {case.about.page}"
+    yield _row("source", f"{expected.provenance}: {source}")
+
+
+def _told(documented: Any) -> Iterator[str]:
+    """Tell what the page says instead, and why that is wrong."""
+    if not isinstance(documented, Mapping):
+        yield str(documented)
+        return
+    names = {"says": "it says", "why": "but", "desc": "it gives", "expect": "it shows"}
+    for key, value in documented.items():
+        shown = value if isinstance(value, str) else ", ".join(_pairs(value))
+        yield f"{names.get(key, key):<10}{shown}"
+
+
+def _pairs(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (f"{name}: {item}" for name, item in value.items())
+    else:
+        yield str(value)

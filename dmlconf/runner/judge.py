@@ -1,0 +1,200 @@
+"""Judge an outcome: what the case expects against what the backend made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Against", "judge", "not_run", "unsupported_reason"]
+
+Against = Callable[[Case], Outcome | None]
+"""Gives the expected outcome of a case that states none; None where nobody else can tell."""
+
+_BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
+    BreakdownKind.CRASH: ReasonKind.CRASH,
+    BreakdownKind.HANG: ReasonKind.HANG,
+    BreakdownKind.DEVICE_REMOVED: ReasonKind.DEVICE_REMOVED,
+    BreakdownKind.OUT_OF_MEMORY: ReasonKind.OUT_OF_MEMORY,
+    BreakdownKind.ERROR: ReasonKind.BACKEND_ERROR,
+}
+
+
+def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
+    """Return why the documentation lets the backend decline the case; None where it does not."""
+    required = case.required_level or case.operator.since
+    if required > capabilities.feature_level:
+        message = f"needs feature level {required}; the backend has {capabilities.feature_level}"
+        return Reason(ReasonKind.FEATURE_LEVEL, message)
+    lacking = case.data_types - capabilities.data_types
+    if lacking and not isinstance(case.expectation, ExpectedRejection):
+        return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
+    return None
+
+
+def judge(case: Case, outcome: Outcome, against: Against) -> Verdict:
+    """Return the verdict on what a backend made of a case.
+
+    Args:
+        case: the case.
+        outcome: what the backend made of it.
+        against: gives the expected outcome where the case itself states none.
+    """
+    if isinstance(outcome, Breakdown):
+        reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
+        return _verdict(case, outcome, Status.BROKEN, None, reason)
+    expected = _expected(case, against)
+    if expected is None:
+        message = "ran, but nothing independent of the backend tells what is right"
+        reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+        return _verdict(case, outcome, Status.UNCHECKED, None, reason)
+    if isinstance(expected, ExpectedRejection):
+        return _judge_rejection(case, outcome, expected)
+    if isinstance(outcome, Rejection):
+        return _judge_refusal(case, outcome, expected)
+    return _judge_outputs(case, outcome, expected)
+
+
+def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
+    """Return the verdict on a case that was never run."""
+    return Verdict(case, operator, tags, Status.NOT_RUN, None, Reason(kind, str(kind)))
+
+
+def _verdict(
+    case: Case,
+    outcome: Outcome,
+    status: Status,
+    provenance: Provenance | None,
+    reason: Reason | None = None,
+    figures: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Verdict:
+    return Verdict(
+        case=case.identifier,
+        operator=case.operator_name,
+        tags=case.tags,
+        status=status,
+        expectation=provenance,
+        reason=reason,
+        figures=figures or {},
+        seconds=outcome.seconds,
+        location=str(case.about.location),
+    )
+
+
+def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+    stated = case.expectation
+    if isinstance(stated, ExpectedRejection):
+        return stated
+    if stated is not None and stated.outputs.keys() == case.outputs().keys():
+        return stated
+    reference = against(case)
+    if isinstance(reference, Outputs):
+        outputs = {**reference.arrays, **(stated.outputs if stated else {})}
+        provenance = stated.provenance if stated else Provenance.REFERENCE
+        return ExpectedOutputs(outputs, provenance)
+    if stated is None and isinstance(reference, Rejection):
+        return ExpectedRejection(reference.hresult, None, Provenance.REFERENCE)
+    return stated
+
+
+def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) -> Verdict:
+    wanted = expected.hresult
+    if expected.constraint:
+        wanted += f" for {expected.constraint}"
+    if not isinstance(outcome, Rejection):
+        reason = Reason(ReasonKind.ACCEPTED_INVALID, f"expected {wanted}, but the case ran")
+        return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+    named = expected.constraint is None or not outcome.constraints
+    if outcome.hresult != expected.hresult or not (
+        named or expected.constraint in outcome.constraints
+    ):
+        message = f"expected {wanted}, not {_spoken(outcome)}"
+        reason = Reason(ReasonKind.WRONG_REJECTION, message)
+        return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+    return _verdict(case, outcome, Status.PASSED, expected.provenance)
+
+
+def _spoken(rejection: Rejection) -> str:
+    broken = f" for {', '.join(rejection.constraints)}" if rejection.constraints else ""
+    return f"{rejection.hresult} by {rejection.stage}{broken}"
+
+
+def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) -> Verdict:
+    """Judge the rejection of a case that should have run."""
+    if case.required_level is None:
+        message = f"{_spoken(outcome)}; no table of support lists these tensors"
+        reason = Reason(ReasonKind.NOT_DOCUMENTED, message)
+        return _verdict(case, outcome, Status.UNSUPPORTED, expected.provenance, reason)
+    message = f"{_spoken(outcome)}, but feature level {case.required_level} supports it"
+    reason = Reason(ReasonKind.REJECTED_SUPPORTED, message)
+    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
+
+
+def _judge_outputs(case: Case, outcome: Outputs, expected: ExpectedOutputs) -> Verdict:
+    faults: list[tuple[ReasonKind, str]] = []
+    differences: list[Mapping[str, Any]] = []
+    figures: dict[str, Mapping[str, Any]] = {}
+    for name, wanted in expected.outputs.items():
+        fault = _form_fault(name, outcome.arrays.get(name), wanted)
+        if fault is not None:
+            faults.append(fault)
+            continue
+        rule = case.operator.precision[name.partition("[")[0]]
+        comparison = compare(outcome.arrays[name], wanted, rule)
+        figures[name] = {
+            "elements": comparison.elements,
+            "differing": comparison.differing,
+            "worst_ulp": comparison.worst_ulp,
+            "rule": rule.kind,
+            "limit": rule.limit,
+        }
+        if comparison.differing:
+            faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
+            differences += _differences(name, comparison)
+    if not faults:
+        return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
+    message = "; ".join(message for _, message in faults)
+    reason = Reason(faults[0][0], message, tuple(differences))
+    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+
+
+def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonKind, str] | None:
+    if actual is None:
+        return ReasonKind.MISSING_OUTPUT, f"{name} was not returned"
+    if actual.dtype != wanted.dtype:
+        return ReasonKind.WRONG_DATA_TYPE, f"{name} is {actual.dtype}, not {wanted.dtype}"
+    if actual.shape != wanted.shape:
+        shapes = f"{list(actual.shape)}, not {list(wanted.shape)}"
+        return ReasonKind.WRONG_SIZES, f"{name} has sizes {shapes}"
+    return None
+
+
+def _told(name: str, comparison: Comparison) -> str:
+    count = f"{comparison.differing:,} of {comparison.elements:,} elements of {name} differ"
+    if comparison.worst_ulp:
+        return f"{count}, by up to {comparison.worst_ulp:,.0f} ULP"
+    return count
+
+
+def _differences(name: str, comparison: Comparison) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "tensor": name,
+            "coordinates": list(difference.coordinates),
+            "expected": difference.expected,
+            "actual": difference.actual,
+        }
+        for difference in comparison.first
+    ]

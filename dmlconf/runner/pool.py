@@ -1,0 +1,282 @@
+"""Worker processes that may crash or hang, so that each such case costs only its own verdict.
+
+A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
+ran before it in the same process may be at fault.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.model import Case
+from dmlconf.runner.worker import Ready, Refused, work
+
+__all__ = ["WorkerPool"]
+
+BATCH: Final = 32
+"""Cases that a worker is given at once."""
+
+START_SECONDS: Final = 120.0
+"""How long a worker may take until its backend is ready."""
+
+MOST_DIAGNOSTICS: Final = 8192
+"""Bytes of a worker's standard error that are kept with a verdict, from the end."""
+
+
+class _Worker:
+    """One process, and the batch that it is at."""
+
+    def __init__(self, backend: BackendName, directory: Path, number: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.diagnostics = directory / f"worker-{number}.stderr"
+        self.diagnostics.touch()
+        self.connection, theirs = context.Pipe()
+        arguments = (theirs, backend, self.diagnostics)
+        self.process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+        self.ready: Ready | None = None
+        self.batch: deque[Case] = deque()
+        self.alone = False
+        self.fresh = True
+        self.deadline = monotonic() + START_SECONDS
+
+    def give(self, cases: list[Case], timeout: float) -> None:
+        self.batch = deque(cases)
+        self.alone = self.fresh and len(cases) == 1
+        self.fresh = False
+        self.deadline = monotonic() + timeout
+        self.connection.send(cases)
+
+    def end(self) -> None:
+        """Ask the worker to end, and end it if it does not."""
+        with suppress(OSError):
+            self.connection.send(None)
+        self.process.join(1)
+        self.kill()
+
+    def kill(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+    def said(self) -> str:
+        """Return the end of what the process wrote to standard error."""
+        content = self.diagnostics.read_bytes()[-MOST_DIAGNOSTICS:]
+        return content.decode("utf-8", "replace").strip()
+
+
+class _Queue:
+    """The cases that are still to run.
+
+    Attributes:
+        suspects: cases whose worker broke down, to be tried once alone.
+        again: cases that a worker was given and did not come to.
+    """
+
+    def __init__(self, cases: Iterator[Case]) -> None:
+        self._cases = cases
+        self.suspects: deque[Case] = deque()
+        self.again: deque[Case] = deque()
+
+    def waiting(self) -> bool:
+        """Tell whether any case is still to be given to a worker."""
+        if not self.suspects and not self.again:
+            self.again.extend(islice(self._cases, 1))
+        return bool(self.suspects or self.again)
+
+    def batch(self) -> list[Case]:
+        """Take the next cases, at most a batch of them."""
+        taken = [self.again.popleft() for _ in range(min(BATCH, len(self.again)))]
+        return taken + list(islice(self._cases, BATCH - len(taken)))
+
+
+class WorkerPool:
+    """Runs cases on a backend in worker processes.
+
+    Use as a context manager; leaving it ends every worker.
+    """
+
+    def __init__(self, backend: BackendName, workers: int, timeout: float) -> None:
+        """Start the first worker.
+
+        Args:
+            backend: the backend.
+            workers: how many processes run side by side.
+            timeout: seconds that one case may take.
+        """
+        self._backend = backend
+        self._size = workers
+        self._timeout = timeout
+        self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
+        self._started = 0
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> WorkerPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every worker, and remove what they left."""
+        for worker in self._workers:
+            if worker.batch or worker.ready is None:
+                worker.kill()
+            else:
+                worker.end()
+        self._workers.clear()
+        self._directory.cleanup()
+
+    def ready(self) -> Ready:
+        """Wait until one worker's backend can be used, and return what it says of itself.
+
+        Raises:
+            BackendError: it cannot be used.
+        """
+        worker = self._start()
+        if not worker.connection.poll(START_SECONDS):
+            self._drop(worker)
+            raise BackendError(f"{self._backend} was not ready after {START_SECONDS:.0f} seconds")
+        self._greet(worker)
+        assert worker.ready is not None
+        return worker.ready
+
+    def _start(self) -> _Worker:
+        self._started += 1
+        worker = _Worker(self._backend, Path(self._directory.name), self._started)
+        self._workers.append(worker)
+        return worker
+
+    def _drop(self, worker: _Worker) -> None:
+        worker.kill()
+        self._workers.remove(worker)
+
+    def _greet(self, worker: _Worker) -> None:
+        """Take a worker's first message."""
+        try:
+            message = worker.connection.recv()
+        except (EOFError, OSError):
+            message = Refused(f"{self._backend}: its process {_ended(worker.process)} at the start")
+        if isinstance(message, Refused):
+            said = worker.said()
+            self._drop(worker)
+            raise BackendError("\n".join(filter(None, (message.message, said))))
+        worker.ready = message
+
+    def run(self, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
+        """Yield each case with its outcome, as soon as it is known.
+
+        Args:
+            cases: what to run; it is read only as fast as workers need it.
+
+        Raises:
+            BackendError: a worker could not be replaced.
+        """
+        queue = _Queue(cases)
+        while True:
+            for worker in list(self._workers):
+                if worker.ready and not worker.batch:
+                    self._employ(worker, queue)
+            busy = [worker for worker in self._workers if worker.batch or not worker.ready]
+            if queue.waiting() and len(self._workers) < self._size:
+                busy.append(self._start())
+            if not busy:
+                return
+            yield from self._collect(busy, queue)
+
+    def _employ(self, worker: _Worker, queue: _Queue) -> None:
+        if not queue.suspects:
+            batch = queue.batch()
+        elif worker.fresh:
+            batch = [queue.suspects.popleft()]
+        else:
+            # A suspect is tried in a process that ran nothing else; `run` starts that.
+            worker.end()
+            self._workers.remove(worker)
+            return
+        if batch:
+            worker.give(batch, self._timeout)
+
+    def _collect(self, busy: list[_Worker], queue: _Queue) -> Iterator[tuple[Case, Outcome]]:
+        """Wait for messages, and take them; end what is overdue."""
+        patience = max(0.0, min(worker.deadline for worker in busy) - monotonic())
+        speaking = wait([worker.connection for worker in busy], patience)
+        for worker in busy:
+            if worker.connection in speaking:
+                yield from self._hear(worker, queue)
+            elif monotonic() >= worker.deadline:
+                if worker.ready is None:
+                    raise BackendError(f"{self._backend} did not get ready again")
+                yield from self._bury(worker, queue, BreakdownKind.HANG)
+
+    def _hear(self, worker: _Worker, queue: _Queue) -> Iterator[tuple[Case, Outcome]]:
+        if worker.ready is None:
+            self._greet(worker)
+            return
+        while worker.batch:
+            try:
+                if not worker.connection.poll():
+                    return
+                outcome = worker.connection.recv()
+            except (EOFError, OSError):
+                yield from self._bury(worker, queue, BreakdownKind.CRASH)
+                return
+            worker.deadline = monotonic() + self._timeout
+            removed = BreakdownKind.DEVICE_REMOVED
+            if isinstance(outcome, Breakdown) and outcome.kind is removed:
+                yield from self._bury(worker, queue, removed, outcome)
+                return
+            yield worker.batch.popleft(), outcome
+
+    def _bury(
+        self,
+        worker: _Worker,
+        queue: _Queue,
+        kind: BreakdownKind,
+        outcome: Breakdown | None = None,
+    ) -> Iterator[tuple[Case, Outcome]]:
+        """End a worker that broke down; blame its case, or keep that for one more try alone."""
+        if kind is BreakdownKind.CRASH:
+            worker.process.join(5)
+        ended = _ended(worker.process)
+        self._drop(worker)
+        suspect, *rest = worker.batch
+        queue.again.extend(rest)
+        if not worker.alone:
+            queue.suspects.append(suspect)
+            return
+        if outcome is None:
+            overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
+            message = overdue if kind is BreakdownKind.HANG else f"its process {ended}"
+            outcome = Breakdown(kind, message, worker.said())
+        yield suspect, outcome
+
+
+def _ended(process: SpawnProcess) -> str:
+    """Say how a process ended."""
+    code = process.exitcode
+    if code is None:
+        return "closed its pipe"
+    if code < 0:
+        try:
+            return f"died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"died of signal {-code}"
+    if code > 0x8000_0000:
+        return f"died of exception 0x{code:08x}"
+    return f"ended with exit code {code}"

@@ -1,0 +1,96 @@
+"""The worker process: runs batches of cases on a backend that may break down.
+
+Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
+`Refused` once, then one outcome for each case, in order.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from dmlconf.backends import registry
+from dmlconf.backends.protocol import (
+    Backend,
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Environment,
+    Outcome,
+)
+from dmlconf.cases.model import Case
+
+__all__ = ["Ready", "Refused", "run_batch", "work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker's backend can be used."""
+
+    environment: Environment
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The worker's backend cannot be used; the message says why."""
+
+    message: str
+
+
+def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Yield one outcome for each case, whatever exceptions the backend raises."""
+    done = 0
+    while done < len(cases):
+        try:
+            for outcome in backend.run(cases[done:]):
+                yield outcome
+                done += 1
+            if done < len(cases):
+                message = "the backend returned fewer outcomes than cases"
+                yield Breakdown(BreakdownKind.ERROR, message)
+                done += 1
+        except MemoryError as error:
+            yield Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
+            done += 1
+        except Exception as error:
+            message = f"{type(error).__name__}: {error}"
+            yield Breakdown(BreakdownKind.ERROR, message, traceback.format_exc())
+            done += 1
+
+
+def work(connection: Connection, backend: registry.BackendName, diagnostics: Path) -> None:
+    """Serve batches until told to end.
+
+    Args:
+        connection: the pipe to dmlconf.
+        backend: which backend to make.
+        diagnostics: the file that receives what the process writes to standard error.
+    """
+    # Ctrl-C reaches the whole process group; ending the workers is for dmlconf to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with diagnostics.open("ab") as stream:
+        os.dup2(stream.fileno(), 2)
+    try:
+        made = registry.create(backend)
+        connection.send(Ready(made.environment(), made.capabilities()))
+    except BackendError as error:
+        connection.send(Refused(str(error)))
+        return
+    except Exception as error:
+        connection.send(Refused(f"{backend}: {type(error).__name__}: {error}"))
+        return
+    try:
+        while (batch := connection.recv()) is not None:
+            for outcome in run_batch(made, batch):
+                connection.send(outcome)
+    except (EOFError, BrokenPipeError):
+        pass  # dmlconf is gone, and nobody waits for outcomes any more.
+    finally:
+        made.close()
