@@ -30,6 +30,8 @@ __all__ = ["LARGEST_TENSOR_ELEMENTS", "CaseError", "build", "parameter_names"]
 
 LARGEST_TENSOR_ELEMENTS: Final = 1 << 26
 
+MOST_REPEATS: Final = 1024
+
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
@@ -103,6 +105,10 @@ class _Reader:
     def __init__(self, names: Namespace | None) -> None:
         self._names = names
 
+    def knowing(self, name: str, value: Any) -> _Reader:
+        """Return a reader whose expressions know one more name."""
+        return _Reader({**(self._names or {}), name: value})
+
     def __call__(self, value: Any, where: Sequence[str | int]) -> Any:
         """Return the value, with expressions in it replaced by what they give."""
         if self._names is None:
@@ -128,8 +134,7 @@ def _desc(operator: Operator, written: Mapping[str, Any], read: _Reader) -> tupl
         elif not field.is_tensor:
             desc[field.name] = _attribute(field, read(value, where), where)
         elif field.is_array:
-            items = read(value, where)
-            _require_list(items, where)
+            items = _items(value, read, where)
             desc[field.name] = tuple(
                 _tensor(item, f"{field.name}[{index}]", data, (*where, index))
                 for index, item in enumerate(items)
@@ -137,9 +142,32 @@ def _desc(operator: Operator, written: Mapping[str, Any], read: _Reader) -> tupl
         else:
             desc[field.name] = _tensor(read(value, where), field.name, data, where)
     for count, arrays in operator.count_fields.items():
-        if desc[count] is None:
-            desc[count] = next((len(desc[name]) for name in arrays if desc[name] is not None), 0)
+        desc[count] = _count(count, desc, arrays)
     return desc, data
+
+
+def _items(value: Any, read: _Reader, where: tuple[str | int, ...]) -> list[Any]:
+    """Return the tensors of an array; `repeat` and `of` stand for many alike."""
+    if not isinstance(value, Mapping):
+        items = read(value, where)
+        _require_list(items, where)
+        return list(items)
+    repeat = read(value["repeat"], (*where, "repeat"))
+    if not isinstance(repeat, int) or not 0 <= repeat <= MOST_REPEATS:
+        raise CaseError((*where, "repeat"), f"{repeat!r} is not a number from 0 to {MOST_REPEATS}")
+    return [read.knowing("Index", i)(value["of"], (*where, "of")) for i in range(repeat)]
+
+
+def _count(count: str, desc: Desc, arrays: Sequence[str]) -> int:
+    """Return the length that the arrays of a count field share."""
+    lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
+    if desc[count] is not None:
+        lengths = {count: desc[count], **lengths}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} says {length}" for name, length in lengths.items())
+        hint = f"{count} may be left out"
+        raise CaseError(("desc", count), f"lengths differ: {told}", hint)
+    return int(next(iter(lengths.values()), 0))
 
 
 def _require_list(value: Any, where: Sequence[str | int]) -> None:

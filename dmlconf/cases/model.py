@@ -56,6 +56,9 @@ class Fill:
     arguments: Mapping[str, Any]
 
 
+_ZEROS = Fill("constant", {"value": 0})
+
+
 @dataclass(frozen=True, slots=True)
 class ExpectedOutputs:
     """Outputs that a case states.
@@ -146,15 +149,17 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
 
     def inputs(self) -> dict[str, Array]:
-        """Return the inputs' arrays by tensor, shaped like their Sizes."""
+        """Return the inputs' arrays by tensor, shaped like their Sizes.
+
+        A case that expects a rejection may leave data out; it is zeros then.
+        """
         return {
             name: self._input(name, tensor)
             for name, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT)
-            if name in self.data
         }
 
     def _input(self, name: str, tensor: TensorDesc) -> Array:
-        data = self.data[name]
+        data = self.data.get(name, _ZEROS)
         if isinstance(data, Fill):
             data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
         return as_stored(data, tensor.Strides)

@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["case_validator", "desc_schema", "desc_validator", "expect_schema"]
 
-_EXPRESSION: Final = {
-    "type": "string",
-    "pattern": "^=",
-    "description": "an expression over the matrix's parameters begins with =",
-}
+# In a matrix case, text that begins with = is an expression over the parameters.
+_EXPRESSION: Final = {"type": "string", "pattern": "^="}
 
 _UINT: Final = {"type": "integer", "minimum": 0, "maximum": 0xFFFF_FFFF}
 _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFFF}
@@ -82,9 +79,22 @@ def _field_schema(field: Field, defs: Mapping[str, Any], matrix: bool) -> Mappin
         item = {**item, "title": field.name}
     else:
         item = _attribute_schema(field)
-    schema = {"type": "array", "items": _or_expression(item, matrix)} if field.is_array else item
+    schema = _array_schema(field, item, matrix) if field.is_array else item
     schema = _or_null(schema)
     return _or_expression(schema, matrix and not (field.is_tensor and not field.is_array))
+
+
+def _array_schema(field: Field, item: Mapping[str, Any], matrix: bool) -> Mapping[str, Any]:
+    items = {"type": "array", "items": _or_expression(item, matrix)}
+    if not (matrix and field.is_tensor):
+        return items
+    repeated = {
+        "title": field.name,
+        "required": ["repeat", "of"],
+        "properties": {"repeat": {"type": ["integer", "string"]}, "of": item},
+        "additionalProperties": False,
+    }
+    return {"if": {"type": "object"}, "then": repeated, "else": items}
 
 
 def _attribute_schema(field: Field) -> Mapping[str, Any]:
@@ -128,4 +138,4 @@ def _or_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 def _or_expression(schema: Mapping[str, Any], matrix: bool) -> Mapping[str, Any]:
     if not matrix:
         return schema
-    return {"if": {"type": "string"}, "then": _EXPRESSION, "else": schema}
+    return {"if": _EXPRESSION, "else": schema}

@@ -16,7 +16,6 @@ __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
 
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
-    "count-field": "A count field holds the length of its arrays.",
     "supported-data-type": "A table of support lists the tensor's data type, or DirectML is known to take it.",
     "supported-dimension-count": "A table of support lists the tensor's DimensionCount.",
 }
@@ -48,10 +47,6 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
     for field in operator.fields:
         if desc.get(field.name) is None and not field.optional:
             yield "required-field"
-    for count, arrays in operator.count_fields.items():
-        lengths = {len(desc[name]) for name in arrays if desc.get(name) is not None}
-        if lengths - {desc[count]}:
-            yield "count-field"
 
 
 @lru_cache(maxsize=4096)

@@ -88,13 +88,13 @@ def _about(case: Case) -> Iterator[Text]:
 
 
 def _tensors(case: Case) -> Iterator[Text]:
-    inputs = case.inputs()
+    inputs = case.inputs() if case.data else {}
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
         data = case.data.get(name)
         if isinstance(data, Fill):
             yield _styled(f"  filled by {data.name}{_arguments(data.arguments)}", "dim")
-        if name in inputs:
+        if name in case.data:
             yield _indented(grid(inputs[name]))
     for name, tensor in case.outputs().items():
         yield _styled(f"{name}  ", "bold") + _styled(f"output  {_described(tensor)}")

@@ -65,13 +65,14 @@ def scatter_elements(
 ) -> Array:
     """Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
 
-    Writes outside of the tensor are dropped. Which of several updates of one element stays is
-    not defined; here it is the last one.
+    Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. Which of
+    several updates of one element stays is not defined; here it is the last one.
 
     Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
     """
     output = InputTensor.copy().reshape(-1)
-    strides = packed_strides(InputTensor.shape)
+    packed = zip(InputTensor.shape, packed_strides(InputTensor.shape), strict=True)
+    strides = [stride if size > 1 else 0 for size, stride in packed]
     coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
     coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
     offsets = sum(c * np.uint32(s) for c, s in zip(coordinates, strides, strict=True))
