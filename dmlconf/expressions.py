@@ -20,6 +20,7 @@ __all__ = ["FUNCTIONS", "Expression", "ExpressionError", "Namespace", "namespace
 Namespace = dict[str, Any]
 
 LONGEST_RANGE: Final = 4096
+MOST_BITS: Final = 1024
 
 
 class ExpressionError(ValueError):
@@ -33,8 +34,14 @@ def _range(*bounds: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _product(values: Iterable[int]) -> int:
-    return math.prod(values)
+def _bounded(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise ExpressionError(f"a number of more than {MOST_BITS} bits")
+    return value
+
+
+def _product(values: Iterable[int]) -> Any:
+    return _bounded(math.prod(values))
 
 
 def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -55,7 +62,7 @@ def _ones(count: int) -> tuple[int, ...]:
 def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def guarded(left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
-            return operation(left, right)
+            return _bounded(operation(left, right))
         raise ExpressionError("* and % take numbers only")
 
     return guarded
@@ -208,5 +215,8 @@ def _compile(source: str) -> tuple[CodeType, frozenset[str]]:
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    checked = ast.fix_missing_locations(_Checked().visit(tree))
-    return compile(checked, "<expression>", "eval"), frozenset(read - bound - FUNCTIONS.keys())
+    try:
+        code = compile(ast.fix_missing_locations(_Checked().visit(tree)), "<expression>", "eval")
+    except (RecursionError, MemoryError) as error:
+        raise ExpressionError(f"{source}: nested too deeply") from error
+    return code, frozenset(read - bound - FUNCTIONS.keys())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dmlconf.cases.model import (
     Case,
@@ -34,6 +34,9 @@ MOST_REPEATS: Final = 1024
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
+
+# The fills whose arguments are all whole numbers.
+_WHOLE: Final = frozenset({"integers", "sequence"})
 
 
 class CaseError(ValueError):
@@ -212,8 +215,8 @@ def _tensor(
         Sizes=sizes,
         Strides=_strides(written, sizes, where),
         Flags=_flags(written.get("Flags", ()), (*where, "Flags")),
-        DeclaredTensorSizeInBytes=written.get("TotalTensorSizeInBytes"),
-        GuaranteedBaseOffsetAlignment=written.get("GuaranteedBaseOffsetAlignment", 0),
+        DeclaredTensorSizeInBytes=_bytes(written, "TotalTensorSizeInBytes", None, where),
+        GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
     )
     if "values" in written or "fill" in written:
         if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
@@ -221,6 +224,21 @@ def _tensor(
             raise CaseError((*where, "Sizes"), message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
         data[name] = _tensor_data(written, tensor, where)
     return tensor
+
+
+_Bytes = TypeVar("_Bytes", int, int | None)
+
+
+def _bytes(
+    written: Mapping[str, Any], name: str, default: _Bytes, where: Sequence[str | int]
+) -> int | _Bytes:
+    """Return a number of bytes of a tensor's entry."""
+    if name not in written:
+        return default
+    value = written[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise CaseError((*where, name), f"{value!r} is not a whole number from 0 on")
+    return value
 
 
 def _whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
@@ -301,6 +319,10 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
         isinstance(value, int | float) for value in arguments.values()
     ):
         raise CaseError(where, f"fill {name}: its arguments are numbers by name")
+    for key, value in arguments.items():
+        if (name in _WHOLE or key == "seed") and not isinstance(value, int):
+            message = f"fill {name}: {key} is {value}, yet must be a whole number"
+            raise CaseError((*where, name, key), message)
     fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
     if fault:
         raise CaseError(where, f"fill {name}: {fault}")

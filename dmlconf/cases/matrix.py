@@ -32,14 +32,17 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
         yield PlannedCase(template.identifier, template, {})
         return
     operator = catalogue.operator(template.operator_name)
-    count = 0
+    found: set[str] = set()
     for row in _rows(operator, template.data):
-        count += 1
-        if count > MOST_CASES:
+        if len(found) == MOST_CASES:
             raise CaseError(("matrix",), f"more than {MOST_CASES:,} cases")
         named = ",".join(f"{name}={_written(value)}" for name, value in row.items())
+        if named in found:
+            hint = "list each value of a parameter once"
+            raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
+        found.add(named)
         yield PlannedCase(f"{template.identifier}[{named}]", template, row)
-    if not count:
+    if not found:
         raise CaseError(("matrix",), "no combination is left", "look at `where`")
 
 

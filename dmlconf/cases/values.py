@@ -82,7 +82,8 @@ def _explain_shape(
     given = sum(1 for _ in _leaves(values))
     asked = f"Sizes {_braces(sizes)} ask for {count:,}"
     if given != count:
-        raise ValuesError(f"{given:,} values are given where {asked}")
+        told = "1 value is given" if given == 1 else f"{given:,} values are given"
+        raise ValuesError(f"{told} where {asked}")
     shape = _braces(found) if found is not None else "rows of unequal length"
     raise ValuesError(
         f"values are nested as {shape} where Sizes are {_braces(sizes)}",

@@ -16,7 +16,7 @@ __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
 
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
-    "supported-data-type": "A table of support lists the tensor's data type, or DirectML is known to take it.",
+    "supported-data-type": "A table of support lists the data type, or it is known to be taken.",
     "supported-dimension-count": "A table of support lists the tensor's DimensionCount.",
 }
 """Constraints that follow from an operator's fields and tables, with what they ask."""

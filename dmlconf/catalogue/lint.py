@@ -20,8 +20,7 @@ __all__ = ["lint_catalogue", "lint_operator"]
 
 def lint_catalogue() -> list[Problem]:
     """Return every problem of the catalogue, over all of its files."""
-    common = schemas_directory() / "common.yaml"
-    problems = [*_schema(common, "common")]
+    problems = _lint_common(schemas_directory() / "common.yaml")
     names: Counter[str] = Counter()
     for path in loader.operator_files():
         problems += lint_operator(path)
@@ -44,11 +43,44 @@ def lint_operator(path: Path) -> list[Problem]:
     if problems:
         return problems
     document = read_document(path)
-    try:
-        operator = loader.operator_from(document.data)
-    except (ExpressionError, ValueError) as error:
-        return [Problem(path, str(error))]
+    unreadable = [
+        *_unreadable(document, "constraints", "require"),
+        *_unreadable(document, "support", "when"),
+    ]
+    if unreadable:
+        return unreadable
+    operator = loader.operator_from(document.data)
     return [document.problem(where, message) for where, message in _faults(operator, document)]
+
+
+def _lint_common(path: Path) -> list[Problem]:
+    problems = _schema(path, "common")
+    if problems:
+        return problems
+    document = read_document(path)
+    problems = _unreadable(document, "tensor_constraints", "require")
+    if problems:
+        return problems
+    for index, constraint in enumerate(document.data["tensor_constraints"]):
+        unknown = Expression(constraint["require"]).names - {"Tensor"}
+        if unknown:
+            where = ("tensor_constraints", index, "require")
+            message = f"only Tensor is known here, not {', '.join(sorted(unknown))}"
+            problems.append(document.problem(where, message))
+    for name in _repeated(entry["name"] for entry in document.data["tensor_constraints"]):
+        problems.append(document.problem(("tensor_constraints",), f"{name} is listed twice"))
+    return problems
+
+
+def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
+    """Return the problems of a section's expressions that cannot even be read."""
+    problems = []
+    for index, entry in enumerate(document.data[section]):
+        try:
+            Expression(entry.get(key, "True"))
+        except ExpressionError as error:
+            problems.append(document.problem((section, index, key), str(error)))
+    return problems
 
 
 def _schema(path: Path, schema: str) -> list[Problem]:
@@ -117,9 +149,14 @@ def _support_faults(operator: Operator) -> Iterator[_Fault]:
     for index, table in enumerate(operator.support):
         if set(table.tensors) != tensors:
             yield ("support", index), f"must list {', '.join(sorted(tensors))}"
+        for name, support in table.tensors.items():
+            if support.ranks[0] > support.ranks[1]:
+                yield ("support", index, "tensors", name, "ranks"), "must have the least rank first"
         levels.setdefault(table.when.source if table.when else "", []).append(table.since)
         if table.when is not None:
             yield from _unknown_names(operator, table.when, ("support", index, "when"))
+    for name in operator.undocumented_data_types.keys() - tensors:
+        yield ("undocumented_data_types", name), f"{operator.name} has no tensor {name}"
     for group in levels.values():
         if group != sorted(set(group), reverse=True):
             yield ("support",), "must have the newest feature level first, and each once"

@@ -33,7 +33,7 @@ def parse_reports(options: Sequence[str]) -> list[Report]:
 
 
 def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> None:
-    """Write the reports, and the table to standard output, or to standard error if a report is there.
+    """Write the reports and the table; a report on standard output sends the table to the other.
 
     Raises:
         click.UsageError: a report's file cannot be written.

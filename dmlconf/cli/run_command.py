@@ -92,8 +92,7 @@ def command(
     names = [registry.parse(name) for name in backends or ("numpy",)]
     if len(names) > 1 and log_file is not None:
         raise click.UsageError("--log takes one backend: give each its own run")
-    for name in {against}:
-        registry.parse(name)
+    registry.parse(against)
     suite = load(paths)
     plan = chosen(suite, **selection)
     if not plan:

@@ -123,7 +123,7 @@ def _indented(text: str) -> Text:
 
 
 def _attributes(case: Case) -> Iterator[Text]:
-    fields = [field for field in case.operator.of_kind(FieldKind.ATTRIBUTE)]
+    fields = list(case.operator.of_kind(FieldKind.ATTRIBUTE))
     width = max((len(field.name) for field in fields), default=0)
     for field in fields:
         value = case.desc[field.name]

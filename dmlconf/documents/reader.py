@@ -11,8 +11,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -23,6 +24,7 @@ __all__ = ["LARGEST_FILE_BYTES", "Document", "read_document"]
 LARGEST_FILE_BYTES: Final = 4 * 1024 * 1024
 MOST_VALUES: Final = 1_000_000
 DEEPEST_NESTING: Final = 40
+LONGEST_NUMBER: Final = 400
 
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -30,6 +32,7 @@ KeyPath = tuple[str | int, ...]
 """Where a value is: the keys and indices that lead to it."""
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
+_OTHER_BASE: Final = re.compile(r"0(?:o[0-7]+|x[0-9a-fA-F]+)\Z")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _NAMED: Final[dict[str, Any]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -44,21 +47,22 @@ _NAMED: Final[dict[str, Any]] = {
 def _scalar(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
+    if len(text) > LONGEST_NUMBER and (_FLOAT.match(text) or _OTHER_BASE.match(text)):
+        raise ValueError(f"a number of more than {LONGEST_NUMBER} characters")
     if _INTEGER.match(text):
         # A tensor's -0 is the negative zero that its author meant.
         return int(text) if int(text) or text[0] != "-" else -0.0
     if _FLOAT.match(text):
-        return float(text)
-    if text.startswith("0x"):
-        return _hexadecimal(text)
-    return text
+        number = float(text)
+        if math.isinf(number):
+            raise ValueError(f"{text} is larger than any FLOAT64; infinity is written .inf")
+        return number
+    return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-def _hexadecimal(text: str) -> int | str:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return text
+# What the parser counts as the end of a line, and what it refuses.
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_FORBIDDEN: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Stop(Exception):
@@ -66,12 +70,20 @@ class _Stop(Exception):
         self.message, self.mark, self.hint, self.width = message, mark, hint, width
 
 
+class _Built(NamedTuple):
+    """A value, how many values it expands to, and how many levels of nesting it has."""
+
+    value: Any
+    size: int = 1
+    levels: int = 0
+
+
 class _Builder:
     """Turn parser events into values, counting what aliases would expand to."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
-        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._anchors: dict[str, _Built] = {}
         self._section = ""
         self.duplicates: list[_Stop] = []
         self.item_lines: dict[str, list[int]] = {}
@@ -80,7 +92,7 @@ class _Builder:
         start = self._next(), self._next()
         if isinstance(start[1], yaml.StreamEndEvent):
             raise _Stop("the file is empty", None)
-        value, _ = self._value(self._next(), 0)
+        value = self._value(self._next(), 0).value
         self._next()
         after = self._next()
         if not isinstance(after, yaml.StreamEndEvent):
@@ -90,60 +102,62 @@ class _Builder:
     def _next(self) -> Any:
         return next(self._events)
 
-    def _value(self, event: Any, depth: int) -> tuple[Any, int]:
-        """Return a value and how many values it expands to."""
+    def _value(self, event: Any, depth: int) -> _Built:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise _Stop(f"alias *{event.anchor} has no anchor before it", event.start_mark)
-            return self._anchors[event.anchor]
+            known = self._anchors[event.anchor]
+            _limit_nesting(depth + known.levels, event)
+            return known
         if event.tag is not None:
             raise _Stop(f"tag {event.tag} is not allowed", event.start_mark, "leave the tag out")
-        if depth > DEEPEST_NESTING:
-            raise _Stop(f"nested deeper than {DEEPEST_NESTING} levels", event.start_mark)
         if isinstance(event, yaml.ScalarEvent):
-            built: tuple[Any, int] = (
-                _scalar(event.value) if event.implicit[0] else event.value, 1,
-            )  # fmt: skip
-        elif isinstance(event, yaml.SequenceStartEvent):
-            built = self._sequence(depth)
+            built = _Built(_plain(event) if event.implicit[0] else event.value)
         else:
-            built = self._mapping(depth)
+            _limit_nesting(depth + 1, event)
+            is_list = isinstance(event, yaml.SequenceStartEvent)
+            built = self._sequence(depth) if is_list else self._mapping(depth)
         if event.anchor is not None:
             self._anchors[event.anchor] = built
         return built
 
-    def _sequence(self, depth: int) -> tuple[Any, int]:
-        values, count = [], 1
+    def _sequence(self, depth: int) -> _Built:
+        values, count, levels = [], 1, 0
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             if depth == 1:
                 self.item_lines.setdefault(self._section, []).append(event.start_mark.line + 1)
-            value, expanded = self._value(event, depth + 1)
-            values.append(value)
-            count = self._counted(count + expanded, event)
-        return values, count
+            item = self._value(event, depth + 1)
+            values.append(item.value)
+            count = self._counted(count + item.size, event)
+            levels = max(levels, item.levels)
+        return _Built(values, count, levels + 1)
 
-    def _mapping(self, depth: int) -> tuple[Any, int]:
+    def _mapping(self, depth: int) -> _Built:
         values: dict[str, Any] = {}
-        count = 1
+        count, levels = 1, 0
         while not isinstance(key := self._next(), yaml.MappingEndEvent):
             if not isinstance(key, yaml.ScalarEvent) or key.tag is not None:
                 raise _Stop("a key must be plain text", key.start_mark)
-            width = len(key.value)
+            if key.value == "<<" and key.implicit[0]:
+                hint = "write out the keys that it stands for"
+                raise _Stop("merge keys are not allowed", key.start_mark, hint, 2)
             if key.value in values:
                 self.duplicates.append(
                     _Stop(
                         f"key `{key.value}` is given twice",
                         key.start_mark,
                         "the second would silently replace the first: remove one",
-                        width,
+                        _width(key),
                     )
                 )
             if depth == 0:
                 self._section = key.value
             event = self._next()
-            values[key.value], expanded = self._value(event, depth + 1)
-            count = self._counted(count + expanded, event)
-        return values, count
+            item = self._value(event, depth + 1)
+            values[key.value] = item.value
+            count = self._counted(count + item.size, event)
+            levels = max(levels, item.levels)
+        return _Built(values, count, levels + 1)
 
     @staticmethod
     def _counted(count: int, event: Any) -> int:
@@ -154,6 +168,24 @@ class _Builder:
                 "use fewer aliases, or a fill instead of long lists",
             )
         return count
+
+
+def _plain(event: Any) -> Any:
+    try:
+        return _scalar(event.value)
+    except ValueError as error:
+        raise _Stop(str(error), event.start_mark, width=_width(event)) from None
+
+
+def _width(event: Any) -> int:
+    """Return how many characters to underline, of what may go on in the next line."""
+    begin, end = event.start_mark, event.end_mark
+    return end.column - begin.column if begin.line == end.line else 1
+
+
+def _limit_nesting(levels: int, event: Any) -> None:
+    if levels > DEEPEST_NESTING:
+        raise _Stop(f"nested deeper than {DEEPEST_NESTING} levels", event.start_mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +217,20 @@ class Document:
         return _problem(self.path, self.text, message, mark, hint, width)
 
     def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
-        node = yaml.compose(self.text, Loader=_Loader)
-        found: Any = node
+        node = found = _composed(self.text)
         for depth, step in enumerate(where):
             last = depth == len(where) - 1
             child = _child(node, step, want_key=key and last)
             if child is None:
                 break
-            found = child
-            node = child
-        end = found.end_mark if found.start_mark.line == found.end_mark.line else None
-        return found.start_mark, (end.column - found.start_mark.column) if end else 1
+            node = found = child
+        return found.start_mark, _width(found)
+
+
+@lru_cache(maxsize=1)
+def _composed(text: str) -> Any:
+    """Return the nodes of a file; kept, since a file with one problem often has more."""
+    return yaml.compose(text, Loader=_Loader)
 
 
 def _child(node: Any, step: str | int, *, want_key: bool) -> Any:
@@ -213,8 +248,8 @@ def _problem(
 ) -> Problem:
     if mark is None:
         return Problem(path, message, hint=hint)
-    lines = text.split("\n")
-    source = lines[mark.line].rstrip("\r") if mark.line < len(lines) else ""
+    lines = _BREAK.split(text)
+    source = lines[mark.line] if mark.line < len(lines) else ""
     return Problem(path, message, mark.line + 1, mark.column + 1, source, width, hint)
 
 
@@ -271,12 +306,11 @@ def read_document(path: Path) -> Document:
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
     """Point at a character that YAML forbids; the reader's error has no line of its own."""
-    forbidden = re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]", text)
+    forbidden = _FORBIDDEN.search(text)
     if forbidden is None:
         return Problem(path, f"is not YAML: {error}")
-    line = text.count("\n", 0, forbidden.start()) + 1
-    begin = text.rfind("\n", 0, forbidden.start()) + 1
+    before = _BREAK.split(text[: forbidden.start()])
+    source = before[-1] + _BREAK.split(text[forbidden.start() :], maxsplit=1)[0]
     message = f"character {forbidden.group()!r} is not allowed in YAML"
-    source = text[begin:].split("\n", 1)[0]
     hint = 'write it as an escape in double quotes, such as "\\x1b"'
-    return Problem(path, message, line, forbidden.start() - begin + 1, source, hint=hint)
+    return Problem(path, message, len(before), len(before[-1]) + 1, source, hint=hint)

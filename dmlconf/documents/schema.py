@@ -73,7 +73,8 @@ def _explained(
     ):
         yield from _unknown_keys(document, error, path)
     elif rule == "required":
-        missing = next(key for key in error.validator_value if key not in error.instance)
+        # There is one error for each missing key, and only its message says which.
+        missing = next(key for key in error.validator_value if error.message.startswith(repr(key)))
         message = f"{place} lacks `{missing}`" if path else f"`{missing}` is missing"
         yield document.problem(path, message, _described(error, missing), key=True)
     elif rule == "type":

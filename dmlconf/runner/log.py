@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -26,7 +25,7 @@ __all__ = [
     "LogWriter",
     "RunLog",
     "read_log",
-    "summarise",
+    "verdict_data",
 ]
 
 FORMAT: Final = 1
@@ -103,12 +102,6 @@ class RunLog:
         return self.footer is not None and self.footer.complete
 
 
-def summarise(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """Return how many verdicts have each status, with every status present."""
-    counts = Counter(verdict.status for verdict in verdicts)
-    return {status.value: counts[status] for status in Status}
-
-
 class LogWriter:
     """Writes a run log line by line, so that nothing reached is lost."""
 
@@ -121,7 +114,7 @@ class LogWriter:
 
     def verdict(self, verdict: Verdict) -> None:
         """Write one verdict."""
-        self._write({"record": "verdict", **_verdict_data(verdict)})
+        self._write({"record": "verdict", **verdict_data(verdict)})
 
     def footer(self, footer: Footer) -> None:
         """Write the last line."""
@@ -133,7 +126,7 @@ class LogWriter:
         self._stream.flush()
 
 
-def _verdict_data(verdict: Verdict) -> dict[str, Any]:
+def verdict_data(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as JSON has it; it differs from the value only in infinities and NaN."""
     reason = verdict.reason
     data: dict[str, Any] = {

@@ -39,7 +39,11 @@ def _sequence(
     Without a period it is as long as the values stay exact in the data type, and at most the
     prime 251 for 8-bit types, so that rows of a power of two do not repeat.
     """
-    if period is None:
+    if period is not None:
+        last = start + (period - 1) * step
+        if period < 1 or not data_type.minimum <= last <= data_type.maximum:
+            raise ValueError(f"period {period} leads to {last}, which {data_type} does not hold")
+    else:
         exact = _EXACT.get(data_type, int(data_type.maximum))
         lowest = -exact if data_type.is_float else int(data_type.minimum)
         room = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
@@ -62,13 +66,17 @@ def _shifted(values: Array, start: int, data_type: DataType) -> Array:
 
 def _integers(count: int, data_type: DataType, *, low: int, high: int, seed: int = 0) -> Array:
     """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
+    if low > high:
+        raise ValueError(f"low is {low}, above high, which is {high}")
     spread = np.uint64(high - low + 1)
     drawn = (splitmix64(seed, count) >> np.uint64(11)) % spread
     return _shifted(drawn.astype(np.int64), low, data_type)
 
 
 def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: int = 0) -> Array:
-    """Real numbers from `low` up to, but without, `high`, in pseudo-random order."""
+    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type."""
+    if low > high:
+        raise ValueError(f"low is {low}, above high, which is {high}")
     fraction = (splitmix64(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return (low + fraction * (high - low)).astype(data_type.dtype)
 

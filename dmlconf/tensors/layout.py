@@ -98,6 +98,8 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
         reach += (size - 1) * stride
     else:
         return False
+    if math.prod(sizes) > _last_offset(sizes, strides) + 1:
+        return True
     offsets = element_offsets(sizes, strides).ravel()
     return len(np.unique(offsets)) < len(offsets)
 

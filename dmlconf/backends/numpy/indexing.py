@@ -75,7 +75,9 @@ def scatter_elements(
     strides = [stride if size > 1 else 0 for size, stride in packed]
     coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
     coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
-    offsets = sum(c * np.uint32(s) for c, s in zip(coordinates, strides, strict=True))
+    offsets = np.zeros(IndicesTensor.shape, np.uint32)
+    for coordinate, stride in zip(coordinates, strides, strict=True):
+        offsets += coordinate * np.uint32(stride)
     inside = offsets < output.size
     output[offsets[inside]] = UpdatesTensor[inside]
     return output

@@ -1,0 +1,45 @@
+"""The run as one JSON object, of the form `schemas/report.schema.json`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from dmlconf.reports import summary
+from dmlconf.runner.log import RunLog, verdict_data
+
+__all__ = ["VERSION", "render", "report_data"]
+
+VERSION: Final = 1
+"""Version of the form; it grows when a reader of the old form could be misled."""
+
+
+def report_data(log: RunLog) -> dict[str, Any]:
+    """Return the report as plain values."""
+    header, footer = log.header, log.footer
+    return {
+        "schema": "dmlconf-report",
+        "version": VERSION,
+        "environment": dict(header.environment),
+        "summary": {str(status): count for status, count in summary.status_counts(log).items()},
+        "run": {
+            "dmlconf": header.dmlconf,
+            "backend": header.backend,
+            "against": header.against,
+            "started": header.started,
+            "finished": footer.finished if footer else None,
+            "seconds": footer.seconds if footer else None,
+            "complete": log.complete,
+            "selected": header.selected,
+            "paths": list(header.paths),
+            "options": dict(header.options),
+            "suite_digest": header.suite_digest,
+            "catalogue_digest": header.catalogue_digest,
+        },
+        "verdicts": [verdict_data(verdict) for verdict in log.verdicts],
+    }
+
+
+def render(log: RunLog) -> str:
+    """Return the report as JSON; infinities and NaN are text, since JSON lacks them."""
+    return json.dumps(report_data(log), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -1,0 +1,104 @@
+"""JUnit XML, as CI servers read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+from xml.etree import ElementTree
+
+from dmlconf.reports import summary
+from dmlconf.runner.log import Header, RunLog
+from dmlconf.runner.verdict import Reason, Status, Verdict
+
+__all__ = ["render"]
+
+# Every character that XML 1.0 does not allow.
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_ELEMENTS: Final = {
+    Status.FAILED: "failure",
+    Status.STALE: "failure",
+    Status.BROKEN: "error",
+    Status.UNSUPPORTED: "skipped",
+    Status.UNCHECKED: "skipped",
+    Status.WAIVED: "skipped",
+    Status.NOT_RUN: "skipped",
+}
+
+
+def render(log: RunLog) -> str:
+    """Return the run as JUnit XML: a suite for each operator, with what did not pass explained.
+
+    Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason.
+    """
+    root = ElementTree.Element("testsuites", name="dmlconf")
+    by_operator: dict[str, list[Verdict]] = {}
+    for verdict in log.verdicts:
+        by_operator.setdefault(verdict.operator, []).append(verdict)
+    for name in sorted(by_operator):
+        root.append(_suite(log.header, name, by_operator[name]))
+    _count(root, log.verdicts)
+    missing = log.header.selected - len(log.verdicts)
+    if missing > 0:
+        suite = ElementTree.SubElement(root, "testsuite", name="not reached", tests="1", errors="1")
+        case = ElementTree.SubElement(suite, "testcase", name="the run ended early")
+        told = f"{missing} of {log.header.selected} selected cases have no verdict"
+        ElementTree.SubElement(case, "error", message=told)
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("", text)
+
+
+def _count(element: ElementTree.Element, verdicts: Sequence[Verdict]) -> None:
+    kinds = [_ELEMENTS.get(verdict.status) for verdict in verdicts]
+    element.set("tests", str(len(verdicts)))
+    element.set("failures", str(kinds.count("failure")))
+    element.set("errors", str(kinds.count("error")))
+    element.set("skipped", str(kinds.count("skipped")))
+    element.set("time", f"{sum(verdict.seconds for verdict in verdicts):.6f}")
+
+
+def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
+    _count(suite, verdicts)
+    properties = ElementTree.SubElement(suite, "properties")
+    for key, value in summary.environment_facts(header):
+        ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
+    for verdict in verdicts:
+        suite.append(_case(header, verdict))
+    return suite
+
+
+def _case(header: Header, verdict: Verdict) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase",
+        classname=_clean(f"dmlconf.{verdict.operator}"),
+        name=_clean(verdict.case),
+        time=f"{verdict.seconds:.6f}",
+        file=_clean(verdict.location.rpartition(":")[0]),
+    )
+    element = _ELEMENTS.get(verdict.status)
+    if element is not None and verdict.reason is not None:
+        message = f"{verdict.status}: {verdict.reason.kind}: {verdict.reason.message}"
+        told = ElementTree.SubElement(case, element, message=_clean(message))
+        if element != "skipped":
+            told.set("type", str(verdict.reason.kind))
+            told.text = _clean(_explained(header, verdict, verdict.reason))
+    return case
+
+
+def _explained(header: Header, verdict: Verdict, reason: Reason) -> str:
+    lines = [reason.message]
+    lines += [
+        f"{d['tensor']}{d['coordinates']}: expected {d['expected']}, actual {d['actual']}"
+        for d in reason.differences
+    ]
+    if reason.diagnostics:
+        lines += ["", reason.diagnostics]
+    lines += ["", f"at {verdict.location}", summary.repeat_command(header, verdict)]
+    return "\n".join(lines)

@@ -1,0 +1,51 @@
+"""The formats that `--report` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.problems import nearest
+from dmlconf.runner.log import RunLog
+
+__all__ = ["FORMATS", "parse_report"]
+
+Render = Callable[[RunLog], str]
+
+
+def _late(module: str, function: str = "render") -> Render:
+    """Return a function whose module is imported when it is called."""
+
+    def render(log: RunLog) -> str:
+        text: str = getattr(import_module(f"dmlconf.reports.{module}"), function)(log)
+        return text
+
+    return render
+
+
+FORMATS: Final[Mapping[str, Render]] = {
+    "json": _late("json_report"),
+    "junit": _late("junit"),
+    "markdown": _late("markdown"),
+    "svg": _late("picture", "render_svg"),
+    "text": _late("picture", "render_text"),
+}
+"""Functions from a run log to text, by the name of their format."""
+
+
+def parse_report(option: str) -> tuple[str, Path | None]:
+    """Return format and file of `FORMAT[:FILE]`; None for standard output.
+
+    Raises:
+        ValueError: there is no such format, or no file behind the colon.
+    """
+    name, colon, file = option.partition(":")
+    if name not in FORMATS:
+        near = nearest(name, FORMATS)
+        hint = f"did you mean {near}?" if near else f"the formats are {', '.join(FORMATS)}"
+        raise ValueError(f"there is no report format {name!r}: {hint}")
+    if colon and not file:
+        raise ValueError(f"{option!r} names no file behind the colon")
+    return name, Path(file) if file else None

@@ -1,0 +1,205 @@
+"""What the commands print, from real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+from dmlconf.documents.schema import bundled_schema
+from tests.cli.process import dmlconf, environment, write
+
+MIXED = """
+operator: TILE
+cases:
+  - name: right
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: wrong
+    desc: *tile
+    expect: {OutputTensor: [1, 2, 3, .inf]}
+  - name: open
+    desc: *tile
+"""
+
+
+def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
+    report = json.loads(done.stdout)
+    assert report["summary"] == {
+        "passed": 1, "failed": 1, "broken": 0, "unsupported": 0, "unchecked": 1, "waived": 0,
+        "stale": 0, "not run": 0,
+    }  # fmt: skip
+    assert "FAILED: 1 of 3 cases fails the run" in done.stderr
+    jsonschema.Draft202012Validator(bundled_schema("report")).validate(report)
+    by_name = {verdict["case"]: verdict for verdict in report["verdicts"]}
+    wrong = (
+        by_name["tile/mixed/wrong"] if "tile/mixed/wrong" in by_name else by_name["tile/tile/wrong"]
+    )
+    assert wrong["status"] == "failed"
+    assert wrong["expectation"] == "documented"
+    assert wrong["reason"]["differences"][1] == {
+        "tensor": "OutputTensor", "coordinates": [3], "expected": "inf", "actual": 2.0,
+    }  # fmt: skip
+
+
+def test_a_failure_tells_the_command_that_repeats_it(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED).name)
+    assert "expected" in done.stdout
+    assert "dmlconf run tile.yaml --case tile/tile/wrong" in done.stdout
+    again = dmlconf(tmp_path, "run", "tile.yaml", "--case", "tile/tile/wrong")
+    assert "FAILED: 1 of 1 case fails the run" in again.stdout
+
+
+def test_reports_from_a_log_are_those_of_the_run(tmp_path: Path) -> None:
+    path, log = write(tmp_path, MIXED), tmp_path / "run.jsonl"
+    during = dmlconf(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
+    after = dmlconf(tmp_path, "report", log, "--report", "junit:after.xml")
+    latest = dmlconf(tmp_path, "report")
+    assert during.stdout == after.stdout
+    assert latest.returncode == 2
+    first, second = (tmp_path / "during.xml").read_bytes(), (tmp_path / "after.xml").read_bytes()
+    assert first == second
+    root = ElementTree.fromstring(first)
+    counts = root.get("tests"), root.get("failures"), root.get("skipped")
+    assert counts == ("3", "1", "1")
+
+
+def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path))
+    assert dmlconf(tmp_path, "report").stdout == done.stdout
+
+
+def test_every_format_can_be_written_to_a_file(tmp_path: Path) -> None:
+    formats = ["json", "junit", "markdown", "svg", "text"]
+    options = [part for name in formats for part in ("--report", f"{name}:out/{name}")]
+    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), *options)
+    assert done.returncode == 1
+    for name in formats:
+        assert "wrong" in (tmp_path / "out" / name).read_text("utf-8"), name
+
+
+def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
+    path = write(tmp_path, MIXED)
+    done = dmlconf(tmp_path, "list", path, "-k", "not wrong")
+    assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/open"]
+    assert done.stderr.strip() == "2 cases"
+    as_json = json.loads(dmlconf(tmp_path, "list", path, "--json", "--tag", "tile").stdout)
+    assert [entry["case"] for entry in as_json][0] == "tile/tile/right"
+    assert as_json[0]["operator"] == "TILE"
+
+
+def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
+    documented = ["list", "--tag", "documented"]
+    scatter = dmlconf(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
+    assert len(scatter) == 2
+    assert all(line.startswith("scatter_elements/") for line in scatter)
+    old = dmlconf(tmp_path, *documented, "--feature-level", "1_0").stdout.splitlines()
+    assert "join/documented/example-1-only-one-axis-fits" in old
+    assert not any(line.startswith("gather/") for line in old)
+
+
+def test_show_tells_what_the_page_got_wrong(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "show", "gather/documented/example-3-swap-columns")
+    assert done.returncode == 0
+    for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
+        assert text in done.stdout, text
+
+
+def test_show_tells_which_constraint_is_broken(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "show", "tile/invalid/repeat-of-0")
+    assert "rejected with E_INVALIDARG, because it breaks repeats-not-zero" in done.stdout
+    assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
+
+
+def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "show", "gather/documented/example-3-swap-colums")
+    assert done.returncode == 5
+    assert "did you mean gather/documented/example-3-swap-columns?" in done.stderr
+
+
+def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
+    everything = dmlconf(tmp_path, "operators").stdout
+    assert "SCATTER_ELEMENTS (SCATTER)" in everything
+    one = dmlconf(tmp_path, "operators", "argmin").stdout
+    for text in (
+        "struct DML_ARGMIN_OPERATOR_DESC {",
+        "AxisCount of them",
+        "axes-in-range",
+        "1 to 8",
+    ):
+        assert text in one, text
+
+
+def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "validate", write(tmp_path, MIXED))
+    assert done.stdout.strip() == "1 case file with 3 cases and 5 operators are valid"
+
+
+def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:
+    text = MIXED.replace("name: right", 'name: right\n    note: "\\e]0;owned\\a\\e[31mred\\u202e"')
+    path = write(tmp_path, text)
+    shown = dmlconf(tmp_path, "show", "tile/tile/right", path)
+    assert "\x1b" not in shown.stdout
+    assert "\u202e" not in shown.stdout
+    assert "\\x1b[31mred\\u202e" in shown.stdout
+
+
+def test_colour_is_used_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert "\x1b[" not in dmlconf(tmp_path, "run", path).stdout
+    assert "\x1b[" in dmlconf(tmp_path, "run", path, "--color", "always").stdout
+    never = dmlconf(tmp_path, "run", path, "--color", "never", FORCE_COLOR="1")
+    assert "\x1b[" not in never.stdout
+
+
+def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "-q")
+    assert done.stdout.splitlines() == [
+        "FAILED tile/tile/wrong: wrong values",
+        "FAILED: 1 of 3 cases fails the run (1 failed); 1 passed, 1 unchecked",
+    ]
+
+
+def test_verbose_tells_why_cases_are_not_checked(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "-v")
+    assert "1 unchecked: no independent expectation" in done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash_source", "zsh_source", "fish_source"])
+def test_completion_scripts_are_there(tmp_path: Path, shell: str) -> None:
+    done = dmlconf(tmp_path, _DMLCONF_COMPLETE=shell)
+    assert "dmlconf" in done.stdout
+
+
+def test_operators_and_cases_complete(tmp_path: Path) -> None:
+    def completed(words: str, number: int) -> list[str]:
+        done = dmlconf(
+            tmp_path, _DMLCONF_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(number)
+        )
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert completed("dmlconf run -o ga", 3) == ["GATHER"]
+    assert "tile/documented/example-1-three-by-three" in completed("dmlconf show tile/doc", 2)
+
+
+def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
+    if os.name == "nt":
+        pytest.skip("a POSIX shell is needed")
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        f"'{sys.executable}' -m dmlconf list | head -1",
+        shell=True, cwd=tmp_path, env=environment(tmp_path), capture_output=True, encoding="utf-8",
+        check=False,
+    )  # fmt: skip
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,184 @@
+"""Every exit code, from a real process, for the reason that the table gives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import Status
+from tests.cli.process import DMLCONF, dmlconf, environment, write
+
+
+def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path))
+    assert done.returncode == 0
+    assert "PASSED: 1 passed of 1 case" in done.stdout
+
+
+def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", "--tag", "documented")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PASSED: 17 passed of 17 cases" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("zeros", "wrong values"),
+        ("wrong-type", "wrong data type"),
+        ("wrong-sizes", "wrong sizes"),
+        ("no-output", "missing output"),
+        ("rejects", "rejected what is supported"),
+        ("crash", "crash"),
+        ("out-of-memory", "out of memory"),
+        ("device-removed", "device removed"),
+        ("error", "backend error"),
+    ],
+)
+def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, told: str) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", f"miniature:{fault}")
+    assert done.returncode == 1
+    assert f"tile/tile/stated: {told}" in done.stdout or f"tile/stated: {told}" in done.stdout
+    assert "FAILED: 1 of 1 case fails the run" in done.stdout
+
+
+def test_1_when_a_backend_hangs(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "miniature:hang", "--timeout", "0.5")
+    assert done.returncode == 1
+    assert "BROKEN tile/tile/stated: hang" in done.stdout
+
+
+def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", "-o", "TILE", "-b", "miniature:zeros", "-x")
+    assert done.returncode == 1
+    assert "not run" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["rum"], "Did you mean run?"),
+        (["run", "--no-such-option"], "--no-such-option"),
+        (["run", "-o", "GATHR"], "did you mean GATHER?"),
+        (["run", "-k", "a b"], "unexpected"),
+        (["run", "-k", "(a"], "not closed"),
+        (["run", "--feature-level", "9"], "feature level such as 4_1"),
+        (["run", "-j", "none"], "auto"),
+        (["run", "--timeout", "0"], "--timeout"),
+        (["run", "--report", "jsn"], "did you mean json?"),
+        (["run", "--report", "json:"], "names no file"),
+        (["run", "--report", "json", "--report", "junit"], "only one report"),
+        (["operators", "TYLE"], "did you mean TILE?"),
+        (["report"], "there is no earlier run"),
+    ],
+)
+def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> None:
+    done = dmlconf(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "list", "validate"])
+def test_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
+    path = write(tmp_path, "operator: TILE\ncases: [{name: a, dsc: {}}]\n")
+    done = dmlconf(tmp_path, command, path)
+    assert done.returncode == 3
+    assert f"{path}:2:19: unknown field `dsc`" in done.stderr
+    assert "did you mean `desc`?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_3_for_what_is_not_there_or_holds_no_case(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = dmlconf(tmp_path, "run", "empty", "nothing.yaml")
+    assert done.returncode == 3
+    assert "the folder holds no case file" in done.stderr
+    assert "there is no such file or folder" in done.stderr
+
+
+def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "report", write(tmp_path))
+    assert done.returncode == 3
+    assert "not JSON" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"),
+    [
+        ("nmpy", "did you mean numpy?"),
+        ("miniature:zeroes", "did you mean zeros?"),
+        ("miniature", "name one fault"),
+        ("numpy:fast", "takes no argument"),
+    ],
+)
+def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, told: str) -> None:
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", backend)
+    assert done.returncode == 4
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["-k", "nothing-is-called-so"], "no case was selected"),
+        (["--tag", "documentd"], "the tags are tile"),
+        (["--case", "tile/tile/statd"], "did you mean tile/tile/stated?"),
+        (["--feature-level", "1_0"], "no case was selected"),
+    ],
+)
+def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], told: str) -> None:
+    path = write(tmp_path, name="tile.yaml")
+    done = dmlconf(tmp_path, "run", path, *arguments)
+    assert done.returncode == 5
+    assert told in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    log = tmp_path / "run.jsonl"
+    command = [*DMLCONF, "run", str(path), "-b", "miniature:hang", "--log", str(log)]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
+    )  # fmt: skip
+    while not (log.exists() and log.read_text("utf-8")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 6, out + err
+    assert "INCOMPLETE: 1 of 1 case was not run" in out
+    assert [verdict.status for verdict in read_log(log).verdicts] == [Status.NOT_RUN]
+
+
+def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
+    """A plugin that keeps no part of the protocol stands in for a fault that nobody foresaw."""
+    (tmp_path / "impossible.py").write_text(
+        "class Impossible:\n"
+        "    environment = capabilities = lambda self: None\n"
+        "    close = lambda self: None\n"
+        "def create(options):\n"
+        "    return Impossible()\n",
+        encoding="utf-8",
+    )
+    information = tmp_path / "impossible-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: impossible\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[dmlconf.backends]\nimpossible = impossible:create\n", encoding="utf-8"
+    )
+    path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "impossible", PYTHONPATH=path)
+    assert done.returncode == 70
+    assert "Traceback" in done.stderr
+    assert "This is a fault of dmlconf itself" in done.stderr

@@ -1,0 +1,61 @@
+"""Small case files and plans for tests of the runner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+
+TILE = """
+operator: TILE
+cases:
+  - name: stated
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: unstated
+    desc: *tile
+  - name: invalid
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32}
+      OutputTensor: {Sizes: [5], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {rejected: E_INVALIDARG, constraint: output-sizes}
+  - name: undocumented
+    desc:
+      InputTensor: {Sizes: [1], DataType: FLOAT64, values: [1]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT64}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 1]}
+"""
+
+
+def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
+    """Write a case file, and return its path."""
+    path = directory / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def plan(directory: Path, *names: str) -> list[PlannedCase]:
+    """Return the planned cases of the file above, or those of these names."""
+    planned = load_suite([write(directory)]).plan()
+    return [case for case in planned if not names or case.identifier.split("/")[-1] in names]
+
+
+def many(directory: Path, count: int) -> list[PlannedCase]:
+    """Return a plan of `count` cases that state what they expect."""
+    text = f"""
+operator: TILE
+cases:
+  - matrix: {{Number: "=range({count})"}}
+    desc:
+      InputTensor: {{Sizes: [1], DataType: INT32, values: =Number}}
+      OutputTensor: {{Sizes: [2], DataType: INT32}}
+      Repeats: [2]
+    expect: {{OutputTensor: "=(Number, Number)"}}
+"""
+    return list(load_suite([write(directory, text, "many.yaml")]).plan())

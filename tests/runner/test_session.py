@@ -1,0 +1,154 @@
+"""Whole runs: every planned case gets one verdict in the log, whatever happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
+from dmlconf.runner.session import Limits, make_header, open_backend, reference, run
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.runner.cases import many, plan, write
+
+
+def logged(
+    directory: Path,
+    planned: list[PlannedCase],
+    backend: str = "numpy",
+    limits: Limits = Limits(),  # noqa: B008  # It is frozen.
+    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+) -> RunLog:
+    """Run the plan, and return the log as read back."""
+    name = registry.parse(backend)
+    opened = open_backend(name, limits)
+    path = directory / "run.jsonl"
+    suite = load_suite([write(directory)])
+    header = make_header(suite, ["cases"], len(planned), opened, "numpy", {})
+    try:
+        with path.open("w", encoding="utf-8") as stream:
+            writer = LogWriter(stream)
+            run(planned, opened, reference("numpy", name), limits, writer, header, on_verdict)
+    finally:
+        opened.close()
+    return read_log(path)
+
+
+def statuses(log: RunLog) -> list[str]:
+    return [f"{verdict.case.split('/')[-1]}: {verdict.status}" for verdict in log.verdicts]
+
+
+def test_the_reference_is_never_judged_by_itself(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path))
+    assert statuses(log) == [
+        "stated: passed",
+        "unstated: unchecked",
+        "invalid: passed",
+        "undocumented: passed",
+    ]
+    assert log.complete
+
+
+def test_the_reference_in_workers_is_not_judged_by_itself_either(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path), limits=Limits(jobs=2))
+    assert "unstated: unchecked" in statuses(log)
+
+
+def test_zeros_never_pass(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path), "miniature:zeros")
+    assert {verdict.status for verdict in log.verdicts} == {Status.FAILED}
+
+
+def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path, "stated"), "miniature:first-level")
+    assert statuses(log) == ["stated: unsupported"]
+    assert log.complete
+
+
+def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", Limits(fail_fast=True))
+    assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
+    rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
+    assert len(rest) == 3
+    assert {v.reason.kind for v in rest if v.reason} == {ReasonKind.STOPPED_AT_FIRST_FAILURE}
+    assert not log.complete
+
+
+def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+    seen: list[Verdict] = []
+
+    def interrupt(verdict: Verdict) -> None:
+        seen.append(verdict)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    log = logged(tmp_path, many(tmp_path, 20), on_verdict=interrupt)
+    assert [verdict.status for verdict in log.verdicts].count(Status.PASSED) == 5
+    assert [verdict.status for verdict in log.verdicts].count(Status.NOT_RUN) == 15
+    assert not log.complete
+
+
+def test_a_case_that_cannot_be_built_is_told_of_and_loses_nothing(tmp_path: Path) -> None:
+    text = """
+operator: TILE
+cases:
+  - matrix: {Count: [1, 2, 3]}
+    desc:
+      InputTensor: {Sizes: "=(Count,)", DataType: INT32, values: [7]}
+      OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
+      Repeats: [1]
+"""
+    planned = list(load_suite([write(tmp_path, text, "late.yaml")]).plan())
+    with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
+        logged(tmp_path, planned)
+    log = read_log(tmp_path / "run.jsonl")
+    assert [verdict.status for verdict in log.verdicts] == [
+        Status.UNCHECKED,
+        Status.NOT_RUN,
+        Status.NOT_RUN,
+    ]
+
+
+def test_every_line_of_a_log_fits_the_schema(tmp_path: Path) -> None:
+    logged(tmp_path, plan(tmp_path), "miniature:zeros")
+    checker = jsonschema.Draft202012Validator(bundled_schema("run-log"))
+    lines = (tmp_path / "run.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 6
+    for line in lines:
+        checker.validate(json.loads(line))
+
+
+def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
+    logged(tmp_path, plan(tmp_path))
+    path = tmp_path / "run.jsonl"
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    path.write_text("".join(lines[:3]) + lines[3][:20], encoding="utf-8")
+    log = read_log(path)
+    assert len(log.verdicts) == 2
+    assert not log.complete
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "its first line is no header"),
+        ("{}\n", "its first line is no header"),
+        ('{"record": "header", "format": 99}\n', "this dmlconf reads form 1"),
+        ("not json\n", "not JSON"),
+        ("[1]\n", "not a record"),
+        ('{"record": "header", "format": 1}\n', "cannot be read"),
+    ],
+)
+def test_refuses_what_is_no_log(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidLogError, match=message):
+        read_log(path)

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.fills import FILLS, fill, splitmix64
+
+DATA_TYPES = st.sampled_from(list(DataType))
+EXACT = {DataType.FLOAT16: 2**11, DataType.FLOAT32: 2**24, DataType.FLOAT64: 2**53}
+
+
+def limits(data_type: DataType) -> tuple[int, int]:
+    """The span of whole numbers that the type holds exactly."""
+    if data_type.is_float:
+        return -EXACT[data_type], EXACT[data_type]
+    return int(data_type.minimum), int(data_type.maximum)
+
+
+def whole_numbers(data_type: DataType) -> st.SearchStrategy[int]:
+    least, greatest = limits(data_type)
+    return st.integers(least, greatest)
+
+
+def test_knows_the_named_fills() -> None:
+    assert list(FILLS) == ["constant", "sequence", "integers", "uniform"]
+
+
+def test_random_numbers_are_those_of_the_published_generator() -> None:
+    # The first outputs of the authors' splitmix64.c with the seed 1234567.
+    published = [
+        6457827717110365317, 3203168211198807973, 9817491932198370423,
+        4593380528125082431, 16408922859458223821,
+    ]  # fmt: skip
+    assert splitmix64(1234567, 5).tolist() == published
+
+
+@given(st.integers(-(2**70), 2**70), st.integers(0, 50))
+def test_random_numbers_agree_with_plain_integers(seed: int, count: int) -> None:
+    mask = 2**64 - 1
+    state, expected = seed & mask, []
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        mixed = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & mask
+        expected.append(mixed ^ (mixed >> 31))
+    assert splitmix64(seed, count).tolist() == expected
+
+
+@given(DATA_TYPES, st.data())
+def test_integers_lie_in_range_with_both_ends_included(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    low = data.draw(whole_numbers(data_type))
+    high = data.draw(st.integers(low, min(limits(data_type)[1], low + 2**53)))
+    values = fill("integers", (40,), data_type, {"low": low, "high": high, "seed": 3})
+    assert values.dtype == data_type.dtype
+    assert low <= int(values.min()) <= int(values.max()) <= high
+    assert all(value == int(value) for value in values.tolist())
+
+
+def test_integers_take_every_value_of_a_small_range() -> None:
+    values = fill("integers", (200,), DataType.INT8, {"low": -2, "high": 2})
+    assert set(values.tolist()) == {-2, -1, 0, 1, 2}
+
+
+def test_integers_of_another_seed_are_others() -> None:
+    one, other = (
+        fill("integers", (20,), DataType.INT32, {"low": 0, "high": 1000, "seed": seed})
+        for seed in (1, 2)
+    )
+    assert not np.array_equal(one, other)
+
+
+@given(
+    st.sampled_from(list(EXACT)),
+    st.floats(-60000, 60000),
+    st.floats(0, 5000),
+    st.integers(0, 2**64 - 1),
+)
+def test_uniform_numbers_lie_in_range(
+    data_type: DataType, low: float, width: float, seed: int
+) -> None:
+    high = low + width
+    arguments = {"low": low, "high": high, "seed": seed}
+    values = fill("uniform", (40,), data_type, arguments)
+    ends = np.array([low, high]).astype(data_type.dtype)
+    assert values.dtype == data_type.dtype
+    assert bool((ends[0] <= values).all())
+    assert bool((values <= ends[1]).all())
+
+
+def test_uniform_numbers_spread_over_their_range() -> None:
+    values = fill("uniform", (1000,), DataType.FLOAT64, {"low": -1, "high": 1})
+    counts, _ = np.histogram(values, 4, (-1, 1))
+    assert counts.min() > 200
+
+
+@given(DATA_TYPES, st.integers(1, 700), st.data())
+def test_sequence_counts_exactly(data_type: DataType, count: int, data: st.DataObject) -> None:
+    start = data.draw(whole_numbers(data_type))
+    step = data.draw(st.integers(-9, 9))
+    values = fill("sequence", (count,), data_type, {"start": start, "step": step})
+    least, greatest = limits(data_type)
+    period = 0
+    while least <= start + period * step <= greatest and period < count:
+        period += 1
+    if data_type.bits == 8:
+        period = min(period, 251)
+    assert values.tolist() == [start + step * (i % period) for i in range(count)]
+
+
+def test_sequence_begins_again_after_its_period() -> None:
+    values = fill("sequence", (7,), DataType.FLOAT32, {"start": 5, "step": 2, "period": 3})
+    assert values.tolist() == [5, 7, 9, 5, 7, 9, 5]
+
+
+def test_sequence_of_8_bits_has_a_prime_period() -> None:
+    values = fill("sequence", (256,), DataType.UINT8, {})
+    assert values.tolist() == [*range(251), *range(5)]
+
+
+def test_sequence_of_float16_stops_where_it_would_no_longer_be_exact() -> None:
+    values = fill("sequence", (2051,), DataType.FLOAT16, {})
+    assert values[-3:].tolist() == [2048, 0, 1]
+
+
+def test_constant_is_the_same_everywhere() -> None:
+    values = fill("constant", (2, 3), DataType.FLOAT16, {"value": -0.5})
+    assert values.tolist() == [[-0.5] * 3] * 2
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "constant": {"value": 3},
+    "sequence": {},
+    "integers": {"low": 0, "high": 7, "seed": 5},
+    "uniform": {"low": 0, "high": 7, "seed": 5},
+}
+
+
+def test_every_fill_has_arguments_here() -> None:
+    assert ARGUMENTS.keys() == FILLS.keys()
+
+
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("data_type", DataType)
+def test_is_the_same_on_every_call_and_shaped_like_the_sizes(
+    name: str, data_type: DataType
+) -> None:
+    first = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
+    second = fill(name, (2, 3, 5), data_type, ARGUMENTS[name])
+    assert first.shape == (2, 3, 5)
+    assert first.dtype == data_type.dtype
+    assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_longer_data_begin_as_shorter_ones(name: str) -> None:
+    short = fill(name, (10,), DataType.FLOAT32, ARGUMENTS[name])
+    long = fill(name, (30,), DataType.FLOAT32, ARGUMENTS[name])
+    assert np.array_equal(long[:10], short)
+
+
+def test_data_are_the_same_on_every_machine() -> None:
+    # Recordings hold outputs for these inputs, so no release may change them.
+    digest = hashlib.sha256()
+    for name, arguments in ARGUMENTS.items():
+        for data_type in (DataType.FLOAT32, DataType.INT64, DataType.UINT8):
+            values = fill(name, (300,), data_type, arguments)
+            digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
+    assert digest.hexdigest() == EXPECTED_DIGEST
+
+
+EXPECTED_DIGEST = "?"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("constant", {}),
+        ("sequence", {"seed": 1}),
+        ("integers", {"low": 0}),
+        ("uniform", {"low": 0, "high": 1, "period": 2}),
+    ],
+)
+def test_refuses_arguments_that_the_fill_lacks(name: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="argument"):
+        fill(name, (2,), DataType.FLOAT32, arguments)
+
+
+@pytest.mark.parametrize("name", ["integers", "uniform"])
+def test_refuses_a_range_that_ends_before_it_begins(name: str) -> None:
+    with pytest.raises(ValueError, match="low is 3, above high, which is 1"):
+        fill(name, (2,), DataType.FLOAT32, {"low": 3, "high": 1})
+
+
+@pytest.mark.parametrize("period", [0, -1, 257])
+def test_refuses_a_period_that_the_data_type_does_not_hold(period: int) -> None:
+    with pytest.raises(ValueError, match=f"period {period} leads to"):
+        fill("sequence", (2,), DataType.UINT8, {"period": period})
+
+
+@given(DATA_TYPES, st.integers(-(2**66), 2**66))
+def test_refuses_a_constant_that_an_integer_type_does_not_hold(
+    data_type: DataType, value: int
+) -> None:
+    assume(not data_type.is_float and data_type.bits >= 8)
+    assume(not data_type.minimum <= value <= data_type.maximum)
+    with pytest.raises(OverflowError):
+        fill("constant", (1,), data_type, {"value": value})
+
+
+def test_no_elements_are_no_data() -> None:
+    for name, arguments in ARGUMENTS.items():
+        assert fill(name, (3, 0), DataType.INT32, arguments).size == math.prod((3, 0))

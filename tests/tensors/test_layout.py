@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.layout import (
+    LAYOUTS,
+    as_stored,
+    element_offsets,
+    minimum_buffer_bytes,
+    overlaps,
+    packed_strides,
+)
+
+Sizes = tuple[int, ...]
+
+SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
+STRIDED = SIZES.flatmap(
+    lambda sizes: st.tuples(
+        st.just(sizes),
+        st.lists(st.integers(0, 9), min_size=len(sizes), max_size=len(sizes)).map(tuple),
+    )
+)
+
+
+def coordinates(sizes: Sizes) -> Iterator[Sizes]:
+    """Every coordinate in row-major order."""
+    return itertools.product(*map(range, sizes))
+
+
+def offset(coordinate: Sizes, strides: Sizes) -> int:
+    return sum(c * s for c, s in zip(coordinate, strides, strict=True))
+
+
+@given(SIZES)
+def test_packed_strides_number_the_elements_in_row_major_order(sizes: Sizes) -> None:
+    strides = packed_strides(sizes)
+    found = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
+    assert found == list(range(math.prod(sizes)))
+
+
+@given(STRIDED)
+def test_element_offsets_agree_with_a_loop(strided: tuple[Sizes, Sizes]) -> None:
+    sizes, strides = strided
+    offsets = element_offsets(sizes, strides)
+    assert offsets.shape == sizes
+    for coordinate in coordinates(sizes):
+        assert offsets[coordinate] == offset(coordinate, strides)
+
+
+@given(STRIDED)
+def test_overlap_is_two_elements_in_one_place(strided: tuple[Sizes, Sizes]) -> None:
+    sizes, strides = strided
+    places = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
+    assert overlaps(sizes, strides) == (len(set(places)) < len(places))
+
+
+def test_interleaved_dimensions_that_miss_each_other_do_not_overlap() -> None:
+    # Neither stride is beyond the other dimension's reach, yet no two elements meet.
+    assert not overlaps((2, 3), (3, 2))
+    assert overlaps((3, 4), (3, 2))
+
+
+def test_a_stride_of_0_along_one_element_is_no_overlap() -> None:
+    assert not overlaps((1, 3), (0, 1))
+
+
+def test_an_overlap_of_a_tensor_that_no_memory_holds_is_told_at_once() -> None:
+    assert overlaps((1 << 31, 1 << 31), (1, 1))
+    assert not overlaps((1 << 31, 1 << 31), (1 << 31, 1))
+
+
+@given(STRIDED)
+def test_what_is_stored_is_what_a_loop_writes_and_reads(strided: tuple[Sizes, Sizes]) -> None:
+    sizes, strides = strided
+    values = np.arange(1, math.prod(sizes) + 1, dtype=np.int32).reshape(sizes)
+    buffer = {offset(c, strides): values[c] for c in coordinates(sizes)}
+    stored = as_stored(values, strides)
+    assert stored.dtype == values.dtype
+    for coordinate in coordinates(sizes):
+        assert stored[coordinate] == buffer[offset(coordinate, strides)]
+
+
+@given(STRIDED)
+def test_storing_again_changes_nothing(strided: tuple[Sizes, Sizes]) -> None:
+    sizes, strides = strided
+    once = as_stored(np.arange(math.prod(sizes)).reshape(sizes), strides)
+    assert np.array_equal(as_stored(once, strides), once)
+
+
+def test_without_strides_values_are_stored_as_they_are() -> None:
+    values = np.arange(6).reshape(2, 3)
+    assert as_stored(values, None) is values
+
+
+@given(STRIDED, st.sampled_from(list(DataType)))
+def test_buffer_ends_with_the_word_of_the_last_element(
+    strided: tuple[Sizes, Sizes], data_type: DataType
+) -> None:
+    sizes, strides = strided
+    last = max(offset(coordinate, strides) for coordinate in coordinates(sizes))
+    total = minimum_buffer_bytes(data_type, sizes, strides)
+    assert total % 4 == 0
+    assert total * 8 - 32 < (last + 1) * data_type.bits <= total * 8
+
+
+@given(SIZES, st.sampled_from(list(DataType)))
+def test_implicit_strides_need_the_bytes_of_packed_ones(
+    sizes: Sizes, data_type: DataType
+) -> None:
+    packed = minimum_buffer_bytes(data_type, sizes, packed_strides(sizes))
+    assert minimum_buffer_bytes(data_type, sizes, None) == packed
+
+
+@pytest.mark.parametrize(
+    ("data_type", "count", "total"),
+    [
+        (DataType.UINT8, 1, 4),
+        (DataType.UINT8, 5, 8),
+        (DataType.INT4, 8, 4),
+        (DataType.INT4, 9, 8),
+        (DataType.FLOAT64, 1, 8),
+    ],
+)
+def test_buffers_are_whole_words(data_type: DataType, count: int, total: int) -> None:
+    assert minimum_buffer_bytes(data_type, (count,), None) == total
+
+
+def test_knows_the_named_layouts() -> None:
+    assert list(LAYOUTS) == ["implicit", "packed", "padded", "transposed", "broadcast"]
+
+
+def strides_of(layout: str, sizes: Sizes) -> Sizes:
+    strides = LAYOUTS[layout](sizes)
+    assert strides is not None
+    return strides
+
+
+def test_implicit_layout_has_no_strides() -> None:
+    assert LAYOUTS["implicit"]((2, 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("layout", "strides"),
+    [
+        ("packed", (12, 4, 1)),
+        ("padded", (28, 7, 1)),
+        ("transposed", (1, 2, 6)),
+        ("broadcast", (0, 4, 1)),
+    ],
+)
+def test_layout_gives_these_strides(layout: str, strides: Sizes) -> None:
+    assert LAYOUTS[layout]((2, 3, 4)) == strides
+
+
+@given(SIZES, st.sampled_from(["packed", "padded", "transposed"]))
+def test_no_layout_but_broadcast_overlaps(sizes: Sizes, layout: str) -> None:
+    assert not overlaps(sizes, strides_of(layout, sizes))
+
+
+@given(SIZES)
+def test_padded_layout_leaves_gaps_that_packed_does_not(sizes: Sizes) -> None:
+    offsets = element_offsets(sizes, strides_of("padded", sizes))
+    assert len(np.unique(offsets)) == math.prod(sizes)
+    if max(sizes[:-1], default=1) > 1:
+        assert offsets.max() > math.prod(sizes) - 1
+
+
+@given(SIZES)
+def test_transposed_layout_numbers_the_elements_with_the_first_dimension_fastest(
+    sizes: Sizes,
+) -> None:
+    strides = strides_of("transposed", sizes)
+    reverse = sorted(coordinates(sizes), key=lambda coordinate: coordinate[::-1])
+    assert [offset(coordinate, strides) for coordinate in reverse] == list(range(len(reverse)))
+
+
+@given(SIZES)
+def test_broadcast_layout_repeats_along_the_first_dimension_larger_than_1(sizes: Sizes) -> None:
+    strides = strides_of("broadcast", sizes)
+    repeated = next((i for i, size in enumerate(sizes) if size > 1), None)
+    assert overlaps(sizes, strides) == (repeated is not None)
+    for coordinate in coordinates(sizes):
+        first = tuple(0 if i == repeated else c for i, c in enumerate(coordinate))
+        assert offset(coordinate, strides) == offset(first, strides)
