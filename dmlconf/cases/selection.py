@@ -100,12 +100,13 @@ class _Parser:
         while text[place:].strip():
             match = _TOKEN.match(text, place)
             if match is None:
-                raise KeywordError(f"-k {text}: a quote is not closed at column {place + 1}")
+                column = len(text) - len(text[place:].lstrip()) + 1
+                raise KeywordError(f"-k {text}: the quote at column {column} is not closed")
             kind = str(match.lastgroup)
-            value = match[kind]
+            value, begin = match[kind], match.start(kind)
             if kind == "word" and value.lower() in ("and", "or", "not"):
                 kind, value = "mark", value.lower()
-            yield kind, value, match.start(kind)
+            yield kind, value, begin
             place = match.end()
 
     def _peek(self) -> str | None:

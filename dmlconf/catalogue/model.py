@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final, NamedTuple, Self
 
 from dmlconf.expressions import Expression
@@ -73,7 +74,13 @@ class AttributeKind(StrEnum):
     OPERATOR = "DML_OPERATOR_DESC"
 
 
-@dataclass(frozen=True, slots=True)
+_ATTRIBUTE_KINDS: Final = {
+    **{str(kind): kind for kind in AttributeKind},
+    "float": AttributeKind.FLOAT,
+}
+
+
+@dataclass(frozen=True)
 class Field:
     """One member of an operator desc.
 
@@ -103,7 +110,7 @@ class Field:
         """Whether it is an array whose length another field holds."""
         return self.count is not None
 
-    @property
+    @cached_property
     def base_type(self) -> str:
         """The C type without `const`, `*`."""
         return self.c_type.removeprefix("const ").removesuffix("*").strip()
@@ -111,10 +118,7 @@ class Field:
     @property
     def attribute_kind(self) -> AttributeKind:
         """What values the attribute takes."""
-        base = self.base_type
-        if base in tuple(AttributeKind):
-            return AttributeKind(base)
-        return AttributeKind.FLOAT if base == "float" else AttributeKind.ENUM
+        return _ATTRIBUTE_KINDS.get(self.base_type, AttributeKind.ENUM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +217,7 @@ class Enumeration:
     values: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
     """All that is documented of one operator.
 
@@ -266,7 +270,7 @@ class Operator:
         """Yield the fields of these kinds, in struct order."""
         return (field for field in self.fields if field.kind in kinds)
 
-    @property
+    @cached_property
     def count_fields(self) -> Mapping[str, tuple[str, ...]]:
         """The fields that only hold lengths, each with the arrays that it measures."""
         counted: dict[str, tuple[str, ...]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator, Support, SupportTable
@@ -39,12 +40,14 @@ def _supports(operator: Operator, tensor: str) -> Iterator[Support]:
     return (table.tensors[tensor] for table in operator.support if tensor in table.tensors)
 
 
+@cache
 def data_types_of(operator: Operator, tensor: str) -> tuple[DataType, ...]:
     """Return every data type that some table lists for the tensor, newest table first."""
     listed = (name for support in _supports(operator, tensor) for name in support.data_types)
     return tuple(dict.fromkeys(listed))
 
 
+@cache
 def ranks_of(operator: Operator, tensor: str) -> tuple[int, ...]:
     """Return every rank that some table lists for the tensor, ascending."""
     ranks: set[int] = set()

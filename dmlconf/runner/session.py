@@ -23,7 +23,6 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
 from dmlconf.runner.log import Footer, Header, LogWriter
-from dmlconf.runner.pool import WorkerPool
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.worker import run_batch
 
@@ -71,6 +70,9 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
         BackendError: it cannot be used.
     """
     if name.isolated or limits.jobs > 1:
+        # Processes and pipes take time to import, and the reference alone needs none of them.
+        from dmlconf.runner.pool import WorkerPool
+
         pool = WorkerPool(name, limits.jobs, limits.timeout)
         try:
             ready = pool.ready()
@@ -182,7 +184,7 @@ def make_header(
     """Return the log's first line."""
     environment = {
         **asdict(backend.environment),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "numpy": np.__version__,
     }

@@ -11,8 +11,8 @@ import signal
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import (
@@ -25,6 +25,9 @@ from dmlconf.backends.protocol import (
     Outcome,
 )
 from dmlconf.cases.model import Case
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __all__ = ["Ready", "Refused", "run_batch", "work"]
 
