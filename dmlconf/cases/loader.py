@@ -8,17 +8,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dmlconf.cases.build import CaseError, build
+from dmlconf.cases.build import build
+from dmlconf.cases.errors import CaseError
 from dmlconf.cases.matrix import expand
 from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
-from dmlconf.cases.schema import case_validator, desc_validator
+from dmlconf.cases.schema import case_validator, desc_validator, entry_validator
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import schema_problems
 
-__all__ = ["Suite", "case_files", "case_problem", "load_suite"]
+__all__ = ["Suite", "case_files", "case_problems", "load_suite"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,19 @@ class Suite:
             try:
                 yield from expand(template)
             except CaseError as error:
-                raise InvalidFilesError([case_problem(template, error)]) from error
+                raise InvalidFilesError(case_problems(template, error)) from error
 
 
-def case_problem(template: CaseTemplate, error: CaseError) -> Problem:
-    """Return what is wrong with a template's case, pointing at its place in the file."""
-    document = read_document(template.about.location.path)
-    return document.problem(("cases", template.index, *error.where), error.message, error.hint)
+def case_problems(template: CaseTemplate, error: CaseError) -> list[Problem]:
+    """Return what is wrong with a template's case, pointing at the places in its file."""
+    return _problems(read_document(template.about.location.path), template.index, error)
+
+
+def _problems(document: Document, index: int, error: CaseError) -> list[Problem]:
+    return [
+        document.problem(("cases", index, *fault.where), fault.message, fault.hint)
+        for fault in error.all()
+    ]
 
 
 def case_files(paths: Iterable[Path]) -> list[Path]:
@@ -109,23 +116,35 @@ def load_suite(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
 
 
 def _templates(document: Document) -> list[CaseTemplate]:
+    """Return the file's entries, each of which fits the schemas.
+
+    Raises:
+        InvalidFilesError: some entry does not; the others are built, to tell of their faults too.
+    """
     problems = schema_problems(document, case_validator(), document.data)
     operator = _operator(document, problems)
-    if operator is not None:
-        for index, entry in enumerate(_entries(document.data)):
-            checker = desc_validator(operator.name, matrix="matrix" in entry)
-            problems += schema_problems(document, checker, entry, ("cases", index))
-            if "matrix" not in entry and ("let" in entry or "where" in entry):
-                where = ("cases", index)
-                problems.append(document.problem(where, "`let` and `where` need a `matrix`"))
+    sound: list[CaseTemplate] = []
+    for index, entry in enumerate(_entries(document.data) if operator is not None else ()):
+        assert operator is not None
+        faults = _entry_problems(document, operator, index, entry)
+        problems += faults
+        if not faults and entry_validator().is_valid(entry):
+            line = document.item_lines["cases"][index]
+            sound.append(_template(document, operator, index, entry, line))
     if problems:
-        raise InvalidFilesError(problems)
-    assert operator is not None
-    lines = document.item_lines["cases"]
-    return [
-        _template(document, operator, index, entry, lines[index])
-        for index, entry in enumerate(document.data["cases"])
-    ]
+        problems += _unbuildable(document, sound, every_case=False)
+        raise InvalidFilesError(sorted(problems, key=lambda found: (found.line, found.column)))
+    return sound
+
+
+def _entry_problems(
+    document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
+) -> list[Problem]:
+    checker = desc_validator(operator.name, matrix="matrix" in entry)
+    problems = schema_problems(document, checker, entry, ("cases", index))
+    if "matrix" not in entry and ("let" in entry or "where" in entry):
+        problems.append(document.problem(("cases", index), "`let` and `where` need a `matrix`"))
+    return problems
 
 
 def _operator(document: Document, problems: list[Problem]) -> Operator | None:
@@ -182,8 +201,7 @@ def _unbuildable(
                 if not every_case:
                     break
         except CaseError as error:
-            where = ("cases", template.index, *error.where)
-            yield document.problem(where, error.message, error.hint)
+            yield from _problems(document, template.index, error)
 
 
 def _repeated(templates: Iterable[CaseTemplate]) -> Iterator[Problem]:
@@ -192,4 +210,5 @@ def _repeated(templates: Iterable[CaseTemplate]) -> Iterator[Problem]:
         other = first.setdefault(template.identifier, template)
         if other is not template:
             message = f"{template.identifier} also names the case at {other.about.location}"
-            yield case_problem(template, CaseError((), message, "give each case its own `name`"))
+            error = CaseError((), message, "give each case its own `name`")
+            yield from case_problems(template, error)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, Final
 
-from dmlconf.cases.build import CaseError
+from dmlconf.cases.errors import CaseError
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator

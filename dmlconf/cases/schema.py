@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.tensors.datatypes import DataType
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-__all__ = ["case_validator", "desc_schema", "desc_validator", "expect_schema"]
+__all__ = [
+    "case_validator",
+    "desc_schema",
+    "desc_validator",
+    "entry_validator",
+    "expect_schema",
+]
 
 # In a matrix case, text that begins with = is an expression over the parameters.
 _EXPRESSION: Final = {"type": "string", "pattern": "^="}
+
+_DATA_TYPES: Final = [*DataType, *(f"DML_TENSOR_DATA_TYPE_{name}" for name in DataType)]
 
 _UINT: Final = {"type": "integer", "minimum": 0, "maximum": 0xFFFF_FFFF}
 _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFFF}
@@ -26,6 +35,13 @@ _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFF
 def case_validator() -> Draft202012Validator:
     """Return the validator of everything in a case file but the desc."""
     return validator(bundled_schema("case"))
+
+
+@cache
+def entry_validator() -> Draft202012Validator:
+    """Return the validator of everything in one entry of a case file but the desc."""
+    schema = bundled_schema("case")
+    return validator({"$ref": "#/$defs/case", "$defs": schema["$defs"]})
 
 
 @cache
@@ -77,6 +93,8 @@ def _field_schema(field: Field, defs: Mapping[str, Any], matrix: bool) -> Mappin
     if field.is_tensor:
         item = defs["inputTensor" if field.kind is FieldKind.INPUT else "outputTensor"]
         item = {**item, "title": field.name}
+        if not matrix:
+            item["properties"] = {**item["properties"], "DataType": {"enum": _DATA_TYPES}}
     else:
         item = _attribute_schema(field)
     schema = _array_schema(field, item, matrix) if field.is_array else item

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dmlconf.cases.build import build
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.problems import InvalidFilesError
 
 __all__ = ["KeywordError", "Selection", "keyword_matcher", "select"]
 
@@ -47,7 +50,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
     Raises:
         KeywordError: the keyword expression cannot be read.
-        CaseError: a case cannot be built, so its feature level cannot be told.
+        InvalidFilesError: a case cannot be built, so its feature level cannot be told.
     """
     matches = keyword_matcher(selection.keywords) if selection.keywords else None
     for case in cases:
@@ -66,7 +69,10 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
 
 def _within(planned: PlannedCase, level: FeatureLevel) -> bool:
-    case = build(planned)
+    try:
+        case = build(planned)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
     required = case.required_level
     return (case.operator.since if required is None else required) <= level
 

@@ -31,15 +31,15 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     """Return the array that a list of numbers describes.
 
     Args:
-        values: numbers in row-major order: one flat list, lists nested like the sizes, or a
-            single number for a tensor of one element.
+        values: numbers in row-major order: one flat list or tuple, lists nested like the sizes,
+            or a single number for a tensor of one element.
         sizes: the tensor's Sizes.
         data_type: the tensor's DataType; every number must fit it.
 
     Raises:
         ValuesError: the numbers do not match the sizes or the data type.
     """
-    if not isinstance(values, list):
+    if not isinstance(values, list | tuple):
         values = [values]
     found = _shape(values)
     count = math.prod(sizes)
@@ -60,7 +60,7 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
 
 def _shape(values: Any) -> tuple[int, ...] | None:
     """Return the sizes of nested lists; None where rows differ in length."""
-    if not isinstance(values, list):
+    if not isinstance(values, list | tuple):
         return ()
     inner = {_shape(value) for value in values}
     if len(inner) != 1 or None in inner:
@@ -69,7 +69,7 @@ def _shape(values: Any) -> tuple[int, ...] | None:
 
 
 def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    if not isinstance(values, list):
+    if not isinstance(values, list | tuple):
         yield where, values
         return
     for index, value in enumerate(values):
@@ -77,7 +77,7 @@ def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[in
 
 
 def _explain_shape(
-    values: list[Any], found: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
+    values: Sequence[Any], found: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
 ) -> None:
     given = sum(1 for _ in _leaves(values))
     asked = f"Sizes {_braces(sizes)} ask for {count:,}"

@@ -8,7 +8,6 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from dmlconf.cases.build import CaseError
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
@@ -21,6 +20,7 @@ from dmlconf.resources import cases_directory
 __all__ = [
     "chosen",
     "color_option",
+    "complete_case",
     "load",
     "nothing_selected",
     "paths_argument",
@@ -118,8 +118,6 @@ def chosen(
         return list(select(suite.plan(), selection))
     except (KeywordError, UnknownOperatorError) as error:
         raise click.UsageError(printable(str(error))) from error
-    except CaseError:
-        raise
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
 

@@ -43,7 +43,7 @@ def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, 
 
     to_output = [name for name, file in reports if file is None]
     console = make_console(color, stderr=bool(to_output))
-    console.print(terminal.render(log, verbose=verbose, quiet=quiet))
+    console.print(terminal.render(log, verbose=verbose, quiet=quiet), crop=False)
     for name, file in reports:
         text = FORMATS[name](log)
         if file is None:

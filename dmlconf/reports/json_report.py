@@ -41,5 +41,8 @@ def report_data(log: RunLog) -> dict[str, Any]:
 
 
 def render(log: RunLog) -> str:
-    """Return the report as JSON; infinities and NaN are text, since JSON lacks them."""
-    return json.dumps(report_data(log), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    """Return the report as JSON; infinities and NaN are text, since JSON lacks them.
+
+    It is ASCII, because a path may hold what UTF-8 cannot encode.
+    """
+    return json.dumps(report_data(log), indent=2, allow_nan=False) + "\n"

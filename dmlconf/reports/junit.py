@@ -30,7 +30,8 @@ _ELEMENTS: Final = {
 def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a suite for each operator, with what did not pass explained.
 
-    Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason.
+    Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason. A log
+    without its end has one more case, an error, so that no CI server takes it for a full run.
     """
     root = ElementTree.Element("testsuites", name="dmlconf")
     by_operator: dict[str, list[Verdict]] = {}
@@ -38,13 +39,10 @@ def render(log: RunLog) -> str:
         by_operator.setdefault(verdict.operator, []).append(verdict)
     for name in sorted(by_operator):
         root.append(_suite(log.header, name, by_operator[name]))
-    _count(root, log.verdicts)
-    missing = log.header.selected - len(log.verdicts)
-    if missing > 0:
-        suite = ElementTree.SubElement(root, "testsuite", name="not reached", tests="1", errors="1")
-        case = ElementTree.SubElement(suite, "testcase", name="the run ended early")
-        told = f"{missing} of {log.header.selected} selected cases have no verdict"
-        ElementTree.SubElement(case, "error", message=told)
+    unreached = _unreached(log)
+    if unreached is not None:
+        root.append(unreached)
+    _count(root, log.verdicts, more_errors=unreached is not None)
     ElementTree.indent(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
@@ -54,11 +52,13 @@ def _clean(text: str) -> str:
     return _FORBIDDEN.sub("", text)
 
 
-def _count(element: ElementTree.Element, verdicts: Sequence[Verdict]) -> None:
+def _count(
+    element: ElementTree.Element, verdicts: Sequence[Verdict], *, more_errors: int = 0
+) -> None:
     kinds = [_ELEMENTS.get(verdict.status) for verdict in verdicts]
-    element.set("tests", str(len(verdicts)))
+    element.set("tests", str(len(verdicts) + more_errors))
     element.set("failures", str(kinds.count("failure")))
-    element.set("errors", str(kinds.count("error")))
+    element.set("errors", str(kinds.count("error") + more_errors))
     element.set("skipped", str(kinds.count("skipped")))
     element.set("time", f"{sum(verdict.seconds for verdict in verdicts):.6f}")
 
@@ -67,7 +67,8 @@ def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTre
     suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
     _count(suite, verdicts)
     properties = ElementTree.SubElement(suite, "properties")
-    for key, value in summary.environment_facts(header):
+    digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
+    for key, value in (dict(summary.environment_facts(header)) | digests).items():
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     for verdict in verdicts:
         suite.append(_case(header, verdict))
@@ -80,19 +81,42 @@ def _case(header: Header, verdict: Verdict) -> ElementTree.Element:
         classname=_clean(f"dmlconf.{verdict.operator}"),
         name=_clean(verdict.case),
         time=f"{verdict.seconds:.6f}",
-        file=_clean(verdict.location.rpartition(":")[0]),
     )
+    if verdict.location:
+        case.set("file", _clean(verdict.location.rpartition(":")[0]))
     element = _ELEMENTS.get(verdict.status)
-    if element is not None and verdict.reason is not None:
-        message = f"{verdict.status}: {verdict.reason.kind}: {verdict.reason.message}"
+    if element is not None:
+        reason = verdict.reason
+        message = f"{verdict.status}: {reason.kind}: {reason.message}" if reason else verdict.status
         told = ElementTree.SubElement(case, element, message=_clean(message))
         if element != "skipped":
-            told.set("type", str(verdict.reason.kind))
-            told.text = _clean(_explained(header, verdict, verdict.reason))
+            told.set("type", reason.kind if reason else verdict.status)
+            told.text = _clean(_explained(header, verdict, reason))
     return case
 
 
-def _explained(header: Header, verdict: Verdict, reason: Reason) -> str:
+def _unreached(log: RunLog) -> ElementTree.Element | None:
+    """Return a suite that tells of the cases that a dead run never reached, if there are any."""
+    missing = log.header.selected - len(log.verdicts)
+    if log.footer is not None and missing <= 0:
+        return None
+    suite = ElementTree.Element("testsuite", name="not reached", timestamp=log.header.started)
+    _count(suite, (), more_errors=1)
+    case = ElementTree.SubElement(
+        suite, "testcase", classname="dmlconf", name="the run ended early", time="0.000000"
+    )
+    told = f"{max(missing, 0)} of {log.header.selected} selected cases have no verdict"
+    ElementTree.SubElement(case, "error", message=told, type=Status.NOT_RUN)
+    return suite
+
+
+def _explained(header: Header, verdict: Verdict, reason: Reason | None) -> str:
+    lines = _particulars(reason) if reason else []
+    lines += [f"at {verdict.location}", summary.repeat_command(header, verdict)]
+    return "\n".join(lines)
+
+
+def _particulars(reason: Reason) -> list[str]:
     lines = [reason.message]
     lines += [
         f"{d['tensor']}{d['coordinates']}: expected {d['expected']}, actual {d['actual']}"
@@ -100,5 +124,4 @@ def _explained(header: Header, verdict: Verdict, reason: Reason) -> str:
     ]
     if reason.diagnostics:
         lines += ["", reason.diagnostics]
-    lines += ["", f"at {verdict.location}", summary.repeat_command(header, verdict)]
-    return "\n".join(lines)
+    return [*lines, ""]

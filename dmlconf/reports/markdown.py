@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import Verdict
 
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
-_ALWAYS: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
 
 
 def render(log: RunLog) -> str:
@@ -25,7 +25,11 @@ def render(log: RunLog) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
+    return _SPECIAL.sub(r"\\\1", _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _lines(log: RunLog) -> Iterator[str]:
@@ -54,19 +58,20 @@ def _lines(log: RunLog) -> Iterator[str]:
 
 def _table(log: RunLog) -> Iterator[str]:
     rows, total = summary.operator_totals(log)
-    shown = [s for s in Status if s in _ALWAYS or total.counts.get(s)]
+    shown = summary.shown_statuses(total)
     headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     yield f"| {' | '.join(headings)} |"
     yield f"|---|{'---:|' * (len(headings) - 1)}"
-    for row in (*rows, total):
+    for row in (*rows, total) if len(rows) > 1 else rows:
         counts = [f"{row.counts.get(status, 0):,}" for status in shown]
         cells = [_escaped(row.operator), f"{row.cases:,}", *counts, summary.number(row.worst_ulp)]
         yield f"| {' | '.join(cells)} |"
 
 
 def _failure(header: Header, verdict: Verdict) -> Iterator[str]:
-    kind = verdict.reason.kind if verdict.reason else ""
-    told = _escaped(f"{verdict.status}: {verdict.case}: {kind}")
+    kind = f": {verdict.reason.kind}" if verdict.reason else ""
+    # On a line of HTML, the escapes of Markdown mean nothing.
+    told = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
     yield f"<details><summary>{told}</summary>"
     yield ""
     if verdict.reason is not None:
@@ -80,16 +85,19 @@ def _failure(header: Header, verdict: Verdict) -> Iterator[str]:
                 yield f"| {' | '.join(_escaped(str(difference[key])) for key in keys)} |"
             yield ""
         if verdict.reason.diagnostics:
-            yield from _fenced(verdict.reason.diagnostics, "text")
-    yield from _fenced(summary.repeat_command(header, verdict), "sh")
+            yield from _fenced(summary.diagnostic_lines(verdict.reason), "text")
+    if verdict.location:
+        yield f"at {_escaped(verdict.location)}"
+        yield ""
+    yield from _fenced([summary.repeat_command(header, verdict)], "sh")
     yield "</details>"
 
 
-def _fenced(text: str, language: str) -> Iterator[str]:
-    """Fence text by more backticks than it has in a row."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
+    """Fence lines by more backticks than they have in a row."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield f"{fence}{language}"
-    yield from map(printable, text.split("\n"))
+    yield from map(printable, lines)
     yield fence
     yield ""

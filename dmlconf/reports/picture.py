@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.reports import terminal
 from dmlconf.runner.log import RunLog
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["render_svg", "render_text"]
 
@@ -14,22 +17,34 @@ WIDTH: Final = 100
 
 
 def render_text(log: RunLog) -> str:
-    """Return the terminal report as text of at most 100 columns, without colour."""
-    from rich.console import Console
+    """Return the terminal report as text for 100 columns, without colour.
 
+    Only places and commands may be longer, so that they can be copied.
+    """
     stream = io.StringIO()
-    console = Console(file=stream, width=WIDTH, color_system=None, highlight=False)
-    console.print(terminal.render(log))
+    console = _console(WIDTH, file=stream, color_system=None)
+    console.print(terminal.render(log), crop=False)
     return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
 
 
 def render_svg(log: RunLog) -> str:
     """Return the terminal report as an SVG picture; the same log gives the same picture."""
-    from rich.console import Console
+    from rich.cells import cell_len
 
-    console = Console(
-        file=io.StringIO(), width=WIDTH, record=True, force_terminal=True, highlight=False,
-        color_system="truecolor",
-    )  # fmt: skip
+    # What is too wide for a picture is cut off, so it is as wide as the longest line.
+    width = max(WIDTH, *map(cell_len, render_text(log).split("\n")))
+    console = _console(
+        width, file=io.StringIO(), color_system="truecolor", force_terminal=True, record=True
+    )
     console.print(terminal.render(log))
     return console.export_svg(title="dmlconf run", unique_id="dmlconf")
+
+
+def _console(width: int, **options: Any) -> Console:
+    """Return a console that takes nothing from the terminal and environment it runs in."""
+    from rich.console import Console
+
+    return Console(
+        width=width, height=25, no_color=False, highlight=False, legacy_windows=False,
+        force_jupyter=False, **options,
+    )  # fmt: skip

@@ -44,8 +44,9 @@ def parse_report(option: str) -> tuple[str, Path | None]:
     name, colon, file = option.partition(":")
     if name not in FORMATS:
         near = nearest(name, FORMATS)
-        hint = f"did you mean {near}?" if near else f"the formats are {', '.join(FORMATS)}"
-        raise ValueError(f"there is no report format {name!r}: {hint}")
+        hint = f"did you mean {near}? " if near else ""
+        known = f"the formats are {', '.join(FORMATS)}"
+        raise ValueError(f"there is no report format {name!r}: {hint}{known}")
     if colon and not file:
         raise ValueError(f"{option!r} names no file behind the colon")
     return name, Path(file) if file else None

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import Reason, Status, Verdict
 
 __all__ = [
     "OperatorTotals",
     "closing_sentence",
+    "diagnostic_lines",
     "environment_facts",
     "failures",
     "number",
     "operator_totals",
     "repeat_command",
+    "shown_statuses",
     "status_counts",
     "unchecked_note",
     "worst_ulp",
 ]
+
+MOST_DIAGNOSTIC_LINES: Final = 20
+
+_ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
 
 _UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
 
@@ -49,7 +56,7 @@ class OperatorTotals:
         return sum(self.counts.values())
 
 
-def worst_ulp(verdicts: list[Verdict]) -> float | None:
+def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
     """Return the greatest distance in ULP over all outputs; None where none was measured."""
     distances = [
         figures["worst_ulp"]
@@ -60,7 +67,7 @@ def worst_ulp(verdicts: list[Verdict]) -> float | None:
     return max(distances, default=None)
 
 
-def _totals(name: str, verdicts: list[Verdict]) -> OperatorTotals:
+def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
     counts = Counter(verdict.status for verdict in verdicts)
     seconds = sum(verdict.seconds for verdict in verdicts)
     return OperatorTotals(name, counts, worst_ulp(verdicts), seconds)
@@ -72,7 +79,7 @@ def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:
     for verdict in log.verdicts:
         by_operator.setdefault(verdict.operator, []).append(verdict)
     rows = [_totals(name, by_operator[name]) for name in sorted(by_operator)]
-    return rows, _totals("total", list(log.verdicts))
+    return rows, _totals("total", log.verdicts)
 
 
 def status_counts(log: RunLog) -> dict[Status, int]:
@@ -87,26 +94,34 @@ def failures(log: RunLog) -> list[Verdict]:
     return [verdict for verdict in log.verdicts if verdict.status.fails_run]
 
 
+def shown_statuses(total: OperatorTotals) -> list[Status]:
+    """Return the statuses that a table needs a column for."""
+    return [status for status in Status if status in _ALWAYS_SHOWN or total.counts.get(status)]
+
+
 def closing_sentence(log: RunLog) -> str:
-    """Say in one sentence how the run ended."""
-    counts = status_counts(log)
-    failing = {status: count for status, count in counts.items() if status.fails_run and count}
-    others = _listed({s: n for s, n in counts.items() if n and not s.fails_run})
+    """Say in one sentence how the run ended.
+
+    A run that nothing fails has not passed for that: where no case passed, the sentence says so.
+    """
+    counts = {status: count for status, count in status_counts(log).items() if count}
+    failing = {status: count for status, count in counts.items() if status.fails_run}
+    others = {status: count for status, count in counts.items() if not status.fails_run}
     total = f"{log.header.selected:,} case{'s' if log.header.selected != 1 else ''}"
     if failing:
         count = sum(failing.values())
         verb = "fails" if count == 1 else "fail"
         sentence = f"FAILED: {count:,} of {total} {verb} the run ({_listed(failing)})"
-        return f"{sentence}; {others}" if others else sentence
-    if not log.complete:
-        missing = counts[Status.NOT_RUN]
+        return "; ".join(filter(None, (sentence, _listed(others))))
+    if missing := others.pop(Status.NOT_RUN, 0):
         verb = "was" if missing == 1 else "were"
-        rest = _listed(
-            {s: n for s, n in counts.items() if n and s is not Status.NOT_RUN and not s.fails_run}
-        )
         sentence = f"INCOMPLETE: {missing:,} of {total} {verb} not run"
-        return f"{sentence}; {rest}" if rest else sentence
-    return f"PASSED: {others} of {total}"
+        return "; ".join(filter(None, (sentence, _listed(others))))
+    if not log.complete:
+        return f"INCOMPLETE: the log has no end; {_listed(others)} of {total}"
+    if Status.PASSED not in counts:
+        return f"NOTHING PASSED: {_listed(others) or '0'} of {total}"
+    return f"PASSED: {_listed(others)} of {total}"
 
 
 def unchecked_note(log: RunLog) -> str | None:
@@ -128,16 +143,24 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     return shlex.join([*command, "--case", verdict.case])
 
 
+def diagnostic_lines(reason: Reason) -> list[str]:
+    """Return the last lines of what the backend's process wrote to standard error."""
+    return reason.diagnostics.rstrip().splitlines()[-MOST_DIAGNOSTIC_LINES:]
+
+
 def environment_facts(header: Header) -> list[tuple[str, str]]:
     """Return what was tested, on what, against what, as names and values."""
     env = header.environment
+    version = env.get("version")
+    software = [("dmlconf", header.dmlconf), ("Python", env.get("python"))]
+    software.append(("NumPy", env.get("numpy")))
     facts = [
-        ("backend", " ".join(filter(None, (header.backend, env.get("version"))))),
+        ("backend", f"{header.backend}, version {version}" if version else header.backend),
         ("adapter", env.get("adapter")),
         ("driver", env.get("driver")),
         ("expected", _expected(header)),
         ("platform", env.get("platform")),
-        ("dmlconf", f"{header.dmlconf}, Python {env.get('python')}, NumPy {env.get('numpy')}"),
+        ("software", ", ".join(f"{name} {number}" for name, number in software if number)),
         ("suite", header.suite_digest[:12]),
         ("catalogue", header.catalogue_digest[:12]),
         ("started", header.started),
@@ -155,4 +178,9 @@ def number(value: float | None) -> str:
     """Write a number of ULP as people read it."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if value != float("inf") else "∞"
+    if not math.isfinite(value):
+        return "∞"
+    if value < 1e6:
+        return f"{value:,.0f}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"

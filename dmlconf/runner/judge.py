@@ -182,7 +182,9 @@ def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonK
 
 
 def _told(name: str, comparison: Comparison) -> str:
-    count = f"{comparison.differing:,} of {comparison.elements:,} elements of {name} differ"
+    elements = f"{comparison.elements:,} element{'s' if comparison.elements != 1 else ''}"
+    verb = "differs" if comparison.differing == 1 else "differ"
+    count = f"{comparison.differing:,} of {elements} of {name} {verb}"
     if comparison.worst_ulp:
         return f"{count}, by up to {comparison.worst_ulp:,.0f} ULP"
     return count

@@ -16,8 +16,9 @@ import numpy as np
 import dmlconf
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import Capabilities, Environment, Outcome
-from dmlconf.cases.build import CaseError, build
-from dmlconf.cases.loader import Suite, case_problem
+from dmlconf.cases.build import build
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loader import Suite, case_problems
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
@@ -221,7 +222,7 @@ def _runnable(
         try:
             case = build(planned)
         except CaseError as error:
-            raise InvalidFilesError([case_problem(planned.template, error)]) from error
+            raise InvalidFilesError(case_problems(planned.template, error)) from error
         reason = unsupported_reason(case, capabilities)
         if reason is None:
             yield case

@@ -92,7 +92,7 @@ def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/open"]
     assert done.stderr.strip() == "2 cases"
     as_json = json.loads(dmlconf(tmp_path, "list", path, "--json", "--tag", "tile").stdout)
-    assert [entry["case"] for entry in as_json][0] == "tile/tile/right"
+    assert as_json[0]["case"] == "tile/tile/right"
     assert as_json[0]["operator"] == "TILE"
 
 

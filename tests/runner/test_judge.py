@@ -57,7 +57,7 @@ def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
     assert verdict.reason.differences == (
         {"tensor": "OutputTensor", "coordinates": [2], "expected": 1.0, "actual": 3.0},
     )
-    assert verdict.reason.message.startswith("1 of 4 elements of OutputTensor differ")
+    assert verdict.reason.message.startswith("1 of 4 elements of OutputTensor differs")
 
 
 @pytest.mark.parametrize(

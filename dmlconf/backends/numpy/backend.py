@@ -27,7 +27,7 @@ from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["NumpyBackend", "compute", "create", "reference_function"]
+__all__ = ["NumpyBackend", "compute", "create", "reference_function", "run_case"]
 
 HIGHEST_LEVEL = FeatureLevel(6, 4)
 

@@ -1,0 +1,59 @@
+"""What is wrong with a case's entry in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+__all__ = ["CaseError", "Faults"]
+
+
+class CaseError(ValueError):
+    """A case that cannot be built.
+
+    Attributes:
+        where: keys and indices that lead to the fault, from the case's entry.
+        message: what was found and expected.
+        hint: what to do, or None.
+        others: further faults of the same case.
+    """
+
+    def __init__(
+        self,
+        where: Sequence[str | int],
+        message: str,
+        hint: str | None = None,
+        others: Sequence[CaseError] = (),
+    ) -> None:
+        self.where, self.message, self.hint = tuple(where), message, hint
+        self.others = tuple(others)
+        super().__init__(message)
+
+    def all(self) -> list[CaseError]:
+        """Return this fault and the further ones."""
+        return [self, *(fault for other in self.others for fault in other.all())]
+
+
+class Faults:
+    """Collects the faults of a case, so that all of them are told at once."""
+
+    def __init__(self) -> None:
+        self._found: list[CaseError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep a `CaseError` that is raised inside, and go on after it."""
+        try:
+            yield
+        except CaseError as error:
+            self._found.append(error)
+
+    def raise_any(self) -> None:
+        """Raise the faults as one, if there are any.
+
+        Raises:
+            CaseError: the first fault, with the others.
+        """
+        if self._found:
+            first, *others = self._found
+            raise CaseError(first.where, first.message, first.hint, [*first.others, *others])

@@ -1,0 +1,205 @@
+"""Read a tensor's entry in a case: its desc and its data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.model import Fill
+from dmlconf.cases.values import ValuesError, tensor_values
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.documents.problems import nearest
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import FILLS, fill
+from dmlconf.tensors.layout import LAYOUTS, as_stored
+
+__all__ = [
+    "LARGEST_TENSOR_ELEMENTS",
+    "expected_array",
+    "read_tensor",
+    "require_list",
+    "whole_numbers",
+]
+
+LARGEST_TENSOR_ELEMENTS: Final = 1 << 26
+
+_FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
+_TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
+
+# The fills whose arguments are all whole numbers.
+_WHOLE: Final = frozenset({"integers", "sequence"})
+
+
+def read_tensor(
+    written: Any, name: str, data: dict[str, Array | Fill], where: Sequence[str | int]
+) -> TensorDesc:
+    """Return the desc of a tensor, and put its data, if it has any, into `data` under `name`.
+
+    Raises:
+        CaseError: the entry does not make a tensor.
+    """
+    if not isinstance(written, Mapping):
+        raise CaseError(where, f"must be a tensor, not {written!r}")
+    sizes = whole_numbers(written["Sizes"], (*where, "Sizes"))
+    if "DimensionCount" in written and written["DimensionCount"] != len(sizes):
+        message = f"DimensionCount is {written['DimensionCount']}, but Sizes has {len(sizes)}"
+        raise CaseError((*where, "DimensionCount"), message, "leave DimensionCount out")
+    tensor = TensorDesc(
+        DataType=_data_type(written["DataType"], (*where, "DataType")),
+        Sizes=sizes,
+        Strides=_strides(written, sizes, where),
+        Flags=_flags(written.get("Flags", ()), (*where, "Flags")),
+        DeclaredTensorSizeInBytes=_bytes(written, "TotalTensorSizeInBytes", None, where),
+        GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
+    )
+    if "values" in written or "fill" in written:
+        if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
+            message = f"a tensor of {math.prod(sizes):,} elements"
+            raise CaseError((*where, "Sizes"), message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
+        data[name] = _tensor_data(written, tensor, where)
+    return tensor
+
+
+_Bytes = TypeVar("_Bytes", int, int | None)
+
+
+def _bytes(
+    written: Mapping[str, Any], name: str, default: _Bytes, where: Sequence[str | int]
+) -> int | _Bytes:
+    """Return a number of bytes of a tensor's entry."""
+    if name not in written:
+        return default
+    value = written[name]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise CaseError((*where, name), f"{value!r} is not a whole number from 0 on")
+    return value
+
+
+def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
+    """Return a list of whole numbers from 0 on, as a tuple."""
+    require_list(value, where)
+    for index, number in enumerate(value):
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise CaseError((*where, index), f"{number!r} is not a whole number from 0 on")
+    return tuple(value)
+
+
+def _data_type(value: Any, where: Sequence[str | int]) -> DataType:
+    name = str(value).removeprefix(_TYPE_PREFIX)
+    try:
+        return DataType(name)
+    except ValueError:
+        near = nearest(name, DataType)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(DataType)}"
+        raise CaseError(where, f"{value!r} is not a data type", hint) from None
+
+
+def _strides(
+    written: Mapping[str, Any], sizes: tuple[int, ...], where: Sequence[str | int]
+) -> tuple[int, ...] | None:
+    layout = written.get("layout")
+    given = written.get("Strides")
+    if layout is None:
+        return None if given is None else whole_numbers(given, (*where, "Strides"))
+    if given is not None:
+        message = "`layout` and `Strides` both say where the elements lie"
+        raise CaseError((*where, "layout"), message, "keep one of them")
+    if layout not in LAYOUTS:
+        near = nearest(str(layout), LAYOUTS)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(LAYOUTS)}"
+        raise CaseError((*where, "layout"), f"{layout!r} is not a layout", hint)
+    return LAYOUTS[layout](sizes)
+
+
+def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
+    known = catalogue.enumeration("DML_TENSOR_FLAGS").values
+    flags = [value] if isinstance(value, str) else list(value)
+    names = tuple(str(flag).removeprefix(_FLAG_PREFIX) for flag in flags)
+    for name in names:
+        if name not in known:
+            raise CaseError(where, f"{name!r} is not a flag", f"one of {', '.join(known)}")
+    return tuple(name for name in names if name != "NONE")
+
+
+def _tensor_data(
+    written: Mapping[str, Any], tensor: TensorDesc, where: Sequence[str | int]
+) -> Array | Fill:
+    if "fill" in written:
+        return _fill(written["fill"], tensor, (*where, "fill"))
+    where = (*where, "values")
+    try:
+        array = tensor_values(written["values"], tensor.Sizes, tensor.DataType)
+    except ValuesError as error:
+        raise CaseError((*where, *error.where), error.message, error.hint) from error
+    strides = tensor.Strides
+    if strides is not None and len(strides) == array.ndim:
+        same = as_stored(array, strides) == array
+        if not (same | (array != array)).all():
+            message = "elements that share a place in the buffer, by Strides, have other values"
+            raise CaseError(where, message, "give equal values along a stride of 0")
+    return array
+
+
+def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
+    parts = {written: {}} if isinstance(written, str) else written
+    if len(parts) != 1:
+        raise CaseError(where, "a fill has one name", f"one of {', '.join(FILLS)}")
+    name, arguments = next(iter(parts.items()))
+    if name not in FILLS:
+        near = nearest(str(name), FILLS)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(FILLS)}"
+        raise CaseError(where, f"there is no fill {name!r}", hint)
+    arguments = arguments or {}
+    if not isinstance(arguments, Mapping) or not all(
+        isinstance(value, int | float) for value in arguments.values()
+    ):
+        raise CaseError(where, f"fill {name}: its arguments are numbers by name")
+    for key, value in arguments.items():
+        if (name in _WHOLE or key == "seed") and not isinstance(value, int):
+            message = f"fill {name}: {key} is {value}, yet must be a whole number"
+            raise CaseError((*where, name, key), message)
+    fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
+    if fault:
+        raise CaseError(where, f"fill {name}: {fault}")
+    return Fill(name, arguments)
+
+
+@lru_cache(maxsize=1024)
+def _fill_fault(
+    name: str, arguments: tuple[tuple[str, Any], ...], data_type: DataType
+) -> str | None:
+    """Make two elements, so that arguments that do not fit are seen before the case runs."""
+    try:
+        fill(name, (2,), data_type, dict(arguments))
+        for key, value in arguments:
+            if key in ("value", "start", "low", "high"):
+                tensor_values(value, (1,), data_type)
+    except (TypeError, ValueError, OverflowError) as error:
+        # The message names the function that makes the fill; what follows names the argument.
+        return str(error).partition("() ")[2] or str(error)
+    return None
+
+
+def expected_array(value: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Array:
+    """Return the array that a case expects of an output.
+
+    Raises:
+        CaseError: the numbers do not make the tensor.
+    """
+    if isinstance(value, Mapping) and set(value) == {"fill"}:
+        made = _fill(value["fill"], tensor, (*where, "fill"))
+        return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)
+    try:
+        return tensor_values(value, tensor.Sizes, tensor.DataType)
+    except ValuesError as error:
+        raise CaseError((*where, *error.where), error.message, error.hint) from error
+
+
+def require_list(value: Any, where: Sequence[str | int]) -> None:
+    """Refuse what is not a list."""
+    if not isinstance(value, list | tuple):
+        raise CaseError(where, f"must be a list, not {value!r}")

@@ -1,0 +1,128 @@
+"""The terminal report's table by operator, laid out as the width allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.reports import summary
+from dmlconf.reports.summary import OperatorTotals
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["STYLES", "OperatorsTable"]
+
+STYLES: Final = {
+    Status.PASSED: "green",
+    Status.FAILED: "bold red",
+    Status.BROKEN: "bold magenta",
+    Status.UNSUPPORTED: "yellow",
+    Status.UNCHECKED: "cyan",
+    Status.WAIVED: "yellow",
+    Status.STALE: "bold red",
+    Status.NOT_RUN: "yellow",
+}
+
+_BROKEN_HEADINGS: Final = {
+    "Unsupported": "Unsup-\nported",
+    "Unchecked": "Un-\nchecked",
+    "Not run": "Not\nrun",
+    "Worst ULP": "Worst\nULP",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How much room a table takes: between columns, for headings, and for the time."""
+
+    gap: int
+    broken_headings: bool
+    with_time: bool
+
+
+_LAYOUTS: Final = (_Layout(2, False, True), _Layout(1, True, True), _Layout(1, True, False))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorsTable:
+    """A row for each operator. No number is ever cut off where a roomier layout can help it.
+
+    Attributes:
+        log: the run's log.
+    """
+
+    log: RunLog
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table in the widest layout that fits."""
+        from rich.measure import Measurement
+
+        unbounded = options.update(max_width=10_000)
+        for layout in _LAYOUTS:
+            table = _table(self.log, layout, ascii_only=options.ascii_only)
+            if Measurement.get(console, unbounded, table).maximum <= options.max_width:
+                break
+        yield table
+
+
+def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    rows, total = summary.operator_totals(log)
+    shown = summary.shown_statuses(total)
+    table = Table(
+        box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
+        show_footer=len(rows) > 1,
+    )  # fmt: skip
+    table.add_column("Operator", "total", footer_style="bold", overflow="fold", min_width=8)
+    headings = ["Cases", *(str(status).capitalize() for status in shown), "Worst ULP"]
+    if layout.with_time:
+        headings.append("Time")
+    footers = _cells(total, shown, layout, ascii_only=ascii_only)
+    for heading, footer in zip(headings, footers, strict=True):
+        told = _BROKEN_HEADINGS.get(heading, heading) if layout.broken_headings else heading
+        table.add_column(
+            told, footer, justify="right", vertical="bottom", no_wrap=True, footer_style="bold"
+        )
+    for row in rows:
+        table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
+    return table
+
+
+def _cells(
+    row: OperatorTotals, shown: list[Status], layout: _Layout, *, ascii_only: bool
+) -> Iterator[Text]:
+    yield _text(f"{row.cases:,}")
+    for status in shown:
+        count = row.counts.get(status, 0)
+        yield _text(f"{count:,}", STYLES[status] if count else "dim")
+    worst = summary.number(row.worst_ulp)
+    yield _text(worst.replace("∞", "inf") if ascii_only else worst)
+    if layout.with_time:
+        yield _text(_duration(row.seconds))
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(printable(text), style)
+
+
+def _duration(seconds: float) -> str:
+    if not seconds:
+        return "-"
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min"

@@ -1,0 +1,51 @@
+"""Small case files, and what becomes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, PlannedCase
+
+TILE = """\
+operator: TILE
+cases:
+  - name: a
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+"""
+
+MATRIX = """\
+operator: TILE
+cases:
+  - matrix:
+      A: [1, 2]
+      B: [x, y]
+    desc:
+      InputTensor: {Sizes: "=(A,)", DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: "=(2 * A,)", DataType: FLOAT32}
+      Repeats: [2]
+"""
+
+
+def changed(text: str, old: str, new: str) -> str:
+    """Return the text with its only `old` replaced."""
+    assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in the text"
+    return text.replace(old, new)
+
+
+def plan(directory: Path, text: str, name: str = "f.yaml") -> list[PlannedCase]:
+    """Return the planned cases of a case file with this text."""
+    path = directory / name
+    path.write_text(text, "utf-8")
+    return list(load_suite([path], every_case=True).plan())
+
+
+def built(directory: Path, text: str) -> Case:
+    """Return the only case of a case file with this text."""
+    (planned,) = plan(directory, text)
+    return build(planned)

@@ -1,0 +1,519 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build, parameter_names
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import ExpectedOutputs, ExpectedRejection, Fill, Provenance
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.fills import FILLS
+from dmlconf.tensors.layout import LAYOUTS
+from tests.cases.suites import TILE, built, changed, plan
+from tests.documents.refusals import refusal, shown, write
+
+ARGMIN = """\
+operator: ARGMIN
+cases:
+  - desc:
+      InputTensor: {Sizes: [3], DataType: FLOAT32, values: [2, 1, 3]}
+      OutputTensor: {Sizes: [1], DataType: UINT32}
+      Axes: [0]
+      AxisDirection: INCREASING
+"""
+
+JOIN = """\
+operator: JOIN
+cases:
+  - desc:
+      InputTensors:
+        - {Sizes: [1], DataType: INT8, values: [1]}
+        - {Sizes: [2], DataType: INT8, fill: sequence}
+      OutputTensor: {Sizes: [3], DataType: INT8}
+      Axis: 0
+    expect: {OutputTensor: [1, 0, 1]}
+"""
+
+JOIN_MATRIX = """\
+operator: JOIN
+cases:
+  - matrix: {Count: [3]}
+    desc:
+      InputTensors:
+        repeat: =Count
+        of: {Sizes: "=(Index + 1,)", DataType: INT8, fill: {constant: {value: =Index}}}
+      OutputTensor: {Sizes: [6], DataType: INT8}
+      Axis: 0
+"""
+
+
+def test_builds_the_desc_the_data_and_the_expectation(tmp_path: Path) -> None:
+    case = built(tmp_path, TILE)
+    assert case.desc == {
+        "InputTensor": TensorDesc(DataType.FLOAT32, (2,)),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (4,)),
+        "RepeatsCount": 1,
+        "Repeats": (2,),
+    }
+    assert list(case.desc) == [field.name for field in case.operator.fields]
+    assert case.inputs()["InputTensor"].tolist() == [1, 2]
+    assert list(case.outputs()) == ["OutputTensor"]
+    assert isinstance(case.expectation, ExpectedOutputs)
+    assert case.expectation.provenance is Provenance.DOCUMENTED
+    assert case.expectation.outputs["OutputTensor"].tolist() == [1, 2, 1, 2]
+    assert case.required_level == FeatureLevel(3, 1)
+    assert case.data_types == {DataType.FLOAT32}
+
+
+def test_case_without_an_expectation_leaves_it_to_the_reference(tmp_path: Path) -> None:
+    assert built(tmp_path, changed(TILE, "    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+                 ).expectation is None  # fmt: skip
+
+
+def test_rejection_may_leave_data_out_which_is_zeros_then(tmp_path: Path) -> None:
+    text = changed(TILE, ", values: [1, 2]", "")
+    expect = "{rejected: E_INVALIDARG, constraint: output-sizes}"
+    case = built(tmp_path, changed(text, "{OutputTensor: [1, 2, 1, 2]}", expect))
+    assert case.expectation == ExpectedRejection(
+        "E_INVALIDARG", "output-sizes", Provenance.DOCUMENTED
+    )
+    assert case.inputs()["InputTensor"].tolist() == [0, 0]
+
+
+def test_recorded_rejection_is_told_from_a_documented_one(tmp_path: Path) -> None:
+    text = changed(TILE, "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_OUTOFMEMORY}")
+    case = built(tmp_path, changed(text, "  - name: a", "  - recorded: DirectML 1\n    name: a"))
+    assert case.expectation == ExpectedRejection("E_OUTOFMEMORY", None, Provenance.RECORDED)
+
+
+def test_tensors_of_an_array_are_numbered(tmp_path: Path) -> None:
+    case = built(tmp_path, JOIN)
+    assert case.desc["InputCount"] == 2
+    assert {name: values.tolist() for name, values in case.inputs().items()} == {
+        "InputTensors[0]": [1],
+        "InputTensors[1]": [0, 1],
+    }
+
+
+def test_one_tensor_may_stand_for_many(tmp_path: Path) -> None:
+    case = built(tmp_path, JOIN_MATRIX)
+    assert [tensor.Sizes for tensor in case.desc["InputTensors"]] == [(1,), (2,), (3,)]
+    assert [values.tolist() for values in case.inputs().values()] == [[0], [1, 1], [2, 2, 2]]
+
+
+def test_absent_fields_are_none_and_their_count_is_0(tmp_path: Path) -> None:
+    for absent in ("      Repeats: [2]\n", "      Repeats: ~\n"):
+        case = built(tmp_path, TILE.replace("      Repeats: [2]\n", absent.replace("[2]", "~")))
+        assert case.desc["Repeats"] is None
+        assert case.desc["RepeatsCount"] == 0
+
+
+def test_count_may_be_given_where_it_is_right(tmp_path: Path) -> None:
+    text = changed(TILE, "Repeats: [2]", "RepeatsCount: 1\n      Repeats: [2]")
+    assert built(tmp_path, text).desc["RepeatsCount"] == 1
+
+
+@pytest.mark.parametrize("written", ["DECREASING", "DML_AXIS_DIRECTION_DECREASING", "1"])
+def test_enum_constant_is_named_with_the_prefix_without_or_by_number(
+    tmp_path: Path, written: str
+) -> None:
+    case = built(tmp_path, changed(ARGMIN, "INCREASING", written))
+    assert case.desc["AxisDirection"] == "DECREASING"
+
+
+def test_enum_number_that_the_header_lacks_is_kept(tmp_path: Path) -> None:
+    assert built(tmp_path, changed(ARGMIN, "INCREASING", "7")).desc["AxisDirection"] == 7
+
+
+@pytest.mark.parametrize("written", ["FLOAT32", "DML_TENSOR_DATA_TYPE_FLOAT32"])
+def test_data_type_is_named_with_the_prefix_or_without(tmp_path: Path, written: str) -> None:
+    text = changed(TILE, "[2], DataType: FLOAT32", f"[2], DataType: {written}")
+    assert built(tmp_path, text).desc["InputTensor"].DataType is DataType.FLOAT32
+
+
+@pytest.mark.parametrize(
+    ("written", "flags"),
+    [
+        ("[OWNED_BY_DML]", ("OWNED_BY_DML",)),
+        ("OWNED_BY_DML", ("OWNED_BY_DML",)),
+        ("[DML_TENSOR_FLAG_OWNED_BY_DML]", ("OWNED_BY_DML",)),
+        ("NONE", ()),
+        ("[]", ()),
+    ],
+)
+def test_flags_are_named_with_the_prefix_or_without(
+    tmp_path: Path, written: str, flags: tuple[str, ...]
+) -> None:
+    text = changed(TILE, "values: [1, 2]", f"values: [1, 2], Flags: {written}")
+    assert built(tmp_path, text).desc["InputTensor"].Flags == flags
+
+
+@pytest.mark.parametrize("values", ["[[1, 2, 3], [4, 5, 6]]", "[1, 2, 3, 4, 5, 6]"])
+def test_values_are_nested_or_flat(tmp_path: Path, values: str) -> None:
+    text = changed(TILE, "[2], DataType: FLOAT32, values: [1, 2]", f"[2, 3], DataType: INT8, "
+                   f"values: {values}")  # fmt: skip
+    case = built(tmp_path, text.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", ""))
+    assert case.inputs()["InputTensor"].tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout_gives_the_strides(tmp_path: Path, layout: str) -> None:
+    text = changed(
+        TILE, "[2], DataType: FLOAT32, values: [1, 2]",
+        f"[2, 3], DataType: FLOAT32, fill: sequence, layout: {layout}",
+    )  # fmt: skip
+    tensor = built(tmp_path, text).desc["InputTensor"]
+    assert tensor.Strides == LAYOUTS[layout]((2, 3))
+
+
+def test_strides_sizes_in_bytes_and_alignment_are_kept(tmp_path: Path) -> None:
+    more = "Strides: [3], TotalTensorSizeInBytes: 40, GuaranteedBaseOffsetAlignment: 256"
+    case = built(tmp_path, changed(TILE, "values: [1, 2]", f"values: [1, 2], {more}"))
+    tensor = case.desc["InputTensor"]
+    assert (tensor.Strides, tensor.TotalTensorSizeInBytes) == ((3,), 40)
+    assert (tensor.GuaranteedBaseOffsetAlignment, tensor.MinimumTensorSizeInBytes) == (256, 16)
+
+
+def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
+    text = changed(
+        TILE, "[2], DataType: FLOAT32, values: [1, 2]",
+        "[2, 2], DataType: FLOAT32, fill: sequence, layout: broadcast",
+    )  # fmt: skip
+    assert built(tmp_path, text).inputs()["InputTensor"].tolist() == [[2, 3], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("written", "fill"),
+    [
+        ("sequence", Fill("sequence", {})),
+        ("{sequence: }", Fill("sequence", {})),
+        ("{integers: {low: -1, high: 2}}", Fill("integers", {"low": -1, "high": 2})),
+        ("{uniform: {low: -0.5, high: 2.5}}", Fill("uniform", {"low": -0.5, "high": 2.5})),
+        ("{constant: {value: .inf}}", Fill("constant", {"value": float("inf")})),
+    ],
+)
+def test_fill_is_kept_and_made_when_asked(tmp_path: Path, written: str, fill: Fill) -> None:
+    case = built(tmp_path, changed(TILE, "values: [1, 2]", f"fill: {written}"))
+    assert case.data == {"InputTensor": fill}
+    made = FILLS[fill.name](2, DataType.FLOAT32, **fill.arguments)
+    assert np.array_equal(case.inputs()["InputTensor"], made)
+
+
+def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:
+    text = changed(TILE, "[1, 2, 1, 2]", "{fill: {constant: {value: 3}}}")
+    expectation = built(tmp_path, text).expectation
+    assert isinstance(expectation, ExpectedOutputs)
+    assert expectation.outputs["OutputTensor"].tolist() == [3] * 4
+
+
+def test_parameters_are_what_expressions_may_name() -> None:
+    entry: dict[str, Any] = {"matrix": {"A": [1], "B": [2]}, "let": {"C": "=A"}}
+    assert parameter_names(entry) == ("A", "B", "C")
+    assert parameter_names({"desc": {}}) == ()
+
+
+VALUES = "values: [1, 2]"
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "an unknown data type near a known one": (
+        "[2], DataType: FLOAT32", "[2], DataType: FLOAT31",
+        """
+        f.yaml:5:43: `cases[0].desc.InputTensor.DataType` cannot be "FLOAT31"
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT31, values: [1, 2]}
+               |                                           ^^^^^^^
+            hint: did you mean FLOAT32?
+        """,
+    ),
+    "an unknown data type": (
+        "[2], DataType: FLOAT32", "[2], DataType: bogus",
+        """
+        f.yaml:5:43: `cases[0].desc.InputTensor.DataType` cannot be "bogus"
+             5 |       InputTensor: {Sizes: [2], DataType: bogus, values: [1, 2]}
+               |                                           ^^^^^
+            hint: one of FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT16, INT8, INT4, UINT64, \
+UINT32, UINT16, UINT8, UINT4
+        """,
+    ),
+    "an unknown fill": (
+        VALUES, "fill: sequnce",
+        """
+        f.yaml:5:58: there is no fill 'sequnce'
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: sequnce}
+               |                                                          ^^^^^^^
+            hint: did you mean sequence?
+        """,
+    ),
+    "a fill of two names": (
+        VALUES, "fill: {sequence: , constant: }",
+        """
+        f.yaml:5:58: a fill has one name
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: , constant: }}
+               |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: one of constant, sequence, integers, uniform
+        """,
+    ),
+    "a fill that lacks an argument": (
+        VALUES, "fill: {integers: {low: 0}}",
+        """
+        f.yaml:5:58: fill integers: missing 1 required keyword-only argument: 'high'
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {integers: {low: 0}}}
+               |                                                          ^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a fill with another's argument": (
+        VALUES, "fill: {sequence: {seed: 1}}",
+        """
+        f.yaml:5:58: fill sequence: got an unexpected keyword argument 'seed'
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {seed: 1}}}
+               |                                                          ^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a fill's argument that is text": (
+        VALUES, "fill: {constant: {value: a}}",
+        """
+        f.yaml:5:58: fill constant: its arguments are numbers by name
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {constant: {value: a}}}
+               |                                                          ^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a fill's argument that is no whole number": (
+        VALUES, "fill: {sequence: {step: 1.5}}",
+        """
+        f.yaml:5:76: fill sequence: step is 1.5, yet must be a whole number
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: {step: 1.5}}}
+               |                                                                            ^^^
+        """,
+    ),
+    "a range that ends before it begins": (
+        "[2], DataType: FLOAT32, values: [1, 2]",
+        "[], DataType: INT8, fill: {integers: {low: 3, high: 1}}",
+        """
+        f.yaml:5:54: fill integers: low is 3, above high, which is 1
+             5 |       InputTensor: {Sizes: [], DataType: INT8, fill: {integers: {low: 3, high: 1}}}
+               |                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a fill that leaves the data type": (
+        "FLOAT32, values: [1, 2]", "UINT8, fill: {sequence: {start: 300}}",
+        """
+        f.yaml:5:56: fill sequence: 300 does not fit UINT8
+             5 |       InputTensor: {Sizes: [2], DataType: UINT8, fill: {sequence: {start: 300}}}
+               |                                                        ^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "an input without data": (
+        ", values: [1, 2]", "",
+        """
+        f.yaml:5:20: `InputTensor` has no data
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32}
+               |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: give it `values` or a `fill`
+        """,
+    ),
+    "more data than a case may have": (
+        "Sizes: [2]", "Sizes: [100000, 100000]",
+        """
+        f.yaml:5:28: a tensor of 10,000,000,000 elements
+             5 |       InputTensor: {Sizes: [100000, 100000], DataType: FLOAT32, values: [1, 2]}
+               |                            ^^^^^^^^^^^^^^^^
+            hint: at most 67,108,864
+        """,
+    ),
+    "an unknown layout": (
+        VALUES, "values: [1, 2], layout: paded",
+        """
+        f.yaml:5:76: 'paded' is not a layout
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2], layout: paded}
+               |                                                                            ^^^^^
+            hint: did you mean padded?
+        """,
+    ),
+    "a layout and strides": (
+        VALUES, "layout: packed, Strides: [1]",
+        """
+        f.yaml:5:60: `layout` and `Strides` both say where the elements lie
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, layout: packed, Strides: [1]}
+               |                                                            ^^^^^^
+            hint: keep one of them
+        """,
+    ),
+    "values that one place cannot hold": (
+        VALUES, "Strides: [0], values: [1, 2]",
+        """
+        f.yaml:5:74: elements that share a place in the buffer, by Strides, have other values
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, Strides: [0], values: [1, 2]}
+               |                                                                          ^^^^^^
+            hint: give equal values along a stride of 0
+        """,
+    ),
+    "a DimensionCount that Sizes does not have": (
+        "Sizes: [4]", "Sizes: [4], DimensionCount: 2",
+        """
+        f.yaml:6:50: DimensionCount is 2, but Sizes has 1
+             6 |       OutputTensor: {Sizes: [4], DimensionCount: 2, DataType: FLOAT32}
+               |                                                  ^
+            hint: leave DimensionCount out
+        """,
+    ),
+    "text as a number of bytes": (
+        "Sizes: [4]", "Sizes: [4], TotalTensorSizeInBytes: abc",
+        """
+        f.yaml:6:58: 'abc' is not a whole number from 0 on
+             6 |       OutputTensor: {Sizes: [4], TotalTensorSizeInBytes: abc, DataType: FLOAT32}
+               |                                                          ^^^
+        """,
+    ),
+    "text as an alignment": (
+        "Sizes: [4], DataType: FLOAT32",
+        "Sizes: [], DataType: INT8, GuaranteedBaseOffsetAlignment: abc",
+        """
+        f.yaml:6:80: 'abc' is not a whole number from 0 on
+             6 |       OutputTensor: {Sizes: [], DataType: INT8, GuaranteedBaseOffsetAlignment: abc}
+               |                                                                                ^^^
+        """,
+    ),
+    "text as a size": (
+        "Sizes: [4]", "Sizes: [4, =A]",
+        """
+        f.yaml:6:33: '=A' is not a whole number from 0 on
+             6 |       OutputTensor: {Sizes: [4, =A], DataType: FLOAT32}
+               |                                 ^^
+        """,
+    ),
+    "text as sizes": (
+        "Sizes: [4]", "Sizes: abc",
+        """
+        f.yaml:6:29: must be a list, not 'abc'
+             6 |       OutputTensor: {Sizes: abc, DataType: FLOAT32}
+               |                             ^^^
+        """,
+    ),
+    "an unknown flag": (
+        "Sizes: [4]", "Sizes: [4], Flags: [OWNED]",
+        """
+        f.yaml:6:41: 'OWNED' is not a flag
+             6 |       OutputTensor: {Sizes: [4], Flags: [OWNED], DataType: FLOAT32}
+               |                                         ^^^^^^^
+            hint: one of NONE, OWNED_BY_DML
+        """,
+    ),
+    "a count that the list does not have": (
+        "Repeats: [2]", "Repeats: [2]\n      RepeatsCount: 3",
+        """
+        f.yaml:8:21: lengths differ: RepeatsCount says 3, Repeats says 1
+             8 |       RepeatsCount: 3
+               |                     ^
+            hint: RepeatsCount may be left out
+        """,
+    ),
+    "an output in place of an input that may not be shared": (
+        "    expect", "    in_place: {OutputTensor: InputTensor}\n    expect",
+        """
+        f.yaml:8:30: TILE may not write OutputTensor in place of InputTensor
+             8 |     in_place: {OutputTensor: InputTensor}
+               |                              ^^^^^^^^^^^
+        """,
+    ),
+    "an unknown constraint": (
+        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, constraint: ouput-sizes}",
+        """
+        f.yaml:8:50: TILE has no constraint 'ouput-sizes'
+             8 |     expect: {rejected: E_INVALIDARG, constraint: ouput-sizes}
+               |                                                  ^^^^^^^^^^^
+            hint: did you mean output-sizes?
+        """,
+    ),
+    "expected values of another count": (
+        "[1, 2, 1, 2]", "[1, 2, 1]",
+        """
+        f.yaml:8:28: 3 values are given where Sizes {4} ask for 4
+             8 |     expect: {OutputTensor: [1, 2, 1]}
+               |                            ^^^^^^^^^
+        """,
+    ),
+    "an expected value that does not fit": (
+        "[1, 2, 1, 2]", "[1, 2, x, 2]",
+        """
+        f.yaml:8:35: 'x' is not a number
+             8 |     expect: {OutputTensor: [1, 2, x, 2]}
+               |                                   ^
+        """,
+    ),
+    "an expectation of an output that the desc lacks": (
+        "OutputTensor: {Sizes: [4], DataType: FLOAT32}", "OutputTensor: ~",
+        """
+        f.yaml:8:28: the desc has no output OutputTensor
+             8 |     expect: {OutputTensor: [1, 2, 1, 2]}
+               |                            ^^^^^^^^^^^^
+        """,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(tmp_path: Path, name: str) -> None:
+    old, new, message = REFUSED[name]
+    path = write(tmp_path, changed(TILE, old, new))
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
+
+
+def test_refuses_an_enum_constant_that_the_header_lacks(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(ARGMIN, "INCREASING", "INCREASINK"))
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(
+        """
+        f.yaml:7:22: `cases[0].desc.AxisDirection` cannot be "INCREASINK"
+             7 |       AxisDirection: INCREASINK
+               |                      ^^^^^^^^^^
+            hint: did you mean INCREASING?
+        """
+    )
+
+
+def test_points_at_the_tensor_of_an_array_that_has_no_data(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(JOIN, ", fill: sequence", ""))
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(
+        """
+        f.yaml:6:11: `InputTensors[1]` has no data
+             6 |         - {Sizes: [2], DataType: INT8}
+               |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: give it `values` or a `fill`
+        """
+    )
+
+
+@pytest.mark.parametrize("repeat", ["=-1", "1025", "=1.5", "='a'"])
+def test_refuses_to_repeat_a_tensor_so_often(tmp_path: Path, repeat: str) -> None:
+    path = write(tmp_path, changed(JOIN_MATRIX, "=Count", repeat))
+    message = refusal(lambda: load_suite([path]), tmp_path)
+    assert message.startswith("f.yaml:6:17: ")
+    assert "is not a number from 0 to 1024\n" in message
+
+
+def test_error_tells_the_place_within_the_case(tmp_path: Path) -> None:
+    text = """
+    operator: TILE
+    cases:
+      - matrix: {A: [1, 2]}
+        desc:
+          InputTensor: {Sizes: [1], DataType: FLOAT32, fill: sequence}
+          OutputTensor: {Sizes: [1, "=4 - 3 * A"], DataType: FLOAT32}
+          Repeats: [1]
+    """
+    path = write(tmp_path, text)
+    one, two = load_suite([path]).plan()
+    build(one)
+    with pytest.raises(CaseError, match=r"^-2 is not a whole number from 0 on$") as caught:
+        build(two)
+    assert caught.value.where == ("desc", "OutputTensor", "Sizes", 1)
+
+
+def test_every_case_of_a_matrix_is_built_where_asked(tmp_path: Path) -> None:
+    text = changed(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
+    load_suite([write(tmp_path, text)])
+    with pytest.raises(Exception, match="2000 is not a number from 0 to 1024"):
+        plan(tmp_path, text)

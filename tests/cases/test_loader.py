@@ -1,0 +1,478 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import Suite, case_files, load_suite
+from dmlconf.cases.model import ExpectedOutputs, Provenance
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.resources import cases_directory
+from tests.cases.suites import MATRIX, TILE, changed, plan
+from tests.documents.refusals import refusal, shown, write
+
+REFUSED: dict[str, tuple[str, str, str]] = {
+    "an unknown operator": (
+        "TILE", "TIEL",
+        """
+        f.yaml:1:11: the catalogue has no operator TIEL
+             1 | operator: TIEL
+               |           ^^^^
+            hint: did you mean TILE?
+        """,
+    ),
+    "an operator like no other": (
+        "TILE", "FROBNICATE",
+        """
+        f.yaml:1:11: the catalogue has no operator FROBNICATE
+             1 | operator: FROBNICATE
+               |           ^^^^^^^^^^
+        """,
+    ),
+    "an operator that is no text": (
+        "TILE", "5",
+        """
+        f.yaml:1:11: `operator` must be text, not 5
+             1 | operator: 5
+               |           ^
+        """,
+    ),
+    "an unknown field of the desc": (
+        "Repeats: [2]", "Repeat: [2]",
+        """
+        f.yaml:7:7: unknown field `Repeat` in the desc of TILE
+             7 |       Repeat: [2]
+               |       ^^^^^^
+            hint: did you mean `Repeats`?
+        """,
+    ),
+    "an unknown field of a case": (
+        "expect:", "expects:",
+        """
+        f.yaml:8:5: unknown field `expects` in a case
+             8 |     expects: {OutputTensor: [1, 2, 1, 2]}
+               |     ^^^^^^^
+            hint: did you mean `expect`?
+        """,
+    ),
+    "an unknown field of a tensor, and what it was to be": (
+        "Sizes: [4]", "Size: [4]",
+        """
+        f.yaml:6:7: `cases[0].desc.OutputTensor` lacks `Sizes`
+             6 |       OutputTensor: {Size: [4], DataType: FLOAT32}
+               |       ^^^^^^^^^^^^
+            hint: elements along each dimension
+        f.yaml:6:22: unknown field `Size` in OutputTensor
+             6 |       OutputTensor: {Size: [4], DataType: FLOAT32}
+               |                      ^^^^
+            hint: did you mean `Sizes`?
+        """,
+    ),
+    "an output with values": (
+        "{Sizes: [4], DataType: FLOAT32}", "{Sizes: [4], DataType: FLOAT32, values: [1]}",
+        """
+        f.yaml:6:53: unknown field `values` in OutputTensor
+             6 |       OutputTensor: {Sizes: [4], DataType: FLOAT32, values: [1]}
+               |                                                     ^^^^^^
+            hint: known here: Sizes, DataType, DimensionCount, Strides, layout, Flags, \
+TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
+        """,
+    ),
+    "values and a fill": (
+        "values: [1, 2]}", "values: [1, 2], fill: sequence}",
+        """
+        f.yaml:5:20: `cases[0].desc.InputTensor` cannot have both `values` and `fill`
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2], fill: sequence}
+               |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: keep one of them
+        """,
+    ),
+    "values that do not match Sizes": (
+        "values: [1, 2]", "values: [1, 2, 3]",
+        """
+        f.yaml:5:60: 3 values are given where Sizes {2} ask for 2
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2, 3]}
+               |                                                            ^^^^^^^^^
+        """,
+    ),
+    "values nested unlike Sizes": (
+        "values: [1, 2]", "values: [[1, 2]]",
+        """
+        f.yaml:5:60: values are nested as {1, 2} where Sizes are {2}
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [[1, 2]]}
+               |                                                            ^^^^^^^^
+            hint: nest the lists like Sizes, or give one flat list
+        """,
+    ),
+    "256 in UINT8": (
+        "FLOAT32, values: [1, 2]", "UINT8, values: [1, 256]",
+        """
+        f.yaml:5:62: 256 does not fit UINT8
+             5 |       InputTensor: {Sizes: [2], DataType: UINT8, values: [1, 256]}
+               |                                                              ^^^
+            hint: it holds 0 to 255
+        """,
+    ),
+    "1.5 in INT32": (
+        "FLOAT32, values: [1, 2]", "INT32, values: [1, 1.5]",
+        """
+        f.yaml:5:62: 1.5 is not a whole number, as INT32 asks
+             5 |       InputTensor: {Sizes: [2], DataType: INT32, values: [1, 1.5]}
+               |                                                              ^^^
+        """,
+    ),
+    "70000 in FLOAT16": (
+        "FLOAT32, values: [1, 2]", "FLOAT16, values: [70000, 2]",
+        """
+        f.yaml:5:61: 70000 does not fit FLOAT16
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT16, values: [70000, 2]}
+               |                                                             ^^^^^
+            hint: its largest is 65504; infinity is written .inf
+        """,
+    ),
+    "an infinity spelled otherwise": (
+        "values: [1, 2]", "values: [1, -inf]",
+        """
+        f.yaml:5:64: '-inf' is not a number
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -inf]}
+               |                                                                ^^^^
+            hint: infinities and NaN are written .inf, -.inf and .nan
+        """,
+    ),
+    "a merge key": (
+        "Repeats: [2]", "<<: {Repeats: [2]}",
+        """
+        f.yaml:7:7: merge keys are not allowed
+             7 |       <<: {Repeats: [2]}
+               |       ^^
+            hint: write out the keys that it stands for
+        """,
+    ),
+    "a size below 0": (
+        "Sizes: [4]", "Sizes: [-4]",
+        """
+        f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]`: -4 is less than the minimum of 0
+             6 |       OutputTensor: {Sizes: [-4], DataType: FLOAT32}
+               |                              ^^
+        """,
+    ),
+    "a size that is no whole number": (
+        "Sizes: [4]", "Sizes: [4.5]",
+        """
+        f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]` must be a whole number or text, not 4.5
+             6 |       OutputTensor: {Sizes: [4.5], DataType: FLOAT32}
+               |                              ^^^
+        """,
+    ),
+    "an attribute of another type": (
+        "Repeats: [2]", "Repeats: 2",
+        """
+        f.yaml:7:16: `cases[0].desc.Repeats` must be a list or nothing, not 2
+             7 |       Repeats: 2
+               |                ^
+        """,
+    ),
+    "an unknown output": (
+        "expect: {OutputTensor", "expect: {OutputTenser",
+        """
+        f.yaml:8:14: unknown field `OutputTenser` in the outputs of TILE
+             8 |     expect: {OutputTenser: [1, 2, 1, 2]}
+               |              ^^^^^^^^^^^^
+            hint: did you mean `OutputTensor`?
+        """,
+    ),
+    "an HRESULT that is none": (
+        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: INVALIDARG}",
+        """
+        f.yaml:8:24: `cases[0].expect.rejected` is "INVALIDARG": \
+the name of an HRESULT such as E_INVALIDARG
+             8 |     expect: {rejected: INVALIDARG}
+               |                        ^^^^^^^^^^
+        """,
+    ),
+    "a rejection with outputs": (
+        "{OutputTensor: [1, 2, 1, 2]}", "{rejected: E_INVALIDARG, OutputTensor: [1]}",
+        """
+        f.yaml:8:38: unknown field `OutputTensor` in a rejection
+             8 |     expect: {rejected: E_INVALIDARG, OutputTensor: [1]}
+               |                                      ^^^^^^^^^^^^
+            hint: known here: rejected, constraint
+        """,
+    ),
+    "a name that no command line takes": (
+        "name: a", 'name: "a\\e[31m b"',
+        r"""
+        f.yaml:3:11: `cases[0].name` is "a\u001b[31m b": a name has letters, digits, and . _ -
+             3 |   - name: "a\e[31m b"
+               |           ^^^^^^^^^^^
+        """,
+    ),
+    "a name that reorders text": (
+        "name: a", "na\u202eme: a",
+        r"""
+        f.yaml:3:5: unknown field `na\u202eme` in a case
+             3 |   - na\u202eme: a
+               |     ^^^^^
+            hint: did you mean `name`?
+        """,
+    ),
+    "no cases": (
+        TILE[TILE.index("cases") :], "",
+        """
+        f.yaml:1:1: `cases` is missing
+             1 | operator: TILE
+               | ^
+        """,
+    ),
+    "an empty list of cases": (
+        TILE[TILE.index("cases") :], "cases: []\n",
+        """
+        f.yaml:2:8: `cases`: [] should be non-empty
+             2 | cases: []
+               |        ^^
+        """,
+    ),
+    "an entry of nothing": (
+        "  - name: a", "  - ~\n  - name: a",
+        """
+        f.yaml:3:5: `cases[0]` must be a mapping, not null
+             3 |   - ~
+               |     ^
+        """,
+    ),
+    "names for expressions without a matrix": (
+        "    desc", "    let: {a: 1}\n    desc",
+        """
+        f.yaml:3:5: `let` and `where` need a `matrix`
+             3 |   - name: a
+               |     ^
+        """,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(tmp_path: Path, name: str) -> None:
+    old, new, message = REFUSED[name]
+    path = write(tmp_path, changed(TILE, old, new))
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
+
+
+def test_tells_of_all_problems_of_all_files_at_once(tmp_path: Path) -> None:
+    write(tmp_path, changed(changed(TILE, "name: a", "nam: a"), "Repeats", "Reps"), "a.yaml")
+    write(tmp_path, "operator: TILE\ncases: [1, 2\nx: 3\n", "b.yaml")
+    write(tmp_path, TILE, "c.yaml")
+    write(tmp_path, changed(TILE, "values: [1, 2]", "values: [1]"), "d.yaml")
+    assert refusal(lambda: load_suite([tmp_path]), tmp_path) == shown(
+        """
+        a.yaml:3:5: unknown field `nam` in a case
+             3 |   - nam: a
+               |     ^^^
+            hint: did you mean `name`?
+        a.yaml:7:7: unknown field `Reps` in the desc of TILE
+             7 |       Reps: [2]
+               |       ^^^^
+            hint: did you mean `Repeats`?
+        b.yaml:3:2: while parsing a flow sequence: did not find expected ',' or ']'
+             3 | x: 3
+               |  ^
+        d.yaml:5:60: 1 value is given where Sizes {2} ask for 2
+             5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1]}
+               |                                                            ^^^
+        """
+    )
+
+
+def test_tells_of_every_case_that_cannot_be_built(tmp_path: Path) -> None:
+    text = TILE + changed(TILE, "name: a", "name: b")[len("operator: TILE\ncases:\n") :]
+    path = write(tmp_path, text.replace("values: [1, 2]", "values: [1]"))
+    with pytest.raises(InvalidFilesError) as caught:
+        load_suite([path])
+    assert [problem.line for problem in caught.value.problems] == [5, 11]
+
+
+def test_refuses_a_folder_without_cases(tmp_path: Path) -> None:
+    (tmp_path / "none" / "inner").mkdir(parents=True)
+    write(tmp_path / "none", "text", "readme.md")
+    assert refusal(lambda: load_suite([tmp_path / "none"]), tmp_path) == shown(
+        """
+        none: the folder holds no case file
+            hint: case files end in .yaml
+        """
+    )
+
+
+def test_refuses_every_path_that_is_not_there(tmp_path: Path) -> None:
+    paths = [tmp_path / "x.yaml", tmp_path / "y"]
+    assert refusal(lambda: load_suite(paths), tmp_path) == shown(
+        """
+        x.yaml: there is no such file or folder
+        y: there is no such file or folder
+        """
+    )
+
+
+def test_finds_case_files_in_the_order_of_paths_then_names(tmp_path: Path) -> None:
+    for folder in ("b", "a/inner"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("b/2.yaml", "b/1.yml", "a/inner/3.yaml", "a/9.txt", "z.yaml"):
+        write(tmp_path, "", name)
+    b, a, z = (tmp_path / name for name in ("b", "a", "z.yaml"))
+    found = case_files([z, b, a, b, z])
+    names = [path.relative_to(tmp_path).as_posix() for path in found]
+    assert names == ["z.yaml", "b/1.yml", "b/2.yaml", "a/inner/3.yaml"]
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    path = write(tmp_path, TILE, "cases.txt")
+    assert [case.identifier for case in load_suite([path]).plan()] == ["tile/cases/a"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "file", "name", "identifier"),
+    [
+        ("TILE", "f.yaml", "name: a", "tile/f/a"),
+        ("TILE", "f.yaml", "note: unnamed", "tile/f"),
+        ("TILE", "f.yaml", "name: f", "tile/f"),
+        ("DML_OPERATOR_TILE", "boundary.yaml", "name: B.2_x-y", "tile/boundary/B.2_x-y"),
+        ("tile", "f.yaml", "name: a", "tile/f/a"),
+    ],
+)
+def test_identifier_is_operator_file_and_name(
+    tmp_path: Path, operator: str, file: str, name: str, identifier: str
+) -> None:
+    text = changed(changed(TILE, "TILE", operator), "name: a", name)
+    (planned,) = plan(tmp_path, text, file)
+    assert planned.identifier == identifier
+    assert build(planned).identifier == identifier
+    assert planned.template.operator_name == "TILE"
+
+
+def test_alias_of_an_operator_is_the_operator(tmp_path: Path) -> None:
+    text = """
+    operator: SCATTER
+    cases:
+      - desc:
+          InputTensor: {Sizes: [1], DataType: FLOAT32, values: 1}
+          IndicesTensor: {Sizes: [1], DataType: UINT32, values: 0}
+          UpdatesTensor: {Sizes: [1], DataType: FLOAT32, values: 2}
+          OutputTensor: {Sizes: [1], DataType: FLOAT32}
+          Axis: 0
+    """
+    (planned,) = plan(tmp_path, text)
+    assert planned.identifier == "scatter_elements/f"
+
+
+def test_tags_are_the_files_name_its_tags_and_the_cases_tags(tmp_path: Path) -> None:
+    text = changed(TILE, "cases:", "tags: [two, one]\ncases:")
+    text = changed(text, "  - name: a", "  - tags: [three, two]\n    name: a")
+    (planned,) = plan(tmp_path, text)
+    assert planned.template.tags == ("f", "two", "one", "three")
+    assert build(planned).tags == planned.template.tags
+
+
+def test_keeps_what_a_case_says_of_itself(tmp_path: Path) -> None:
+    said = (
+        "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
+    )
+    text = changed(TILE, "  - name: a\n", said + "    name: a\n")
+    (planned,) = plan(tmp_path, changed(text, "cases:", "page: a-page\ncases:"))
+    about = build(planned).about
+    assert (about.page, about.example, about.note) == ("a-page", "2", "text")
+    assert (about.recorded, about.documented) == ("DirectML 1.15.4", {"why": "x"})
+    assert str(about.location) == f"{tmp_path / 'f.yaml'}:4"
+    expectation = build(planned).expectation
+    assert isinstance(expectation, ExpectedOutputs)
+    assert expectation.provenance is Provenance.RECORDED
+
+
+def test_page_is_the_catalogues_where_the_file_names_none(tmp_path: Path) -> None:
+    (planned,) = plan(tmp_path, TILE)
+    assert planned.template.about.page == "ns-directml-dml_tile_operator_desc"
+
+
+def test_location_is_the_line_of_each_case(tmp_path: Path) -> None:
+    text = TILE + "\n  # more\n" + changed(TILE[TILE.index("  - ") :], "name: a", "name: b")
+    lines = [case.template.about.location.line for case in plan(tmp_path, text)]
+    assert lines == [3, 11]
+
+
+def test_refuses_a_second_case_of_the_same_name(tmp_path: Path) -> None:
+    path = write(tmp_path, TILE + TILE[TILE.index("  - ") :])
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(
+        """
+        f.yaml:9:5: tile/f/a also names the case at f.yaml:3
+             9 |   - name: a
+               |     ^
+            hint: give each case its own `name`
+        """
+    )
+
+
+def test_refuses_a_case_of_the_same_name_in_another_folder(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder, TILE)
+    message = refusal(lambda: load_suite([tmp_path]), tmp_path).replace("\\", "/")
+    assert message.startswith("y/f.yaml:3:5: tile/f/a also names the case at x/f.yaml:3\n")
+
+
+def suite(*paths: Path) -> Suite:
+    return load_suite(paths)
+
+
+def test_digest_changes_when_a_file_does(tmp_path: Path) -> None:
+    path = write(tmp_path, TILE)
+    before = suite(path).digest
+    write(tmp_path, changed(TILE, "[1, 2, 1, 2]", "[1, 2, 1, 3]"))
+    assert suite(path).digest != before
+    write(tmp_path, TILE + "# a comment counts as well\n")
+    assert suite(path).digest != before
+    write(tmp_path, TILE)
+    assert suite(path).digest == before
+
+
+def test_digest_changes_when_a_file_joins_or_is_renamed(tmp_path: Path) -> None:
+    write(tmp_path, TILE)
+    before = suite(tmp_path).digest
+    other = write(tmp_path, MATRIX, "g.yaml")
+    assert suite(tmp_path).digest != before
+    with_other = suite(tmp_path).digest
+    other.rename(tmp_path / "h.yaml")
+    assert suite(tmp_path).digest != with_other
+
+
+def test_digest_does_not_change_when_another_file_is_read_or_changed(tmp_path: Path) -> None:
+    path, other = write(tmp_path, TILE), write(tmp_path, MATRIX, "g.yaml")
+    before = suite(path).digest
+    write(tmp_path, changed(MATRIX, "[1, 2]", "[1]"), "g.yaml")
+    assert suite(other).digest != before
+    assert suite(path).digest == before
+
+
+def test_digest_is_the_same_in_another_place(tmp_path: Path) -> None:
+    digests = set()
+    for place in ("one", "two"):
+        folder = tmp_path / place / "tile"
+        folder.mkdir(parents=True)
+        digests.add(suite(write(folder, TILE)).digest)
+    assert len(digests) == 1
+
+
+def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice() -> None:
+    identifiers = [case.identifier for case in load_suite([cases_directory()]).plan()]
+    assert len(set(identifiers)) == len(identifiers) > 1000
+
+
+def test_plan_tells_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
+    # Only the first case is built on loading, so what comes later is told by the plan.
+    text = changed(MATRIX, "B: [x, y]", 'B: "=range(6 // (2 - A))"')
+    loaded = suite(write(tmp_path, text))
+    assert refusal(lambda: list(loaded.plan()), tmp_path) == shown(
+        """
+        f.yaml:5:10: range(6 // (2 - A)): integer division or modulo by zero
+             5 |       B: "=range(6 // (2 - A))"
+               |          ^^^^^^^^^^^^^^^^^^^^^^
+        """
+    )

@@ -1,0 +1,335 @@
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.matrix import MOST_CASES, pairwise
+from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.support import data_types_of
+from dmlconf.resources import cases_directory
+from tests.cases.suites import MATRIX, changed, plan
+from tests.documents.refusals import refusal, shown, write
+
+TILE = operator("TILE")
+VALUES = "A: [1, 2]\nB: [x, y]"
+
+
+def indented(parameters: str) -> str:
+    return parameters.replace("\n", "\n      ")
+
+
+def matrix(parameters: str, **entry: str) -> str:
+    """Return a case file with a matrix of these parameters."""
+    more = "".join(f"    {key}: {value}\n" for key, value in entry.items())
+    text = changed(MATRIX, indented(VALUES), indented(parameters))
+    return changed(text, "    desc", f"{more}    desc")
+
+
+def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
+    """Return what stands in brackets of each case's identifier."""
+    path = write(directory, matrix(parameters, **entry))
+    found = [case.identifier for case in load_suite([path]).plan()]
+    assert all(name.startswith("tile/f[") and name.endswith("]") for name in found)
+    return [name[len("tile/f[") : -1] for name in found]
+
+
+def test_first_parameter_changes_slowest(tmp_path: Path) -> None:
+    assert identifiers(tmp_path, VALUES) == ["A=1,B=x", "A=1,B=y", "A=2,B=x", "A=2,B=y"]
+
+
+def test_case_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
+    cases = plan(tmp_path, MATRIX)
+    assert [case.parameters for case in cases] == [
+        {"A": a, "B": b} for a, b in itertools.product([1, 2], ["x", "y"])
+    ]
+    for case in cases:
+        made = build(case)
+        assert made.identifier == case.identifier
+        assert made.desc["InputTensor"].Sizes == (case.parameters["A"],)
+
+
+def test_plan_is_the_same_every_time(tmp_path: Path) -> None:
+    suite = load_suite([write(tmp_path, MATRIX)])
+    assert list(suite.plan()) == list(suite.plan())
+
+
+def test_data_types_and_ranks_are_those_of_the_catalogue(tmp_path: Path) -> None:
+    types = identifiers(tmp_path, "A: [1]\nT: {data_types: InputTensor}")
+    assert types == [f"A=1,T={name}" for name in data_types_of(TILE, "InputTensor")]
+    assert identifiers(tmp_path, "A: {ranks: OutputTensor}") == [f"A={n}" for n in range(1, 9)]
+
+
+def test_values_may_depend_on_parameters_before_and_after(tmp_path: Path) -> None:
+    found = identifiers(tmp_path, "B: =range(A)\nA: [1, 2]")
+    assert found == ["B=0,A=1", "B=0,A=2", "B=1,A=2"]
+    found = identifiers(tmp_path, "A: [2]\nB: =range(A)\nC: =ones(B) + (5,)")
+    assert found == ["A=2,B=0,C=5", "A=2,B=1,C=1", "A=2,B=1,C=5"]
+
+
+def test_where_keeps_what_fits(tmp_path: Path) -> None:
+    assert identifiers(tmp_path, VALUES, where="=A == 2 or B == 'x'") == [
+        "A=1,B=x", "A=2,B=x", "A=2,B=y",
+    ]  # fmt: skip
+
+
+def test_lists_are_written_with_crosses(tmp_path: Path) -> None:
+    found = identifiers(tmp_path, "A: [1]\nB: [[2, 3], [4], [], [[1, 2], 3]]")
+    assert found == ["A=1,B=2x3", "A=1,B=4", "A=1,B=none", "A=1,B=1x2x3"]
+
+
+def test_lists_are_tuples_to_expressions(tmp_path: Path) -> None:
+    assert identifiers(tmp_path, "A: [1]\nB: [[2], [3]]", where="=B + (1,) == (3, 1)") == [
+        "A=1,B=3"
+    ]
+
+
+def test_let_names_what_the_desc_uses_and_may_use_names_before_it(tmp_path: Path) -> None:
+    text = changed(
+        matrix("X: [1, 3]", let='{B: 2, A: "=X * B"}'), '"=(2 * A,)"', '"=(A * B,)"'
+    )  # fmt: skip
+    sizes = [build(case).desc["OutputTensor"].Sizes for case in plan(tmp_path, text)]
+    assert sizes == [(4,), (12,)]
+
+
+def test_expressions_stand_anywhere_in_the_desc_and_the_expectation(tmp_path: Path) -> None:
+    text = """
+    operator: TILE
+    cases:
+      - matrix: {A: [1, 2], Type: [INT8, FLOAT32], Layout: [packed], Flag: [OWNED_BY_DML]}
+        desc:
+          InputTensor:
+            {Sizes: [=A, 1], DataType: =Type, values: "=tuple(range(A))", Flags: [=Flag]}
+          OutputTensor: {Sizes: [=A, 2], DataType: =Type, layout: =Layout}
+          Repeats: "=(1, 2)"
+        expect: {OutputTensor: "=tuple(i for i in range(A) for j in range(2))"}
+    """
+    cases = [build(case) for case in plan(tmp_path, text)]
+    assert [case.desc["OutputTensor"].Sizes for case in cases] == [(1, 2)] * 2 + [(2, 2)] * 2
+    assert cases[0].desc["OutputTensor"].Strides == (2, 1)
+    assert cases[0].desc["InputTensor"].Flags == ("OWNED_BY_DML",)
+
+
+REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
+    "a matrix with nothing left": (
+        "A: [1, 2]", {"where": "=A > 5"},
+        """
+        f.yaml:4:7: no combination is left
+             4 |       A: [1, 2]
+               |       ^
+            hint: look at `where`
+        """,
+    ),
+    "two cases of one identifier": (
+        "A: [1, 2]\nB: [3, '3']", {},
+        """
+        f.yaml:4:7: two combinations are written [A=1,B=3]
+             4 |       A: [1, 2]
+               |       ^
+            hint: list each value of a parameter once
+        """,
+    ),
+    "an empty list": (
+        "A: []", {},
+        """
+        f.yaml:4:10: `cases[0].matrix.A`: [] should be non-empty
+             4 |       A: []
+               |          ^^
+        """,
+    ),
+    "text that is no expression": (
+        "A: abc", {},
+        """
+        f.yaml:4:10: `cases[0].matrix.A` is "abc": an expression begins with =
+             4 |       A: abc
+               |          ^^^
+        """,
+    ),
+    "an expression that cannot be read": (
+        "A: =range(3", {},
+        """
+        f.yaml:4:10: range(3: '(' was never closed
+             4 |       A: =range(3
+               |          ^^^^^^^^
+        """,
+    ),
+    "an expression that gives no list": (
+        "A: =3", {},
+        """
+        f.yaml:4:10: must give a list of values, not 3
+             4 |       A: =3
+               |          ^^
+        """,
+    ),
+    "an unknown name": (
+        "A: =nope", {},
+        """
+        f.yaml:4:10: nope: name 'nope' is not defined
+             4 |       A: =nope
+               |          ^^^^^
+        """,
+    ),
+    "a tensor that the operator lacks": (
+        "A: {ranks: InputTenso}", {},
+        """
+        f.yaml:4:18: TILE has no tensor 'InputTenso'
+             4 |       A: {ranks: InputTenso}
+               |                  ^^^^^^^^^^
+        """,
+    ),
+    "a list of something else": (
+        "A: {rank: InputTensor}", {},
+        """
+        f.yaml:4:11: unknown field `rank` in a parameter
+             4 |       A: {rank: InputTensor}
+               |           ^^^^
+            hint: did you mean `ranks`?
+        """,
+    ),
+    "an unknown name in where": (
+        "A: [1]", {"where": "=C > 5"},
+        """
+        f.yaml:5:12: C > 5: name 'C' is not defined
+             5 |     where: =C > 5
+               |            ^^^^^^
+        """,
+    ),
+    "where that is no expression": (
+        "A: [1]", {"where": "A > 5"},
+        """
+        f.yaml:5:12: `cases[0].where` is "A > 5": an expression begins with =
+             5 |     where: A > 5
+               |            ^^^^^
+        """,
+    ),
+    "an unknown way to combine": (
+        "A: [1]", {"combine": "pairwse"},
+        """
+        f.yaml:5:14: `cases[0].combine` cannot be "pairwse"
+             5 |     combine: pairwse
+               |              ^^^^^^^
+            hint: did you mean pairwise?
+        """,
+    ),
+    "let that cannot be read": (
+        "A: [1]", {"let": "{C: =A.x}"},
+        """
+        f.yaml:5:14: a tensor has no x
+             5 |     let: {C: =A.x}
+               |              ^^^^
+        """,
+    ),
+    "let with a number beyond all measure": (
+        "A: [1]", {"let": '{C: "=product(range(1, 4000))"}'},
+        """
+        f.yaml:5:14: a number of more than 1024 bits
+             5 |     let: {C: "=product(range(1, 4000))"}
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(tmp_path: Path, name: str) -> None:
+    parameters, entry, message = REFUSED[name]
+    path = write(tmp_path, matrix(parameters, **entry))
+    assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
+
+
+def test_refuses_more_cases_than_the_limit(tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(1001)))
+    suite = load_suite([write(tmp_path, matrix(f"A: [{values}]\nB: [{values}]"))])
+    message = refusal(lambda: list(suite.plan()), tmp_path)
+    assert message.startswith("f.yaml:4:7: more than 1,000,000 cases\n")
+
+
+def test_refuses_a_data_type_that_an_expression_misnames(tmp_path: Path) -> None:
+    text = changed(
+        matrix("T: [FLOAT31]\nA: [1]"), '(A,)", DataType: FLOAT32', '(A,)", DataType: =T'
+    )
+    path = write(tmp_path, text)
+    assert refusal(lambda: load_suite([path]), tmp_path) == shown(
+        """
+        f.yaml:7:48: 'FLOAT31' is not a data type
+             7 |       InputTensor: {Sizes: "=(A,)", DataType: =T, fill: sequence}
+               |                                               ^^
+            hint: did you mean FLOAT32?
+        """
+    )
+
+
+def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
+    text = changed(MATRIX, f"  - matrix:\n      {indented(VALUES)}\n    desc", "  - desc")
+    path = write(tmp_path, text)
+    message = refusal(lambda: load_suite([path]), tmp_path)
+    assert message.startswith("f.yaml:4:28: must be a list, not '=(A,)'\n")
+
+
+def test_most_cases_are_enough_for_every_matrix_of_the_suite() -> None:
+    count = sum(1 for _ in load_suite([cases_directory()]).plan())
+    assert 1000 < count < MOST_CASES
+
+
+COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=6)
+
+
+def values_of(counts: list[int]) -> dict[str, list[int]]:
+    return {f"P{index}": list(range(count)) for index, count in enumerate(counts)}
+
+
+def pairs_of(row: dict[str, Any]) -> set[Any]:
+    return set(itertools.combinations(row.items(), 2))
+
+
+@given(COUNTS)
+def test_pairwise_holds_every_pair(counts: list[int]) -> None:
+    values = values_of(counts)
+    rows = list(pairwise(values))
+    held = set().union(*map(pairs_of, rows))
+    for a, b in itertools.combinations(values, 2):
+        for pair in itertools.product(values[a], values[b]):
+            assert ((a, pair[0]), (b, pair[1])) in held
+    assert all(list(row) == list(values) for row in rows)
+
+
+@given(COUNTS)
+def test_every_row_of_pairwise_adds_a_pair(counts: list[int]) -> None:
+    held: set[Any] = set()
+    for row in pairwise(values_of(counts)):
+        assert len(counts) < 2 or not pairs_of(row) <= held
+        held |= pairs_of(row)
+
+
+@given(COUNTS)
+def test_pairwise_is_the_same_every_time(counts: list[int]) -> None:
+    assert list(pairwise(values_of(counts))) == list(pairwise(values_of(counts)))
+
+
+@given(st.lists(st.integers(3, 8), min_size=4, max_size=7))
+def test_pairwise_is_far_smaller_than_the_product(counts: list[int]) -> None:
+    rows = list(pairwise(values_of(counts)))
+    first, second = sorted(counts)[-2:]
+    assert first * second <= len(rows) <= 2 * first * second
+    assert len(rows) * 2 <= math.prod(counts)
+
+
+@pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
+def test_pairwise_of_two_parameters_or_fewer_is_their_product(counts: list[int]) -> None:
+    rows = list(pairwise(values_of(counts)))
+    assert len(rows) == math.prod(counts)
+
+
+def test_pairwise_matrix_has_computed_parameters_on_top(tmp_path: Path) -> None:
+    three = "A: [1, 2]\nB: [1, 2]\nC: [1, 2]"
+    few = identifiers(tmp_path, three, combine="pairwise")
+    assert len(few) < 8
+    more = identifiers(tmp_path, f"{three}\nD: =range(A)", combine="pairwise")
+    assert len(more) == sum(int(name[2]) for name in few)

@@ -1,0 +1,34 @@
+"""What a refused file's message says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from dmlconf.documents.problems import InvalidFilesError
+
+NAME = "f.yaml"
+
+
+def write(directory: Path, content: str | bytes, name: str = NAME) -> Path:
+    """Write a file byte for byte, and return its path."""
+    path = directory / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def refusal(call: Callable[[], object], directory: Path) -> str:
+    """Return the message of the refusal of a call, with paths relative to the directory."""
+    with pytest.raises(InvalidFilesError) as caught:
+        call()
+    message = str(caught.value)
+    assert message == "\n".join(map(str, caught.value.problems))
+    return message.replace(f"{directory}/", "").replace(f"{directory}\\", "")
+
+
+def shown(message: str) -> str:
+    """Return an expected message from an indented one, whose rows all begin at its margin."""
+    return dedent(message).strip("\n")

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.documents.problems import InvalidFilesError, Problem, nearest, printable
+
+
+@given(st.text())
+def test_nothing_printed_moves_a_cursor_or_reorders_text(text: str) -> None:
+    for character in printable(text):
+        assert character == " " or unicodedata.category(character)[0] not in "CZ"
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+def test_plain_text_is_printed_as_it_is(text: str) -> None:
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\rb\nc\td", r"a\rb\nc\td"),
+        ("\u202eevil", r"\u202eevil"),
+        ("\u2066\u2069\u200f", r"\u2066\u2069\u200f"),
+        ("\x9b1A", r"\x9b1A"),
+        ("\ud800", r"\ud800"),
+        ("zero\u200bwidth", r"zero\u200bwidth"),
+        ("größer 数 ✓", "größer 数 ✓"),
+    ],
+)
+def test_characters_that_a_terminal_obeys_are_escaped(text: str, printed: str) -> None:
+    assert printable(text) == printed
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("Axes", "Axes"),
+        ("axis", "Axis"),
+        ("AXIS", "Axis"),
+        ("InputTenser", "InputTensor"),
+        ("inputtensor", "InputTensor"),
+        ("zzz", None),
+        ("", None),
+    ],
+)
+def test_finds_the_nearest_name_in_any_case(name: str, near: str | None) -> None:
+    assert nearest(name, ["Axis", "Axes", "InputTensor", "OutputTensor"]) == near
+
+
+def test_nothing_is_near_where_nothing_is_known() -> None:
+    assert nearest("name", []) is None
+
+
+def test_problem_of_a_place_shows_line_caret_and_hint() -> None:
+    problem = Problem(Path("a.yaml"), "is wrong", 12, 4, "  - bad value", 3, "mend it")
+    assert str(problem) == (
+        "a.yaml:12:4: is wrong\n"
+        "    12 |   - bad value\n"
+        "       |    ^^^\n"
+        "    hint: mend it"
+    )  # fmt: skip
+
+
+def test_problem_of_a_whole_file_shows_no_line() -> None:
+    assert str(Problem(Path("a.yaml"), "is empty")) == "a.yaml: is empty"
+
+
+def test_caret_stands_under_its_column_behind_escaped_characters() -> None:
+    rows = str(Problem(Path("a"), "m", 1, 3, "\x1b\u202eX", 1)).split("\n")
+    assert rows[1] == r"     1 | \x1b\u202eX"
+    assert rows[1][rows[2].index("^")] == "X"
+
+
+def test_caret_ends_with_the_line() -> None:
+    rows = str(Problem(Path("a"), "m", 1, 4, "abcdef", 99)).split("\n")
+    assert rows[2] == "       |    ^^^"
+
+
+@pytest.mark.parametrize("column", [1, 49, 51, 500, 1000])
+def test_of_a_long_line_the_part_around_the_caret_is_shown(column: int) -> None:
+    source = "".join(chr(ord("a") + i % 26) for i in range(1000))
+    _, excerpt, caret = str(Problem(Path("a"), "m", 1, column, source)).split("\n")
+    assert len(excerpt) <= len("     1 | ") + 100
+    assert excerpt[caret.index("^")] == source[column - 1]
+
+
+def test_messages_paths_and_hints_are_escaped() -> None:
+    problem = Problem(Path("a\x1b.yaml"), "m\u202e", hint="h\x07")
+    assert str(problem) == "a\\x1b.yaml: m\\u202e\n    hint: h\\x07"
+
+
+def test_error_has_all_problems_in_order() -> None:
+    problems = [Problem(Path("a"), "one"), Problem(Path("b"), "two", 1, 1, "x")]
+    error = InvalidFilesError(problems)
+    assert error.problems == tuple(problems)
+    assert str(error) == "a: one\nb:1:1: two\n     1 | x\n       | ^"

@@ -1,0 +1,521 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.documents.reader import DEEPEST_NESTING, LARGEST_FILE_BYTES, read_document
+from tests.documents.refusals import refusal, shown, write
+
+
+def read(directory: Path, content: str | bytes) -> Any:
+    return read_document(write(directory, content)).data
+
+
+CORE_SCALARS: list[tuple[str, Any]] = [
+    ("", None), ("~", None), ("null", None), ("Null", None), ("NULL", None), ("nULL", "nULL"),
+    ("true", True), ("True", True), ("TRUE", True), ("false", False), ("False", False),
+    ("FALSE", False), ("tRUE", "tRUE"),
+    ("yes", "yes"), ("no", "no"), ("on", "on"), ("Off", "Off"), ("y", "y"), ("N", "N"),
+    ("0", 0), ("12", 12), ("+3", 3), ("-7", -7), ("017", 17), ("18446744073709551615", 2**64 - 1),
+    ("0x1F", 31), ("0xff", 255), ("0o17", 15), ("0x", "0x"), ("0xG", "0xG"), ("0x_1", "0x_1"),
+    ("-0x1", "-0x1"), ("0o8", "0o8"), ("0b11", "0b11"), ("1_000", "1_000"), ("4_1", "4_1"),
+    ("1.", 1.0), (".5", 0.5), ("+.5", 0.5), ("-0.25", -0.25), ("1e3", 1000.0), ("1e-2", 0.01),
+    ("6.02E+23", 6.02e23), ("1e", "1e"), (".", "."), (".e1", ".e1"), ("1.5.2", "1.5.2"),
+    (".inf", math.inf), (".Inf", math.inf), (".INF", math.inf), ("+.inf", math.inf),
+    ("-.inf", -math.inf), ("-.INF", -math.inf), ("inf", "inf"), ("nan", "nan"), ("-.nan", "-.nan"),
+    ("1:30", "1:30"), ("2001-01-01", "2001-01-01"), ("=", "="), ("1,000", "1,000"),
+    ("\uff11", "\uff11"),
+    ('"5"', "5"), ("'true'", "true"), ('""', ""), ("'~'", "~"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), CORE_SCALARS)
+def test_reads_scalars_of_the_core_schema(tmp_path: Path, text: str, value: Any) -> None:
+    found = read(tmp_path, f"a: {text}\n")["a"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("text", [".nan", ".NaN", ".NAN"])
+def test_reads_nan(tmp_path: Path, text: str) -> None:
+    assert math.isnan(read(tmp_path, f"a: {text}\n")["a"])
+
+
+@pytest.mark.parametrize("text", ["-0", "-00", "-0.0", "-0e5"])
+def test_reads_negative_zero_as_such(tmp_path: Path, text: str) -> None:
+    found = read(tmp_path, f"a: {text}\n")["a"]
+    assert isinstance(found, float)
+    assert math.copysign(1, found) == -1
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn", "Co", "Cf"]), max_size=20)
+)
+KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=8).filter("<<".__ne__)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4)
+)
+
+
+def flow(value: Any) -> str:
+    """Write a value in YAML's flow style, all text in double quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, str):
+        escaped = "".join(f"\\U{ord(c):08x}" if c in '"\\' else c for c in value)
+        return f'"{escaped}"'
+    if isinstance(value, float) and math.isinf(value):
+        return ".inf" if value > 0 else "-.inf"
+    named = {None: "null", True: "true", False: "false"}
+    return named[value] if value is None or isinstance(value, bool) else repr(value)
+
+
+@given(st.dictionaries(KEYS, VALUES, min_size=1))
+def test_values_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, values: dict[str, Any]
+) -> None:
+    directory = tmp_path_factory.getbasetemp()
+    assert read(directory, flow(values)) == values
+
+
+def test_keys_are_kept_as_text(tmp_path: Path) -> None:
+    found = read(tmp_path, "1: a\nnull: b\ntrue: c\n0x10: d\n")
+    assert found == {"1": "a", "null": "b", "true": "c", "0x10": "d"}
+
+
+def test_keys_keep_their_order(tmp_path: Path) -> None:
+    assert list(read(tmp_path, "b: 1\na: 2\nc: 3\n")) == ["b", "a", "c"]
+
+
+def test_aliases_give_equal_values(tmp_path: Path) -> None:
+    found = read(tmp_path, "a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
+    assert found == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
+
+
+def test_reads_a_file_that_windows_wrote(tmp_path: Path) -> None:
+    document = read_document(write(tmp_path, b"\xef\xbb\xbfa: 1\r\nb:\r\n  - 2\r\n  - x y\r\n"))
+    assert document.data == {"a": 1, "b": [2, "x y"]}
+    assert document.item_lines == {"b": [3, 4]}
+
+
+def test_tells_the_line_of_each_item(tmp_path: Path) -> None:
+    text = "# head\ntags: [a, b]\ncases:\n  - x: [1, 2]\n    y: 2\n\n  - x: 3\n  # more\n  - z\n"
+    document = read_document(write(tmp_path, text))
+    assert document.item_lines == {"tags": [2, 2], "cases": [4, 7, 9]}
+
+
+def test_reads_a_file_of_the_largest_size(tmp_path: Path) -> None:
+    text = "a: 1\n#".ljust(LARGEST_FILE_BYTES, "x")
+    assert read(tmp_path, text) == {"a": 1}
+
+
+def test_reads_the_deepest_nesting(tmp_path: Path) -> None:
+    value = read(tmp_path, "[" * DEEPEST_NESTING + "]" * DEEPEST_NESTING)
+    levels = 1
+    while value:
+        (value,) = value
+        levels += 1
+    assert levels == DEEPEST_NESTING
+
+
+BILLION_LAUGHS = "a: &a [ha, ha, ha, ha, ha, ha, ha, ha, ha]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+LADDER = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))
+
+REFUSED: dict[str, tuple[str | bytes, str]] = {
+    "a duplicate key": (
+        "a: 1\nb:\n  cd: 1\n  cd: 2\n",
+        """
+        f.yaml:4:3: key `cd` is given twice
+             4 |   cd: 2
+               |   ^^
+            hint: the second would silently replace the first: remove one
+        """,
+    ),
+    "every duplicate key": (
+        "a: {b: 1, 'b': 2}\na: 1\n",
+        """
+        f.yaml:1:11: key `b` is given twice
+             1 | a: {b: 1, 'b': 2}
+               |           ^^^
+            hint: the second would silently replace the first: remove one
+        f.yaml:2:1: key `a` is given twice
+             2 | a: 1
+               | ^
+            hint: the second would silently replace the first: remove one
+        """,
+    ),
+    "a billion laughs": (
+        BILLION_LAUGHS,
+        """
+        f.yaml:7:12: the file expands to more than 1,000,000 values
+             7 | g: &g [*f, *f, *f, *f, *f, *f, *f, *f, *f]
+               |            ^
+            hint: use fewer aliases, or a fill instead of long lists
+        """,
+    ),
+    "a ladder of aliases": (
+        LADDER,
+        """
+        f.yaml:40:12: nested deeper than 40 levels
+            40 | a39: &a39 [*a38]
+               |            ^
+        """,
+    ),
+    "a list that holds itself": (
+        "a: &a [1, *a]\n",
+        """
+        f.yaml:1:11: alias *a has no anchor before it
+             1 | a: &a [1, *a]
+               |           ^
+        """,
+    ),
+    "a mapping that holds itself": (
+        "a: &a\n  b: *a\n",
+        """
+        f.yaml:2:6: alias *a has no anchor before it
+             2 |   b: *a
+               |      ^
+        """,
+    ),
+    "an unknown alias": (
+        "a: *nowhere\n",
+        """
+        f.yaml:1:4: alias *nowhere has no anchor before it
+             1 | a: *nowhere
+               |    ^
+        """,
+    ),
+    "a tag of Python": (
+        "a: 1\nb: !!python/object/apply:os.system [ls]\n",
+        """
+        f.yaml:2:4: tag tag:yaml.org,2002:python/object/apply:os.system is not allowed
+             2 | b: !!python/object/apply:os.system [ls]
+               |    ^
+            hint: leave the tag out
+        """,
+    ),
+    "a local tag": (
+        "a:\n  - !foo bar\n",
+        """
+        f.yaml:2:5: tag !foo is not allowed
+             2 |   - !foo bar
+               |     ^
+            hint: leave the tag out
+        """,
+    ),
+    "even a tag of the core schema": (
+        "a: !!str 5\n",
+        """
+        f.yaml:1:4: tag tag:yaml.org,2002:str is not allowed
+             1 | a: !!str 5
+               |    ^
+            hint: leave the tag out
+        """,
+    ),
+    "a tag with a handle": (
+        "%TAG !e! tag:example.com,2000:\n---\na: !e!x {}\n",
+        """
+        f.yaml:3:4: tag tag:example.com,2000:x is not allowed
+             3 | a: !e!x {}
+               |    ^
+            hint: leave the tag out
+        """,
+    ),
+    "a tagged key": (
+        "!!str a: 1\n",
+        """
+        f.yaml:1:1: a key must be plain text
+             1 | !!str a: 1
+               | ^
+        """,
+    ),
+    "a list as a key": (
+        "? [a, b]\n: 1\n",
+        """
+        f.yaml:1:3: a key must be plain text
+             1 | ? [a, b]
+               |   ^
+        """,
+    ),
+    "an alias as a key": (
+        "a: &x k\n*x : 2\n",
+        """
+        f.yaml:2:1: a key must be plain text
+             2 | *x : 2
+               | ^
+        """,
+    ),
+    "a merge key": (
+        "x: &x {a: 1}\ny:\n  <<: *x\n  b: 2\n",
+        """
+        f.yaml:3:3: merge keys are not allowed
+             3 |   <<: *x
+               |   ^^
+            hint: write out the keys that it stands for
+        """,
+    ),
+    "Latin-1": (
+        b"a: 1\nb: caf\xe9 au lait\n",
+        """
+        f.yaml:2:7: is not UTF-8: byte 0xe9
+             2 | b: caf\ufffd au lait
+               |       ^
+            hint: save the file as UTF-8
+        """,
+    ),
+    "UTF-16": (
+        "a: 1".encode("utf-16-le"),
+        r"""
+        f.yaml:1:2: character '\x00' is not allowed in YAML
+             1 | a\x00:\x00 \x001\x00
+               |  ^
+            hint: write it as an escape in double quotes, such as "\x1b"
+        """,
+    ),
+    "a surrogate in UTF-8": (
+        b"a: \xed\xa0\x80\n",
+        """
+        f.yaml:1:4: is not UTF-8: byte 0xed
+             1 | a: \ufffd\ufffd\ufffd
+               |    ^
+            hint: save the file as UTF-8
+        """,
+    ),
+    "an empty file": ("", "f.yaml: the file is empty"),
+    "only comments": ("# one\n\n  # two\n", "f.yaml: the file is empty"),
+    "only the beginning of a document": ("---\n", "f.yaml: the file is empty"),
+    "null": ("null\n", "f.yaml: the file is empty"),
+    "two documents": (
+        "a: 1\n---\nb: 2\n",
+        """
+        f.yaml:2:1: a second YAML document begins; one file holds one
+             2 | ---
+               | ^
+        """,
+    ),
+    "two documents with an end between them": (
+        "a: 1\n...\n# more\n---\nb: 2\n",
+        """
+        f.yaml:4:1: a second YAML document begins; one file holds one
+             4 | ---
+               | ^
+        """,
+    ),
+    "deep nesting in lists": (
+        "a: " + "[" * 60 + "]" * 60,
+        f"""
+        f.yaml:1:43: nested deeper than 40 levels
+             1 | a: {"[" * 60}{"]" * 37}
+               | {" " * 42}^
+        """,
+    ),
+    "deep nesting in mappings": (
+        "\n".join(f"{' ' * level}k:" for level in range(50)),
+        f"""
+        f.yaml:41:41: nested deeper than 40 levels
+            41 | {" " * 40}k:
+               | {" " * 40}^
+        """,
+    ),
+    "escape, the character": (
+        'a: 1\nb: "x\x1b[31m"\n',
+        r"""
+        f.yaml:2:6: character '\x1b' is not allowed in YAML
+             2 | b: "x\x1b[31m"
+               |      ^
+            hint: write it as an escape in double quotes, such as "\x1b"
+        """,
+    ),
+    "a null character": (
+        "a: \x00\n",
+        r"""
+        f.yaml:1:4: character '\x00' is not allowed in YAML
+             1 | a: \x00
+               |    ^
+            hint: write it as an escape in double quotes, such as "\x1b"
+        """,
+    ),
+    "a control character of 8 bits": (
+        "a: 1\r\nb: x\x9b1A\r\n",
+        r"""
+        f.yaml:2:5: character '\x9b' is not allowed in YAML
+             2 | b: x\x9b1A
+               |     ^
+            hint: write it as an escape in double quotes, such as "\x1b"
+        """,
+    ),
+    "what is no character": (
+        "a: \ufffe\n",
+        r"""
+        f.yaml:1:4: character '\ufffe' is not allowed in YAML
+             1 | a: \ufffe
+               |    ^
+            hint: write it as an escape in double quotes, such as "\x1b"
+        """,
+    ),
+    "a number that no data type holds": (
+        "a: [1, 1e400]\n",
+        """
+        f.yaml:1:8: 1e400 is larger than any FLOAT64; infinity is written .inf
+             1 | a: [1, 1e400]
+               |        ^^^^^
+        """,
+    ),
+    "a number of very many digits": (
+        "a: " + "1" * 5000,
+        f"""
+        f.yaml:1:4: a number of more than 400 characters
+             1 | a: {"1" * 97}
+               |    {"^" * 97}
+        """,
+    ),
+    "a line indented by a tab": (
+        "a:\n\tb: 1\n",
+        r"""
+        f.yaml:2:1: while scanning for the next token: found character that cannot start any token
+             2 | \tb: 1
+               | ^
+        """,
+    ),
+    "a list without its end": (
+        "a: [1, 2\nb: 3\n",
+        """
+        f.yaml:2:2: while parsing a flow sequence: did not find expected ',' or ']'
+             2 | b: 3
+               |  ^
+        """,
+    ),
+    "a mapping within a line": (
+        "a: b: c\n",
+        """
+        f.yaml:1:5: mapping values are not allowed in this context
+             1 | a: b: c
+               |     ^
+        """,
+    ),
+    "another version of YAML": (
+        "%YAML 2.0\n---\na: 1\n",
+        """
+        f.yaml:1:1: found incompatible YAML document
+             1 | %YAML 2.0
+               | ^
+        """,
+    ),
+    "a fault in a file that Windows wrote": (
+        b"\xef\xbb\xbfa: 1\r\n\r\na: 2\r\n",
+        """
+        f.yaml:3:1: key `a` is given twice
+             3 | a: 2
+               | ^
+            hint: the second would silently replace the first: remove one
+        """,
+    ),
+    "a fault behind line ends of other kinds": (
+        'a: "x\u2028y\x85z"\rb: 1\rb: 2',
+        """
+        f.yaml:5:1: key `b` is given twice
+             5 | b: 2
+               | ^
+            hint: the second would silently replace the first: remove one
+        """,
+    ),
+    "a name that reorders text": (
+        '"a\u202eb": 1\n"a\u202eb": 2\n',
+        r"""
+        f.yaml:2:1: key `a\u202eb` is given twice
+             2 | "a\u202eb": 2
+               | ^^^^^
+            hint: the second would silently replace the first: remove one
+        """,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(tmp_path: Path, name: str) -> None:
+    content, message = REFUSED[name]
+    path = write(tmp_path, content)
+    assert refusal(lambda: read_document(path), tmp_path) == shown(message)
+
+
+def test_refuses_a_file_that_is_too_large_without_reading_it(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_FILE_BYTES + 1)
+    assert refusal(lambda: read_document(path), tmp_path) == shown(
+        """
+        f.yaml: is 4,194,305 bytes long; at most 4,194,304 are read
+            hint: split the file, or use a fill instead of long lists
+        """
+    )
+
+
+def test_refuses_nesting_without_end_and_does_not_break_down(tmp_path: Path) -> None:
+    path = write(tmp_path, "[" * 1_000_000)
+    message = refusal(lambda: read_document(path), tmp_path)
+    assert message.startswith("f.yaml:1:41: nested deeper than 40 levels\n")
+
+
+def test_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "none.yaml"
+    message = refusal(lambda: read_document(path), tmp_path)
+    assert message == "none.yaml: cannot be read: No such file or directory"
+
+
+def test_refuses_a_folder(tmp_path: Path) -> None:
+    assert "cannot be read: " in refusal(lambda: read_document(tmp_path), tmp_path.parent)
+
+
+TEXT = """\
+# a comment
+top: 5
+list:
+  - one
+  - {two: 2, three: [3, 4]}
+folded: >-
+  some
+  text
+shared: &s {x: 1}
+again: *s
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "place", "underlined"),
+    [
+        ((), False, (2, 1), "t"),
+        (("top",), False, (2, 6), "5"),
+        (("top",), True, (2, 1), "top"),
+        (("list", 0), False, (4, 5), "one"),
+        (("list", 1, "two"), True, (5, 6), "two"),
+        (("list", 1, "three", 1), False, (5, 25), "4"),
+        (("list", 1, "three"), False, (5, 21), "[3, 4]"),
+        (("folded",), False, (6, 9), ">"),
+        (("again", "x"), False, (9, 16), "1"),
+        (("list", 9), False, (4, 3), "-"),
+        (("list", 1, "four"), True, (5, 5), "{two: 2, three: [3, 4]}"),
+        (("top", "none", "at all"), False, (2, 6), "5"),
+    ],
+)
+def test_points_at_a_value_or_its_key_or_what_is_nearest(
+    tmp_path: Path, where: tuple[str | int, ...], key: bool, place: tuple[int, int], underlined: str
+) -> None:
+    document = read_document(write(tmp_path, TEXT))
+    problem = document.problem(where, "message", "hint", key=key)
+    assert (problem.line, problem.column) == place
+    assert problem.source[problem.column - 1 :][: problem.width] == underlined
+    assert (problem.message, problem.hint) == ("message", "hint")

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.resources import schemas_directory
+from tests.documents.refusals import shown, write
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["operator", "cases"],
+    "additionalProperties": False,
+    "properties": {
+        "operator": {"type": "string", "description": "the operator's name"},
+        "cases": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/case"}},
+        "level": {"type": "string", "pattern": "^[0-9]_[0-9]$", "description": "a level like 4_1"},
+        "code": {"type": "string", "pattern": "^X"},
+        "kind": {"enum": ["product", "pairwise"]},
+        "size": {"type": ["integer", "null"], "minimum": 0},
+        "pair": {"not": {"required": ["a", "b"]}},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]},
+    },
+    "$defs": {
+        "case": {
+            "title": "a case",
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["desc"],
+            "properties": {"name": {"type": "string"}, "desc": {"type": "object"}},
+        }
+    },
+}
+
+GOOD = "operator: A\ncases:\n  - desc: {}\n"
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "text where a mapping belongs": (
+        "just text\n",
+        """
+        f.yaml:1:1: the file must be a mapping, not "just text"
+             1 | just text
+               | ^^^^^^^^^
+        """,
+    ),
+    "a list where a mapping belongs": (
+        "- 1\n- 2\n",
+        """
+        f.yaml:1:1: the file must be a mapping, not [1, 2]
+             1 | - 1
+               | ^
+        """,
+    ),
+    "every field that is missing": (
+        "# nothing\nkind: product\n",
+        """
+        f.yaml:2:1: `operator` is missing
+             2 | kind: product
+               | ^
+            hint: the operator's name
+        f.yaml:2:1: `cases` is missing
+             2 | kind: product
+               | ^
+        """,
+    ),
+    "a field that is missing within": (
+        "operator: A\ncases:\n  - name: a\n",
+        """
+        f.yaml:3:5: `cases[0]` lacks `desc`
+             3 |   - name: a
+               |     ^
+        """,
+    ),
+    "an unknown field near a known one": (
+        GOOD + "leval: '4_1'\n",
+        """
+        f.yaml:4:1: unknown field `leval` in the file
+             4 | leval: '4_1'
+               | ^^^^^
+            hint: did you mean `level`?
+        """,
+    ),
+    "an unknown field of a part with a title": (
+        "operator: A\ncases:\n  - {desc: {}, zzz: 1}\n",
+        """
+        f.yaml:3:16: unknown field `zzz` in a case
+             3 |   - {desc: {}, zzz: 1}
+               |                ^^^
+            hint: known here: name, desc
+        """,
+    ),
+    "an unknown field whose neighbour is there already": (
+        GOOD + "case: 1\n",
+        """
+        f.yaml:4:1: unknown field `case` in the file
+             4 | case: 1
+               | ^^^^
+            hint: known here: operator, cases, level, code, kind, size, pair, either
+        """,
+    ),
+    "every unknown field": (
+        GOOD + "sizes: 1\nkinds: 2\n",
+        """
+        f.yaml:4:1: unknown field `sizes` in the file
+             4 | sizes: 1
+               | ^^^^^
+            hint: did you mean `size`?
+        f.yaml:5:1: unknown field `kinds` in the file
+             5 | kinds: 2
+               | ^^^^^
+            hint: did you mean `kind`?
+        """,
+    ),
+    "a value of another type": (
+        "operator: [a, 1.5, null]\ncases: [{desc: {}}]\n",
+        """
+        f.yaml:1:11: `operator` must be text, not ["a", 1.5, null]
+             1 | operator: [a, 1.5, null]
+               |           ^^^^^^^^^^^^^^
+        """,
+    ),
+    "a value of none of several types": (
+        GOOD + "size: 1.5\n",
+        """
+        f.yaml:4:7: `size` must be a whole number or nothing, not 1.5
+             4 | size: 1.5
+               |       ^^^
+        """,
+    ),
+    "a value that is too long to show": (
+        f"operator: [{'x' * 90}]\ncases: [{{desc: {{}}}}]\n",
+        f"""
+        f.yaml:1:11: `operator` must be text, not ["{"x" * 55}...
+             1 | operator: [{"x" * 89}
+               |           {"^" * 90}
+        """,
+    ),
+    "a word near one of the known": (
+        GOOD + "kind: pairwize\n",
+        """
+        f.yaml:4:7: `kind` cannot be "pairwize"
+             4 | kind: pairwize
+               |       ^^^^^^^^
+            hint: did you mean pairwise?
+        """,
+    ),
+    "a word far from the known": (
+        GOOD + "kind: 7\n",
+        """
+        f.yaml:4:7: `kind` cannot be 7
+             4 | kind: 7
+               |       ^
+            hint: one of product, pairwise
+        """,
+    ),
+    "text of another form, with what it should be": (
+        GOOD + "level: '4.1'\n",
+        """
+        f.yaml:4:8: `level` is "4.1": a level like 4_1
+             4 | level: '4.1'
+               |        ^^^^^
+        """,
+    ),
+    "text of another form": (
+        GOOD + "code: y\n",
+        """
+        f.yaml:4:7: `code` is "y": must match ^X
+             4 | code: y
+               |       ^
+        """,
+    ),
+    "a number below the least": (
+        GOOD + "size: -1\n",
+        """
+        f.yaml:4:7: `size`: -1 is less than the minimum of 0
+             4 | size: -1
+               |       ^^
+        """,
+    ),
+    "an empty list": (
+        "operator: A\ncases: []\n",
+        """
+        f.yaml:2:8: `cases`: [] should be non-empty
+             2 | cases: []
+               |        ^^
+        """,
+    ),
+    "the alternative that got furthest": (
+        GOOD + "either: [a, 5]\n",
+        """
+        f.yaml:4:13: `either[1]` must be text, not 5
+             4 | either: [a, 5]
+               |             ^
+        """,
+    ),
+    "two fields that exclude each other": (
+        GOOD + "pair: {a: 1, b: 2}\n",
+        """
+        f.yaml:4:7: `pair` cannot have both `a` and `b`
+             4 | pair: {a: 1, b: 2}
+               |       ^^^^^^^^^^^^
+            hint: keep one of them
+        """,
+    ),
+    "what an alias stands for, where its anchor is": (
+        "operator: A\ncases: [&x {desc: 1}, *x]\n",
+        """
+        f.yaml:2:19: `cases[0].desc` must be a mapping, not 1
+             2 | cases: [&x {desc: 1}, *x]
+               |                   ^
+        f.yaml:2:19: `cases[1].desc` must be a mapping, not 1
+             2 | cases: [&x {desc: 1}, *x]
+               |                   ^
+        """,
+    ),
+    "text that a terminal would obey": (
+        GOOD + 'kind: "\\e[2J\\u202e"\n',
+        r"""
+        f.yaml:4:7: `kind` cannot be "\u001b[2J\u202e"
+             4 | kind: "\e[2J\u202e"
+               |       ^^^^^^^^^^^^^
+            hint: one of product, pairwise
+        """,
+    ),
+}
+
+
+def problems(directory: Path, text: str) -> str:
+    document = read_document(write(directory, text))
+    found = schema_problems(document, validator(SCHEMA), document.data)
+    return str(InvalidFilesError(found)).replace(f"{directory}/", "").replace(f"{directory}\\", "")
+
+
+def test_finds_nothing_wrong_with_what_fits(tmp_path: Path) -> None:
+    assert problems(tmp_path, GOOD) == ""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tells_of(tmp_path: Path, name: str) -> None:
+    text, message = REFUSED[name]
+    assert problems(tmp_path, text) == shown(message)
+
+
+def test_points_within_a_part_of_the_document(tmp_path: Path) -> None:
+    document = read_document(write(tmp_path, "a: 1\nparts:\n  - x: 1\n  - x: true\n"))
+    checker = validator({"properties": {"x": {"type": "integer"}}})
+    where = ("parts", 1)
+    (problem,) = schema_problems(document, checker, document.data["parts"][1], where)
+    assert (problem.line, problem.column) == (4, 8)
+    assert problem.message == "`parts[1].x` must be a whole number, not true"
+
+
+BUNDLED = sorted(path.name for path in schemas_directory().glob("*.schema.json"))
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_schema_is_a_schema(name: str) -> None:
+    schema = bundled_schema(name.removesuffix(".schema.json"))
+    validator(schema).check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema == json.loads((schemas_directory() / name).read_text("utf-8"))

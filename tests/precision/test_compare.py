@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.model import PrecisionRule
+from dmlconf.precision.compare import MOST_DIFFERENCES, Difference, compare
+from dmlconf.precision.ulp import ulp_distance
+from dmlconf.tensors.datatypes import Array, DataType
+
+EXACT = PrecisionRule("exact", 0, "test")
+FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
+
+
+def rule(kind: str, limit: float) -> PrecisionRule:
+    return PrecisionRule(kind, limit, "test")
+
+
+def floats(*values: float, data_type: DataType = DataType.FLOAT32) -> Array:
+    return np.array(values, data_type.dtype)
+
+
+def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[int]:
+    """The places that differ, one element at a time."""
+    return [
+        place
+        for place in range(actual.size)
+        if compare(actual[place : place + 1], expected[place : place + 1], precision).differing
+    ]
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_equal_arrays_do_not_differ_under_any_rule(data_type: DataType) -> None:
+    values = np.arange(12, dtype=data_type.dtype).reshape(3, 4)
+    for precision in (EXACT, rule("ulp", 1), rule("absolute", 0.1), rule("relative", 0.1)):
+        found = compare(values, values.copy(), precision)
+        assert (found.elements, found.differing, found.first) == (12, 0, ())
+        assert found.worst_coordinates is None
+        assert found.worst_ulp == (0.0 if data_type.is_float else None)
+
+
+def test_exact_tells_every_differing_integer_in_row_major_order() -> None:
+    expected = np.arange(6, dtype=np.int32).reshape(2, 3)
+    actual = expected.copy()
+    actual[0, 1], actual[1, 2] = 7, -8
+    found = compare(actual, expected, EXACT)
+    assert found.differing == 2
+    assert found.first == (Difference((0, 1), 1, 7), Difference((1, 2), 5, -8))
+    assert found.worst_ulp is None
+
+
+def test_keeps_the_first_differences_and_counts_all() -> None:
+    expected = np.zeros(100, np.uint8)
+    found = compare(expected + np.uint8(1), expected, EXACT)
+    assert found.differing == 100
+    assert [difference.coordinates for difference in found.first] == [
+        (place,) for place in range(MOST_DIFFERENCES)
+    ]
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_exact_tells_zeros_of_the_other_sign(data_type: DataType) -> None:
+    positive, negative = floats(0.0, data_type=data_type), floats(-0.0, data_type=data_type)
+    assert compare(negative, positive, EXACT).differing == 1
+    assert compare(positive, negative, EXACT).differing == 1
+    assert compare(positive, negative, rule("ulp", 1)).differing == 0
+
+
+@pytest.mark.parametrize("kind", ["exact", "ulp", "absolute", "relative"])
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_any_nan_equals_any_nan_and_no_number(kind: str, data_type: DataType) -> None:
+    precision = rule(kind, 10.0)
+    nan, other = (np.array([bits], f"u{data_type.bits // 8}") for bits in NANS[data_type])
+    nan, other = nan.view(data_type.dtype), other.view(data_type.dtype)
+    assert np.isnan(nan[0])
+    assert np.isnan(other[0])
+    assert compare(nan, other, precision).differing == 0
+    one = floats(1.0, data_type=data_type)
+    for actual, expected in ((nan, one), (one, nan)):
+        found = compare(actual, expected, precision)
+        assert found.differing == 1
+        assert found.worst_ulp == math.inf
+
+
+NANS = {
+    DataType.FLOAT16: (0x7E00, 0xFE01),
+    DataType.FLOAT32: (0x7FC00000, 0xFFC00001),
+    DataType.FLOAT64: (0x7FF8000000000000, 0xFFF8000000000001),
+}
+
+
+@pytest.mark.parametrize("kind", ["exact", "ulp", "absolute", "relative"])
+def test_an_infinity_equals_itself_only(kind: str) -> None:
+    precision = rule(kind, 0.5)
+    actual = floats(math.inf, -math.inf, math.inf, 1.0, math.inf, -math.inf)
+    expected = floats(math.inf, -math.inf, -math.inf, math.inf, 3e38, -3e38)
+    assert differing(actual, expected, precision) == [2, 3, 4, 5]
+
+
+@given(st.sampled_from(FLOATS), st.integers(0, 6), st.integers(1, 6), st.booleans())
+def test_ulp_rule_takes_its_limit_and_nothing_beyond(
+    data_type: DataType, steps: int, limit: int, up: bool
+) -> None:
+    expected = floats(1.0, 0.0, -3.5, data_type=data_type)
+    actual = expected
+    for _ in range(steps):
+        actual = np.nextafter(actual, data_type.dtype.type(math.inf if up else -math.inf))
+    found = compare(actual, expected, rule("ulp", limit))
+    assert found.differing == (3 if steps > limit else 0)
+    assert found.worst_ulp == steps
+
+
+def test_worst_place_is_the_farthest_not_the_first() -> None:
+    expected = floats(1, 1, 1, 1).reshape(2, 2)
+    actual = expected.copy()
+    actual[0, 1] = 1.5
+    actual[1, 0] = 100
+    found = compare(actual, expected, rule("ulp", 1))
+    assert found.worst_coordinates == (1, 0)
+    assert found.worst_ulp == float(ulp_distance(actual, expected).max())
+
+
+def test_worst_place_is_told_where_it_is_within_the_rule() -> None:
+    expected = floats(1, 1)
+    actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
+    found = compare(actual, expected, rule("ulp", 4))
+    assert (found.differing, found.worst_ulp, found.worst_coordinates) == (0, 1.0, (1,))
+
+
+NUMBERS = st.floats(-100, 100, width=32)
+
+
+@given(NUMBERS, NUMBERS, st.floats(0.001, 10))
+def test_absolute_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
+    found = compare(floats(a), floats(e), rule("absolute", limit))
+    assert found.differing == int(abs(a - e) > limit)
+
+
+@given(NUMBERS, NUMBERS, st.floats(0.001, 2))
+def test_relative_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
+    found = compare(floats(a), floats(e), rule("relative", limit))
+    assert found.differing == int(abs(a - e) > limit * abs(e))
+
+
+@pytest.mark.parametrize(("kind", "far"), [("absolute", [3]), ("relative", [1, 3])])
+def test_tolerant_rules_hold_for_integers_too(kind: str, far: list[int]) -> None:
+    limits = {"absolute": 2.0, "relative": 0.1}
+    expected = np.array([100, 1, 0, -5], np.int32)
+    actual = np.array([101, 2, 0, -8], np.int32)
+    assert differing(actual, expected, rule(kind, limits[kind])) == far
+
+
+def test_unsigned_integers_do_not_wrap_under_a_tolerant_rule() -> None:
+    found = compare(np.array([1], np.uint8), np.array([2], np.uint8), rule("absolute", 1))
+    assert found.differing == 0
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_arrays_without_elements_do_not_differ(data_type: DataType) -> None:
+    empty: Array = np.empty((0, 3), data_type.dtype)
+    assert compare(empty, empty, EXACT).elements == 0
+
+
+def test_differences_hold_plain_numbers() -> None:
+    found = compare(floats(2.5), floats(1.5), EXACT)
+    kinds: list[type[Any]] = [type(found.first[0].actual), type(found.first[0].expected)]
+    assert kinds == [float, float]

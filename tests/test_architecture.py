@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import dmlconf
+from dmlconf.resources import cases_directory, schemas_directory
+
+PACKAGE: Final = Path(dmlconf.__file__).parent
+
+LAYERS: Final = (
+    {"resources", "tensors"},
+    {"expressions", "documents"},
+    {"catalogue"},
+    {"cases"},
+    {"precision"},
+    {"backends"},
+    {"runner"},
+    {"reports"},
+    {"cli"},
+)
+"""The pipeline, from left to right: a module may import from its left only."""
+
+ALONE: Final = {"__main__": "cli", "__init__": ""}
+"""Modules beside the packages, with the only one that they import."""
+
+LONGEST_MODULE: Final = 450
+
+MODULES: Final = sorted(
+    path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts
+)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def part(path: Path) -> str:
+    """The package of a module, or the module itself where it is in none."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def layer(name: str) -> int:
+    return next(i for i, names in enumerate(LAYERS) if name in names)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the parts of dmlconf that a module imports, in functions too."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "dmlconf" and rest.split(".")[0] not in ("", "__version__"):
+                yield rest.split(".")[0]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_from_the_left_only(path: Path) -> None:
+    here = part(path)
+    found = set(imported(path)) - {here}
+    if here in ALONE:
+        assert found <= {ALONE[here]}
+        return
+    wrong = {name for name in found if layer(name) >= layer(here)}
+    assert not wrong, f"{module_name(path)} imports {', '.join(sorted(wrong))}"
+
+
+def test_imports_are_seen_wherever_they_stand() -> None:
+    # The test above proves nothing unless it sees every form of import.
+    source = PACKAGE / "cli" / "main.py"
+    assert {"documents", "backends", "runner"} <= set(imported(source))
+    assert set(imported(PACKAGE / "__main__.py")) == {"cli"}
+
+
+def test_precision_takes_only_the_model_from_the_catalogue() -> None:
+    for path in (PACKAGE / "precision").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf."):
+                allowed = ("dmlconf.catalogue.model", "dmlconf.precision", "dmlconf.tensors")
+                assert str(node.module).startswith(allowed)
+
+
+def test_every_part_has_a_layer() -> None:
+    parts = {part(path) for path in MODULES}
+    assert parts - set(ALONE) == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_module_is_no_longer_than_a_reader_bears(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_MODULE
+
+
+def has_definitions(path: Path) -> bool:
+    tree = ast.parse(path.read_text("utf-8"))
+    return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in tree.body)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in MODULES if has_definitions(p) and not p.name.startswith(("_", "__main__"))],
+    ids=module_name,
+)
+def test_all_lists_what_is_public(path: Path) -> None:
+    module = importlib.import_module(module_name(path))
+    names = module.__all__
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert hasattr(module, name)
+    defined = {
+        node.name
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
+    }
+    assert defined <= set(names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_every_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+
+
+def modules_after(statement: str) -> set[str]:
+    """The modules that a fresh process has after a statement."""
+    script = f"import sys; {statement}; print(*sys.modules, sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=True, env=environment,
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
+
+
+def test_importing_dmlconf_imports_nothing_else() -> None:
+    found = modules_after("import dmlconf")
+    assert not HEAVY & found
+    assert {name for name in found if name.startswith("dmlconf")} == {"dmlconf"}
+
+
+def test_importing_the_command_line_imports_only_click() -> None:
+    assert HEAVY & modules_after("import dmlconf.cli") == {"click"}
+
+
+def test_loading_the_catalogue_needs_no_jsonschema() -> None:
+    loaded = modules_after("from dmlconf.catalogue.loader import operator; operator('GATHER')")
+    assert HEAVY & loaded == {"numpy", "yaml"}
+
+
+def test_importing_has_no_output() -> None:
+    names = [module_name(path) for path in MODULES if path.name != "__main__.py"]
+    script = "import " + ", ".join(names)
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_bundled_directories_are_there() -> None:
+    assert (schemas_directory() / "case.schema.json").is_file()
+    assert any(cases_directory().rglob("*.yaml"))

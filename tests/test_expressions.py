@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, namespace
+from dmlconf.tensors.datatypes import DataType
+
+TENSOR = TensorDesc(DataType.FLOAT32, (2, 1, 3), Strides=(0, 3, 1), Flags=("OWNED_BY_DML",))
+
+
+def value(source: str, **names: Any) -> Any:
+    return Expression(source).evaluate(namespace(names))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("1 + 2 * 3 - -1", 8),
+        ("7 // 2 + 7 % 2", 4),
+        ("6 & 3", 2),
+        ("1 / 2", 0.5),
+        ("1 < 2 <= 2 != 3", True),
+        ("not 1 == 1 or 2 > 1 and 3 >= 3", True),
+        ("'A' if None is None else 'B'", "A"),
+        ("'B' in ('A', 'B') and 3 not in [1]", True),
+        ("(1, 2, 3, 4)[1:3] + (9,)", (2, 3, 9)),
+        ("(1, 2, 3)[-1]", 3),
+        ("tuple(a * b for a, b in zip((1, 2), (3, 4)) if a != 1)", (8,)),
+        ("tuple(size for size, other in ())", ()),
+        ("  1 + 1 ", 2),
+        ("range(3)", (0, 1, 2)),
+        ("range(1, 7, 2)", (1, 3, 5)),
+        ("ones(3)", (1, 1, 1)),
+        ("ones(-2)", ()),
+        ("product((2, 3, 4))", 24),
+        ("product(())", 1),
+        ("reversed((1, 2))", (2, 1)),
+        ("sorted((3, 1, 2))", (1, 2, 3)),
+        ("drop_leading_ones((1, 1, 2, 1))", (2, 1)),
+        ("drop_leading_ones((1, 1))", ()),
+        ("starts_with((1, 2, 3), (1, 2))", True),
+        ("starts_with((1, 2), (1, 2, 3))", False),
+        ("right_aligned((2, 3), 4)", (1, 1, 2, 3)),
+        ("right_aligned((1, 2, 3), 2)", (2, 3)),
+        ("right_aligned((2, 3), 0)", ()),
+        ("len((1, 2)) + sum((3, 4)) + min(5, 6) + max((7, 8)) + abs(-9)", 31),
+        ("all(x > 0 for x in (1, 2)) and any(x > 1 for x in (1, 2))", True),
+        ("tuple(enumerate('ab'))", ((0, "a"), (1, "b"))),
+    ],
+)
+def test_evaluates(source: str, expected: Any) -> None:
+    assert value(source) == expected
+
+
+def test_every_function_is_evaluated_above() -> None:
+    cases = next(m for m in test_evaluates.pytestmark if m.name == "parametrize").args[1]
+    called = {name for source, _ in cases for name in re.findall(r"(\w+)\(", source)}
+    assert called >= FUNCTIONS.keys()
+
+
+@given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(1, 9))
+def test_computes_as_python_does(a: int, b: int, c: int) -> None:
+    assert value("(a + b) * c - a // c + b % c", a=a, b=b, c=c) == (a + b) * c - a // c + b % c
+
+
+def test_reads_the_members_of_a_tensor() -> None:
+    assert value("T.Sizes[0] * T.DimensionCount", T=TENSOR) == 6
+    assert value("T.DataType == 'FLOAT32' and T.OverlappingStrides", T=TENSOR) is True
+    assert value("T.TotalTensorSizeInBytes == T.MinimumTensorSizeInBytes == 12", T=TENSOR) is True
+    assert value("T.Strides, T.Flags", T=TENSOR) == ((0, 3, 1), ("OWNED_BY_DML",))
+    assert value("T.GuaranteedBaseOffsetAlignment", T=TENSOR) == 0
+
+
+def test_names_what_it_needs_and_neither_functions_nor_what_it_binds() -> None:
+    source = "all(axis < Input.DimensionCount for axis in Axes) and len(Sizes) == 1"
+    assert Expression(source).names == {"Input", "Axes", "Sizes"}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("", "invalid syntax"),
+        ("1 +", "invalid syntax"),
+        ("1; 2", "invalid syntax"),
+        ("a = 1", "invalid syntax"),
+        ("\x001", "null bytes"),
+        ("lambda: 1", "Lambda is not part of the expression language"),
+        ("[x for x in y]", "ListComp is not part"),
+        ("{1: 2}", "Dict is not part"),
+        ("{1}", "Set is not part"),
+        ("2 ** 9", "Pow is not part"),
+        ("1 << 9", "LShift is not part"),
+        ("~1", "Invert is not part"),
+        ("f'{1}'", "JoinedStr is not part"),
+        ("(x := 1)", "NamedExpr is not part"),
+        ("await x", "Await is not part"),
+        ("(*a, 1)", "Starred is not part"),
+        ("print(1)", "cannot call print; the functions are abs, all, "),
+        ("open('f')", "cannot call open"),
+        ("len(x=1)", "cannot call len"),
+        ("len(*a)", "Starred is not part"),
+        ("a.Sizes.index(1)", "cannot call a.Sizes.index"),
+        ("(1).real", "a tensor has no real"),
+        ("().__class__", "a tensor has no __class__"),
+        ("__builtins__", "names do not begin with an underscore"),
+        ("_multiply", "names do not begin with an underscore"),
+        ("1" * 2001, "an expression of 2001 characters; at most 2000"),
+        ("(" * 900 + ")" * 900, "too many nested parentheses"),
+        ("-" * 1900 + "1", "nested too deeply"),
+        ("1" + "+1" * 990, "nested too deeply"),
+    ],
+)
+def test_refuses_what_is_not_part_of_the_language(source: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        Expression(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("Nope + 1", "Nope + 1: name 'Nope' is not defined"),
+        ("(1, 2)[2]", "(1, 2)[2]: tuple index out of range"),
+        ("1 // 0", "by zero"),
+        ("1 + 'a'", "unsupported operand"),
+        ("len(3)", "has no len()"),
+        ("'a' * 3", "* and % take numbers only"),
+        ("(1,) * 3", "* and % take numbers only"),
+        ("'%099d' % 1", "* and % take numbers only"),
+        ("range(5000)", "range() of 5000 values; at most 4096"),
+        ("range(0, 5000)", "range() of 5000 values"),
+        ("product(range(1, 1000))", "a number of more than 1024 bits"),
+        ("9" * 300 + " * " + "9" * 300, "a number of more than 1024 bits"),
+        ("max()", "expected at least 1 argument"),
+        ("str(1)", "cannot call str"),
+    ],
+)
+def test_tells_why_it_has_no_value(source: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        value(source)
+
+
+def test_long_tuples_stay_bounded() -> None:
+    assert len(value("ones(10000000000)")) == 4096
+
+
+def test_values_may_hide_no_more_than_functions() -> None:
+    assert value("len", len=3) == 3
+    with pytest.raises(ExpressionError):
+        value("a * 2", a="text")
+
+
+def test_evaluating_leaves_the_names_as_they_are() -> None:
+    names = namespace({"a": 1})
+    before = dict(names)
+    Expression("sum(b for b in (a, a))").evaluate(names)
+    assert names == before
+
+
+def test_is_a_value() -> None:
+    expression = Expression("a + 1")
+    assert expression == Expression("a + 1")
+    assert expression != Expression("a + 2")
+    assert hash(expression) == hash(Expression("a + 1"))
+    copy = pickle.loads(pickle.dumps(expression))
+    assert copy == expression
+    assert copy.evaluate(namespace({"a": 1})) == 2
+    assert repr(expression) == "Expression('a + 1')"
