@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.model import (
     Case,
+    CaseTemplate,
     ExpectedOutputs,
     ExpectedRejection,
     Fill,
@@ -20,7 +23,7 @@ from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
-from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
+from dmlconf.expressions import Namespace, namespace
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["MOST_REPEATS", "build", "parameter_names"]
@@ -42,16 +45,18 @@ def build(planned: PlannedCase) -> Case:
     template = planned.template
     entry = template.data
     operator = catalogue.operator(template.operator_name)
-    read = _Reader(_names(entry, planned.parameters) if "matrix" in entry else None)
+    written, names = _written(template), namespace(planned.parameters)
     faults = Faults()
     desc: Desc = {}
     data: _Data = {}
     with faults.collected():
-        desc, data = _desc(operator, entry["desc"], read)
+        for name, node in written.get("let", {}).items():
+            names[name] = evaluated(node, names)
+        desc, data = _desc(operator, written["desc"], names)
     with faults.collected():
         _check_constraint(operator, entry.get("expect", {}).get("constraint"))
     faults.raise_any()
-    expectation = _expectation(operator, entry, desc, read)
+    expectation = _expectation(operator, entry, evaluated(written["expect"], names), desc)
     if not isinstance(expectation, ExpectedRejection):
         _require_data(operator, desc, data)
     in_place = entry.get("in_place", {})
@@ -68,83 +73,72 @@ def build(planned: PlannedCase) -> Case:
     )
 
 
-def _names(entry: Mapping[str, Any], parameters: Mapping[str, Any]) -> Namespace:
-    names = namespace(parameters)
-    for name, source in entry.get("let", {}).items():
-        names[name] = _evaluated(source, names, ("let", name))
-    return names
-
-
-def _evaluated(value: Any, names: Namespace, where: Sequence[str | int]) -> Any:
-    if not isinstance(value, str) or not value.startswith("="):
-        return value
-    try:
-        return Expression(value[1:]).evaluate(names)
-    except ExpressionError as error:
-        raise CaseError(where, str(error)) from error
-
-
-class _Reader:
-    """Reads values of an entry; in a matrix case they may be expressions."""
-
-    def __init__(self, names: Namespace | None) -> None:
-        self._names = names
-
-    def knowing(self, name: str, value: Any) -> _Reader:
-        """Return a reader whose expressions know one more name."""
-        return _Reader({**(self._names or {}), name: value})
-
-    def __call__(self, value: Any, where: Sequence[str | int]) -> Any:
-        """Return the value, with expressions in it replaced by what they give."""
-        if self._names is None:
-            return value
-        if isinstance(value, list):
-            return [self(item, (*where, index)) for index, item in enumerate(value)]
-        if isinstance(value, dict):
-            return {key: self(item, (*where, key)) for key, item in value.items()}
-        return _evaluated(value, self._names, where)
+@cache
+def _written(template: CaseTemplate) -> Mapping[str, Any]:
+    """Return the parts of an entry that a matrix's expressions may stand in, read once."""
+    entry = template.data
+    read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
+    return {
+        "let": {name: read(value, ("let", name)) for name, value in entry.get("let", {}).items()},
+        "desc": {name: read(value, ("desc", name)) for name, value in entry["desc"].items()},
+        "expect": read(entry.get("expect"), ("expect",)),
+    }
 
 
 _Data = dict[str, Array | Fill]
 
 
-def _desc(operator: Operator, written: Mapping[str, Any], read: _Reader) -> tuple[Desc, _Data]:
+def _desc(operator: Operator, written: Mapping[str, Any], names: Namespace) -> tuple[Desc, _Data]:
     desc: dict[str, Any] = {}
     data: _Data = {}
     faults = Faults()
     for field in operator.fields:
-        desc[field.name] = None
-        if written.get(field.name) is not None:
-            with faults.collected():
-                desc[field.name] = _field(field, written[field.name], read, data)
+        node = written.get(field.name, _ABSENT)
+        try:
+            desc[field.name] = _field(field, node, names, data)
+        except CaseError as error:
+            faults.add(error)
     faults.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = _count(count, desc, arrays)
     return desc, data
 
 
-def _field(field: Field, written: Any, read: _Reader, data: _Data) -> Any:
+def _field(field: Field, node: Any, names: Namespace, data: _Data) -> Any:
     where = ("desc", field.name)
-    if not field.is_tensor:
-        return _attribute(field, read(written, where), where)
-    if not field.is_array:
-        return read_tensor(read(written, where), field.name, data, where)
-    return tuple(
-        read_tensor(item, f"{field.name}[{index}]", data, (*where, index))
-        for index, item in enumerate(_items(written, read, where))
-    )
+    if field.is_tensor and field.is_array:
+        items = _items(node, names, where)
+        return items and tuple(
+            read_tensor(item, f"{field.name}[{index}]", data, (*where, index))
+            for index, item in enumerate(items)
+        )
+    value = evaluated(node, names)
+    if value is None:
+        return None
+    if field.is_tensor:
+        return read_tensor(value, field.name, data, where)
+    return _attribute(field, value, where)
 
 
-def _items(value: Any, read: _Reader, where: tuple[str | int, ...]) -> list[Any]:
-    """Return the tensors of an array; `repeat` and `of` stand for many alike."""
-    if not isinstance(value, Mapping):
-        items = read(value, where)
-        require_list(items, where)
-        return list(items)
-    repeat = read(value["repeat"], (*where, "repeat"))
+_ABSENT: Final = Fixed(None)
+
+
+def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
+    """Return the tensors of an array, or None; `repeat` and `of` stand for many alike."""
+    parts = node.value if isinstance(node, Fixed) else node
+    if not isinstance(parts, Mapping):
+        items = evaluated(node, names)
+        if items is not None:
+            require_list(items, where)
+        return items
+    repeat = _part(node, "repeat", names)
     if not isinstance(repeat, int) or not 0 <= repeat <= MOST_REPEATS:
         raise CaseError((*where, "repeat"), f"{repeat!r} is not a number from 0 to {MOST_REPEATS}")
-    return [read.knowing("Index", i)(value["of"], (*where, "of")) for i in range(repeat)]
+    return [_part(node, "of", {**names, "Index": index}) for index in range(repeat)]
+
+
+def _part(node: Any, key: str, names: Namespace) -> Any:
+    return node.value[key] if isinstance(node, Fixed) else evaluated(node[key], names)
 
 
 def _count(count: str, desc: Desc, arrays: Sequence[str]) -> int:
@@ -200,13 +194,11 @@ def _check_in_place(operator: Operator, in_place: Mapping[str, str]) -> None:
 
 
 def _expectation(
-    operator: Operator, entry: Mapping[str, Any], desc: Desc, read: _Reader
+    operator: Operator, entry: Mapping[str, Any], expect: Mapping[str, Any] | None, desc: Desc
 ) -> ExpectedOutputs | ExpectedRejection | None:
-    expect = entry.get("expect")
     if expect is None:
         return None
     provenance = Provenance.RECORDED if "recorded" in entry else Provenance.DOCUMENTED
-    expect = read(expect, ("expect",))
     if "rejected" in expect:
         return ExpectedRejection(expect["rejected"], expect.get("constraint"), provenance)
     tensors = {name: t for name, _, t in tensors_of(operator, desc, FieldKind.OUTPUT)}

@@ -48,6 +48,10 @@ class Faults:
         except CaseError as error:
             self._found.append(error)
 
+    def add(self, fault: CaseError) -> None:
+        """Keep a fault."""
+        self._found.append(fault)
+
     def raise_any(self) -> None:
         """Raise the faults as one, if there are any.
 

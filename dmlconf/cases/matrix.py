@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, Final
@@ -16,7 +17,7 @@ from dmlconf.expressions import Expression, ExpressionError, namespace
 __all__ = ["MOST_CASES", "expand", "pairwise"]
 
 MOST_CASES: Final = 1_000_000
-"""How many cases one matrix may have."""
+"""How many combinations one matrix may have, before `where` chooses among them."""
 
 Row = dict[str, Any]
 
@@ -34,8 +35,6 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
     operator = catalogue.operator(template.operator_name)
     found: set[str] = set()
     for row in _rows(operator, template.data):
-        if len(found) == MOST_CASES:
-            raise CaseError(("matrix",), f"more than {MOST_CASES:,} cases")
         named = ",".join(f"{name}={_written(value)}" for name, value in row.items())
         if named in found:
             hint = "list each value of a parameter once"
@@ -65,9 +64,16 @@ def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
         if isinstance(values, str)
     }
     where = _expression(entry["where"], ("where",)) if "where" in entry else None
-    rows = pairwise(fixed) if entry.get("combine") == "pairwise" else _products(fixed)
-    for chosen in rows:
+    pairs_only = entry.get("combine") == "pairwise"
+    too_many = CaseError(("matrix",), f"more than {MOST_CASES:,} combinations")
+    if not pairs_only and math.prod(map(len, fixed.values())) > MOST_CASES:
+        raise too_many
+    count = 0
+    for chosen in pairwise(fixed) if pairs_only else _products(fixed):
         for row in _with_computed(chosen, computed):
+            count += 1
+            if count > MOST_CASES:
+                raise too_many
             ordered = {name: row[name] for name in matrix}
             if where is None or _evaluated(where, ordered, ("where",)):
                 yield ordered

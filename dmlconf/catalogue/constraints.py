@@ -8,9 +8,9 @@ from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.loader import tensor_constraints
-from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.model import Constraint, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
-from dmlconf.expressions import ExpressionError, namespace
+from dmlconf.expressions import ExpressionError, Namespace, namespace
 
 __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
 
@@ -55,22 +55,21 @@ def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
     return tuple(
         constraint.name
         for constraint in tensor_constraints()
-        if constraint.enforced
-        and kind in constraint.applies_to
-        and not constraint.require.evaluate(values)
+        if constraint.enforced and kind in constraint.applies_to and not _keeps(constraint, values)
     )
 
 
 def _broken_by_operator(operator: Operator, desc: Desc) -> Iterator[str]:
     values = namespace({field.name: desc.get(field.name) for field in operator.fields})
     for constraint in operator.constraints:
-        if not constraint.enforced:
-            continue
-        try:
-            kept = constraint.require.evaluate(values)
-        except ExpressionError:
-            # A condition that cannot even be formed, such as the size of an axis that is not
-            # there, is not met; the constraint that it rests on is named as well.
-            kept = False
-        if not kept:
+        if constraint.enforced and not _keeps(constraint, values):
             yield constraint.name
+
+
+def _keeps(constraint: Constraint, values: Namespace) -> bool:
+    try:
+        return bool(constraint.require.evaluate(values))
+    except ExpressionError:
+        # A condition that cannot even be formed, such as the size of an axis that is not
+        # there, is not met; the constraint that it rests on is named as well.
+        return False

@@ -47,7 +47,10 @@ def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, 
     for name, file in reports:
         text = FORMATS[name](log)
         if file is None:
-            click.echo(text, nl=not text.endswith("\n"))
+            # A pipe's own encoding, on Windows for one, may lack characters of the report.
+            output = click.get_binary_stream("stdout")
+            output.write(text.encode("utf-8") if text.endswith("\n") else f"{text}\n".encode())
+            output.flush()
             continue
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -89,8 +89,9 @@ def _explained(
         told = error.schema.get("description", f"must match {error.validator_value}")
         yield document.problem(path, f"{place} is {_shown(error.instance)}: {told}")
     elif rule == "not" and "required" in error.validator_value:
-        names = " and ".join(f"`{key}`" for key in error.validator_value["required"])
-        yield document.problem(path, f"{place} cannot have both {names}", "keep one of them")
+        names = [f"`{key}`" for key in error.validator_value["required"]]
+        advice = "keep one of them" if len(names) > 1 else None
+        yield document.problem(path, f"{place} cannot have {' and '.join(names)}", advice)
     else:
         yield document.problem(path, f"{place}: {error.message}")
 

@@ -45,6 +45,6 @@ def _console(width: int, **options: Any) -> Console:
     from rich.console import Console
 
     return Console(
-        width=width, height=25, no_color=False, highlight=False, legacy_windows=False,
+        width=width, height=25, highlight=False, legacy_windows=False,
         force_jupyter=False, **options,
     )  # fmt: skip

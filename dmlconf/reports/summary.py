@@ -152,15 +152,14 @@ def environment_facts(header: Header) -> list[tuple[str, str]]:
     """Return what was tested, on what, against what, as names and values."""
     env = header.environment
     version = env.get("version")
-    software = [("dmlconf", header.dmlconf), ("Python", env.get("python"))]
-    software.append(("NumPy", env.get("numpy")))
+    software = {"dmlconf": header.dmlconf, "Python": env.get("python"), "NumPy": env.get("numpy")}
     facts = [
         ("backend", f"{header.backend}, version {version}" if version else header.backend),
         ("adapter", env.get("adapter")),
         ("driver", env.get("driver")),
         ("expected", _expected(header)),
         ("platform", env.get("platform")),
-        ("software", ", ".join(f"{name} {number}" for name, number in software if number)),
+        ("software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
         ("suite", header.suite_digest[:12]),
         ("catalogue", header.catalogue_digest[:12]),
         ("started", header.started),

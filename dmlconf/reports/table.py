@@ -82,19 +82,22 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
         box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
         show_footer=len(rows) > 1,
     )  # fmt: skip
-    table.add_column("Operator", "total", footer_style="bold", overflow="fold", min_width=8)
-    headings = ["Cases", *(str(status).capitalize() for status in shown), "Worst ULP"]
+    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     if layout.with_time:
         headings.append("Time")
+    told = [_broken(heading) if layout.broken_headings else heading for heading in headings]
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
-    for heading, footer in zip(headings, footers, strict=True):
-        told = _BROKEN_HEADINGS.get(heading, heading) if layout.broken_headings else heading
-        table.add_column(
-            told, footer, justify="right", vertical="bottom", no_wrap=True, footer_style="bold"
-        )
+    table.add_column(told[0], "total", footer_style="bold", overflow="fold", min_width=8)
+    for heading, footer in zip(told[1:], footers, strict=True):
+        table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
     for row in rows:
         table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table
+
+
+def _broken(heading: str) -> str:
+    """Return a heading on two lines, the first of them empty if it is short."""
+    return _BROKEN_HEADINGS.get(heading, f"\n{heading}")
 
 
 def _cells(

@@ -34,12 +34,18 @@ _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     """Return why the documentation lets the backend decline the case; None where it does not."""
-    required = case.required_level or case.operator.since
+    operator = case.operator
+    newest = max(operator.since, *(table.since for table in operator.support))
+    required = newest
+    if newest > capabilities.feature_level:
+        required = case.required_level or operator.since
     if required > capabilities.feature_level:
         message = f"needs feature level {required}; the backend has {capabilities.feature_level}"
         return Reason(ReasonKind.FEATURE_LEVEL, message)
+    if isinstance(case.expectation, ExpectedRejection):
+        return None
     lacking = case.data_types - capabilities.data_types
-    if lacking and not isinstance(case.expectation, ExpectedRejection):
+    if lacking:
         return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
     return None
 

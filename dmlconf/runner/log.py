@@ -102,6 +102,9 @@ class RunLog:
         return self.footer is not None and self.footer.complete
 
 
+_ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=str)
+
+
 class LogWriter:
     """Writes a run log line by line, so that nothing reached is lost."""
 
@@ -121,8 +124,7 @@ class LogWriter:
         self._write({"record": "footer", **asdict(footer)})
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        line = json.dumps(record, allow_nan=False, separators=(",", ":"), default=str)
-        self._stream.write(line + "\n")
+        self._stream.write(_ENCODER.encode(record) + "\n")
         self._stream.flush()
 
 

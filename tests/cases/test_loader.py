@@ -82,7 +82,7 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
     "values and a fill": (
         "values: [1, 2]}", "values: [1, 2], fill: sequence}",
         """
-        f.yaml:5:20: `cases[0].desc.InputTensor` cannot have both `values` and `fill`
+        f.yaml:5:20: `cases[0].desc.InputTensor` cannot have `values` and `fill`
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2], fill: sequence}
                |                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
             hint: keep one of them
@@ -290,6 +290,26 @@ def test_tells_of_every_case_that_cannot_be_built(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as caught:
         load_suite([path])
     assert [problem.line for problem in caught.value.problems] == [5, 11]
+
+
+def test_tells_of_every_fault_of_a_case(tmp_path: Path) -> None:
+    text = changed(TILE, "values: [1, 2]", "values: [1]")
+    text = changed(text, "Sizes: [4]", "Sizes: [4], Flags: [OWNED]")
+    path = write(tmp_path, changed(text, "{OutputTensor: [1, 2, 1, 2]}",
+                                   "{rejected: E_INVALIDARG, constraint: nope}"))  # fmt: skip
+    with pytest.raises(InvalidFilesError) as caught:
+        load_suite([path])
+    assert [problem.line for problem in caught.value.problems] == [5, 6, 8]
+
+
+def test_tells_of_what_the_schema_finds_and_of_what_building_finds_in_order(
+    tmp_path: Path,
+) -> None:
+    broken = changed(TILE, "values: [1, 2]", "values: [1]")
+    path = write(tmp_path, broken + changed(TILE, "expect", "expects")[TILE.index("  - ") :])
+    with pytest.raises(InvalidFilesError) as caught:
+        load_suite([path])
+    assert [problem.line for problem in caught.value.problems] == [5, 14]
 
 
 def test_refuses_a_folder_without_cases(tmp_path: Path) -> None:

@@ -244,11 +244,23 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     assert refusal(lambda: load_suite([path], every_case=True), tmp_path) == shown(message)
 
 
-def test_refuses_more_cases_than_the_limit(tmp_path: Path) -> None:
-    values = ", ".join(map(str, range(1001)))
-    suite = load_suite([write(tmp_path, matrix(f"A: [{values}]\nB: [{values}]"))])
-    message = refusal(lambda: list(suite.plan()), tmp_path)
-    assert message.startswith("f.yaml:4:7: more than 1,000,000 cases\n")
+THOUSAND = "[" + ", ".join(map(str, range(1001))) + "]"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "where"),
+    [
+        (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=True"),
+        (f"A: {THOUSAND}\nB: {THOUSAND}\nC: {THOUSAND}", "=False"),
+        ("A: [1]\nB: =range(4096)\nC: =range(4096)", "=False"),
+    ],
+)
+def test_refuses_more_combinations_than_the_limit(
+    tmp_path: Path, parameters: str, where: str
+) -> None:
+    path = write(tmp_path, matrix(parameters, where=where))
+    message = refusal(lambda: load_suite([path]), tmp_path)
+    assert message.startswith("f.yaml:4:7: more than 1,000,000 combinations\n")
 
 
 def test_refuses_a_data_type_that_an_expression_misnames(tmp_path: Path) -> None:
@@ -258,7 +270,7 @@ def test_refuses_a_data_type_that_an_expression_misnames(tmp_path: Path) -> None
     path = write(tmp_path, text)
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(
         """
-        f.yaml:7:48: 'FLOAT31' is not a data type
+        f.yaml:7:47: 'FLOAT31' is not a data type
              7 |       InputTensor: {Sizes: "=(A,)", DataType: =T, fill: sequence}
                |                                               ^^
             hint: did you mean FLOAT32?

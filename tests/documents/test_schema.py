@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "two fields that exclude each other": (
         GOOD + "pair: {a: 1, b: 2}\n",
         """
-        f.yaml:4:7: `pair` cannot have both `a` and `b`
+        f.yaml:4:7: `pair` cannot have `a` and `b`
              4 | pair: {a: 1, b: 2}
                |       ^^^^^^^^^^^^
             hint: keep one of them

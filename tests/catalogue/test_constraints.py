@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+
+from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS, constraint_names, violations
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.loader import operator, operator_names, tensor_constraints
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.tensors.datatypes import DataType
+
+FLOAT, UINT = DataType.FLOAT32, DataType.UINT32
+
+
+def tensor(*sizes: int, data_type: DataType = FLOAT) -> TensorDesc:
+    return TensorDesc(data_type, sizes)
+
+
+VALID: Final[dict[str, dict[str, Any]]] = {
+    "ARGMIN": {
+        "InputTensor": tensor(2, 3),
+        "OutputTensor": tensor(2, 1, data_type=UINT),
+        "AxisCount": 1,
+        "Axes": (1,),
+        "AxisDirection": "INCREASING",
+    },
+    "GATHER": {
+        "InputTensor": tensor(2, 3),
+        "IndicesTensor": tensor(1, 4, data_type=UINT),
+        "OutputTensor": tensor(2, 4),
+        "Axis": 1,
+        "IndexDimensions": 1,
+    },
+    "JOIN": {
+        "InputCount": 2,
+        "InputTensors": (tensor(2, 3), tensor(2, 1)),
+        "OutputTensor": tensor(2, 4),
+        "Axis": 1,
+    },
+    "SCATTER_ELEMENTS": {
+        "InputTensor": tensor(2, 3),
+        "IndicesTensor": tensor(2, 2, data_type=UINT),
+        "UpdatesTensor": tensor(2, 2),
+        "OutputTensor": tensor(2, 3),
+        "Axis": 1,
+    },
+    "TILE": {
+        "InputTensor": tensor(2, 3),
+        "OutputTensor": tensor(2, 6),
+        "RepeatsCount": 2,
+        "Repeats": (1, 2),
+    },
+}
+"""A small valid desc of each operator."""
+
+BROKEN: Final[list[tuple[str, str, dict[str, Any]]]] = [
+    ("ARGMIN", "same-dimension-count", {"OutputTensor": tensor(1, 2, 1, data_type=UINT)}),
+    ("ARGMIN", "axes-in-range", {"Axes": (2,), "OutputTensor": tensor(2, 3, data_type=UINT)}),
+    ("ARGMIN", "axis-direction", {"AxisDirection": 7}),
+    ("ARGMIN", "output-sizes", {"OutputTensor": tensor(2, 3, data_type=UINT)}),
+    ("ARGMIN", "output-sizes", {"Axes": (), "AxisCount": 0}),
+    ("GATHER", "same-dimension-count", {"IndicesTensor": tensor(4, data_type=UINT)}),
+    ("GATHER", "same-dimension-count", {"OutputTensor": tensor(1, 2, 4)}),
+    ("GATHER", "same-data-type", {"OutputTensor": tensor(2, 4, data_type=DataType.INT32)}),
+    ("GATHER", "axis-in-range", {"Axis": 2, "OutputTensor": tensor(3, 4)}),
+    ("GATHER", "index-dimensions-in-range", {"IndexDimensions": 3}),
+    ("GATHER", "batch-sizes", {"IndicesTensor": tensor(3, 4, data_type=UINT)}),
+    ("GATHER", "output-sizes", {"OutputTensor": tensor(2, 5)}),
+    ("JOIN", "at-least-one-input", {"InputCount": 0, "InputTensors": ()}),
+    ("JOIN", "same-data-type", {"OutputTensor": tensor(2, 4, data_type=DataType.INT32)}),
+    ("JOIN", "same-dimension-count", {"InputTensors": (tensor(2, 3), tensor(1, 2, 1))}),
+    ("JOIN", "axis-in-range", {"Axis": 2}),
+    ("JOIN", "same-sizes-but-axis", {"InputTensors": (tensor(2, 3), tensor(3, 1))}),
+    ("JOIN", "axis-sizes-add-up", {"OutputTensor": tensor(2, 5)}),
+    ("SCATTER_ELEMENTS", "same-dimension-count", {"UpdatesTensor": tensor(1, 2, 2)}),
+    ("SCATTER_ELEMENTS", "same-data-type", {
+        "UpdatesTensor": tensor(2, 2, data_type=DataType.INT32)}),
+    ("SCATTER_ELEMENTS", "axis-in-range", {"Axis": 2}),
+    ("SCATTER_ELEMENTS", "output-sizes", {"OutputTensor": tensor(2, 4)}),
+    ("SCATTER_ELEMENTS", "indices-sizes", {
+        "IndicesTensor": tensor(1, 2, data_type=UINT), "UpdatesTensor": tensor(1, 2)}),
+    ("SCATTER_ELEMENTS", "indices-fit-axis", {
+        "IndicesTensor": tensor(2, 4, data_type=UINT), "UpdatesTensor": tensor(2, 4)}),
+    ("SCATTER_ELEMENTS", "updates-sizes", {"UpdatesTensor": tensor(2, 3)}),
+    ("TILE", "same-data-type", {"OutputTensor": tensor(2, 6, data_type=DataType.INT32)}),
+    ("TILE", "same-dimension-count", {"OutputTensor": tensor(1, 2, 6)}),
+    ("TILE", "one-repeat-per-dimension", {"Repeats": (1, 2, 1), "RepeatsCount": 3}),
+    ("TILE", "repeats-not-zero", {"Repeats": (1, 0)}),
+    ("TILE", "output-sizes", {"OutputTensor": tensor(2, 5)}),
+]  # fmt: skip
+
+# What else is broken by the changes above, since one condition rests on another.
+BESIDES: Final = {
+    ("ARGMIN", "same-dimension-count"): {"output-sizes"},
+    ("GATHER", "same-dimension-count"): {"output-sizes"},
+    ("GATHER", "axis-in-range"): {"output-sizes", "batch-sizes"},
+    ("GATHER", "index-dimensions-in-range"): {"output-sizes", "batch-sizes"},
+    ("JOIN", "at-least-one-input"): {"axis-sizes-add-up"},
+    ("JOIN", "same-dimension-count"): {"same-sizes-but-axis", "axis-sizes-add-up"},
+    ("JOIN", "axis-in-range"): {"axis-sizes-add-up", "same-sizes-but-axis"},
+    ("SCATTER_ELEMENTS", "same-dimension-count"): {"updates-sizes"},
+    ("SCATTER_ELEMENTS", "axis-in-range"): {"indices-sizes", "indices-fit-axis"},
+    ("TILE", "same-dimension-count"): {"output-sizes"},
+    ("TILE", "repeats-not-zero"): {"output-sizes"},
+}
+
+
+def test_every_operator_has_a_valid_desc_here() -> None:
+    assert VALID.keys() == set(operator_names())
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_desc_breaks_nothing(name: str) -> None:
+    assert violations(operator(name), VALID[name]) == ()
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_every_enforced_constraint_of_the_operator_is_broken_below(name: str) -> None:
+    enforced = {entry.name for entry in operator(name).constraints if entry.enforced}
+    assert enforced == {constraint for broken, constraint, _ in BROKEN if broken == name}
+
+
+@pytest.mark.parametrize(("name", "constraint", "change"), BROKEN)
+def test_broken_constraint_is_named(name: str, constraint: str, change: dict[str, Any]) -> None:
+    found = violations(operator(name), {**VALID[name], **change})
+    assert constraint in found
+    assert set(found) - {constraint} <= BESIDES.get((name, constraint), set())
+
+
+def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
+    return [tensor_name for tensor_name, _, _ in tensors_of(operator(name), VALID[name], *kinds)]
+
+
+def with_tensor(name: str, tensor_name: str, **change: Any) -> dict[str, Any]:
+    """Return the valid desc with one tensor changed; that of an array by its number."""
+    desc = VALID[name]
+    field, bracket, index = tensor_name.partition("[")
+    if not bracket:
+        return {**desc, field: replace(desc[field], **change)}
+    tensors = list(desc[field])
+    place = int(index.rstrip("]"))
+    tensors[place] = replace(tensors[place], **change)
+    return {**desc, field: tuple(tensors)}
+
+
+EVERY_TENSOR: Final = [
+    (name, tensor_name)
+    for name in VALID
+    for tensor_name in tensor_names(name, FieldKind.INPUT, FieldKind.OUTPUT)
+]
+
+BREAKS_A_TENSOR: Final[dict[str, list[dict[str, Any]]]] = {
+    "dimension-count-in-range": [{"Sizes": ()}, {"Sizes": (1,) * 9}],
+    "sizes-not-zero": [{"Sizes": (2, 0)}],
+    "fewer-than-2-to-the-32-elements": [{"Sizes": (1 << 16, 1 << 16)}],
+    "strides-per-dimension": [{"Strides": (1,)}, {"Strides": (1, 1, 1)}, {"Strides": ()}],
+    "total-size-holds-all-elements": [
+        {"DeclaredTensorSizeInBytes": 0},
+        {"DeclaredTensorSizeInBytes": 4},
+    ],
+    "base-offset-alignment": [
+        {"GuaranteedBaseOffsetAlignment": alignment} for alignment in (1, 3, 8, 15, 24, 48)
+    ],
+    "output-strides-do-not-overlap": [{"Strides": (0, 0)}],
+    "output-not-owned-by-dml": [{"Flags": ("OWNED_BY_DML",)}],
+}
+KEEPS_A_TENSOR: Final[list[dict[str, Any]]] = [
+    {"Strides": (100, 1)},
+    {"Strides": (1, 100)},
+    {"DeclaredTensorSizeInBytes": 1 << 40},
+    *({"GuaranteedBaseOffsetAlignment": alignment} for alignment in (0, 16, 32, 256, 65536)),
+]
+
+
+def test_every_constraint_of_all_tensors_is_broken_below() -> None:
+    assert BREAKS_A_TENSOR.keys() == {entry.name for entry in tensor_constraints()}
+
+
+@pytest.mark.parametrize("constraint", tensor_constraints(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
+def test_constraint_of_all_tensors_is_named_where_it_applies(
+    name: str, tensor_name: str, constraint: Any
+) -> None:
+    is_output = tensor_name in tensor_names(name, FieldKind.OUTPUT)
+    applies = (FieldKind.OUTPUT if is_output else FieldKind.INPUT) in constraint.applies_to
+    for change in BREAKS_A_TENSOR[constraint.name]:
+        found = violations(operator(name), with_tensor(name, tensor_name, **change))
+        assert (constraint.name in found) == applies, change
+
+
+@pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
+def test_what_a_tensor_may_have_breaks_nothing(name: str, tensor_name: str) -> None:
+    for change in KEEPS_A_TENSOR:
+        assert violations(operator(name), with_tensor(name, tensor_name, **change)) == ()
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_inputs_may_repeat_elements_and_be_owned_by_dml(name: str) -> None:
+    for tensor_name in tensor_names(name, FieldKind.INPUT):
+        for change in ({"Strides": (0, 0)}, {"Flags": ("OWNED_BY_DML",)}):
+            assert violations(operator(name), with_tensor(name, tensor_name, **change)) == ()
+
+
+@pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
+def test_data_type_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
+    found = violations(operator(name), with_tensor(name, tensor_name, DataType=DataType.INT4))
+    assert "supported-data-type" in found
+
+
+def test_data_type_that_is_known_to_work_is_not_named() -> None:
+    tile = operator("TILE")
+    assert tile.undocumented_data_types["InputTensor"] == (DataType.FLOAT64,)
+    double = {
+        **VALID["TILE"],
+        "InputTensor": tensor(2, 3, data_type=DataType.FLOAT64),
+        "OutputTensor": tensor(2, 6, data_type=DataType.FLOAT64),
+    }
+    assert violations(tile, double) == ()
+
+
+@pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
+def test_rank_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
+    found = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))
+    assert "supported-dimension-count" in found
+
+
+REQUIRED: Final = [
+    (name, field.name) for name in VALID for field in operator(name).fields if not field.optional
+]
+
+
+@pytest.mark.parametrize(("name", "field"), REQUIRED)
+def test_required_field_that_is_absent_is_named_first(name: str, field: str) -> None:
+    desc = {**VALID[name], field: None}
+    assert violations(operator(name), desc)[0] == "required-field"
+    del desc[field]
+    assert violations(operator(name), desc)[0] == "required-field"
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_names_of_constraints_are_the_operators_the_tensors_and_the_general(name: str) -> None:
+    entry = operator(name)
+    own = {constraint.name for constraint in entry.constraints}
+    assert constraint_names(entry) == own | BREAKS_A_TENSOR.keys() | GENERAL_CONSTRAINTS.keys()
+
+
+def test_constraint_that_directml_does_not_enforce_is_not_named() -> None:
+    entry = operator("TILE")
+    desc = {**VALID["TILE"], "OutputTensor": tensor(2, 5)}
+    lenient = tuple(replace(constraint, enforced=False) for constraint in entry.constraints)
+    assert violations(replace(entry, constraints=lenient), desc) == ()

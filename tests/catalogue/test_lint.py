@@ -1,0 +1,408 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dmlconf
+from dmlconf.catalogue.lint import lint_catalogue, lint_operator
+from dmlconf.catalogue.loader import operator_files
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.resources import schemas_directory
+from tests.cases.suites import changed
+from tests.documents.refusals import shown, write
+
+OPERATOR = """\
+operator: FROB
+aliases: [FROB_OLD]
+type: 1
+struct: DML_FROB_OPERATOR_DESC
+since: 1_0
+page: ns-directml-dml_frob_operator_desc
+family: frobbing
+summary: Frobs the input.
+fields:
+  - {name: InputTensor, kind: input, c_type: const DML_TENSOR_DESC*}
+  - {name: OutputTensor, kind: output, c_type: const DML_TENSOR_DESC*}
+  - {name: AxisCount, kind: attribute, c_type: UINT}
+  - {name: Axes, kind: attribute, c_type: const UINT*, count: AxisCount}
+  - {name: Direction, kind: attribute, c_type: DML_AXIS_DIRECTION}
+  - {name: Type, kind: attribute, c_type: DML_TENSOR_DATA_TYPE}
+  - {name: Value, kind: attribute, c_type: DML_SCALAR_UNION, type_field: Type}
+support:
+  - since: 2_0
+    when: Direction == 'INCREASING'
+    tensors:
+      InputTensor: {ranks: [1, 8], data_types: [FLOAT32, FLOAT16]}
+      OutputTensor: {ranks: [1, 8], data_types: [FLOAT32]}
+  - since: 1_0
+    tensors:
+      InputTensor: {ranks: [4, 4], data_types: [FLOAT32]}
+      OutputTensor: {ranks: [4, 4], data_types: [FLOAT32]}
+undocumented_data_types:
+  InputTensor: [FLOAT64]
+constraints:
+  - name: axes-in-range
+    require: all(axis < InputTensor.DimensionCount for axis in Axes)
+    source: page
+  - {name: same-sizes, require: InputTensor.Sizes == OutputTensor.Sizes, source: measured}
+in_place:
+  - {output: OutputTensor, input: InputTensor}
+precision:
+  OutputTensor: {kind: ulp, limit: 2, source: "the page"}
+page_errors:
+  - {says: this, right: that, why: so}
+"""
+
+LAST_FIELD = "type_field: Type}\n"
+
+FAULTS: dict[str, tuple[str, str, str]] = {
+    "a field that no operator has": (
+        "family:", "famly:",
+        """
+        frob.yaml:1:1: `family` is missing
+             1 | operator: FROB
+               | ^
+            hint: the module of the reference that holds its function
+        frob.yaml:7:1: unknown field `famly` in an operator
+             7 | famly: frobbing
+               | ^^^^^
+            hint: did you mean `family`?
+        """,
+    ),
+    "a name of another form": (
+        "struct: DML_FROB_OPERATOR_DESC", "struct: FROB_DESC",
+        """
+        frob.yaml:4:9: `struct` is "FROB_DESC": the name of its desc structure
+             4 | struct: FROB_DESC
+               |         ^^^^^^^^^
+        """,
+    ),
+    "a feature level that is none": (
+        "since: 1_0\npage", "since: 1.0\npage",
+        """
+        frob.yaml:5:8: `since` must be text, not 1.0
+             5 | since: 1.0
+               |        ^^^
+        """,
+    ),
+    "an unknown data type": (
+        "data_types: [FLOAT32, FLOAT16]", "data_types: [FLOAT32, FLOAT17]",
+        """
+        frob.yaml:21:58: `support[0].tensors.InputTensor.data_types[1]` cannot be "FLOAT17"
+            21 |       InputTensor: {ranks: [1, 8], data_types: [FLOAT32, FLOAT17]}
+               |                                                          ^^^^^^^
+            hint: did you mean FLOAT16?
+        """,
+    ),
+    "a rank beyond 8": (
+        "InputTensor: {ranks: [1, 8]", "InputTensor: {ranks: [1, 9]",
+        """
+        frob.yaml:21:32: `support[0].tensors.InputTensor.ranks[1]`: \
+9 is greater than the maximum of 8
+            21 |       InputTensor: {ranks: [1, 9], data_types: [FLOAT32, FLOAT16]}
+               |                                ^
+        """,
+    ),
+    "a precision rule that is exact, with a limit": (
+        "kind: ulp", "kind: exact",
+        """
+        frob.yaml:37:17: `precision.OutputTensor` cannot have `limit`
+            37 |   OutputTensor: {kind: exact, limit: 2, source: "the page"}
+               |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a precision rule without its limit": (
+        "limit: 2, ", "",
+        """
+        frob.yaml:37:3: `precision.OutputTensor` lacks `limit`
+            37 |   OutputTensor: {kind: ulp, source: "the page"}
+               |   ^^^^^^^^^^^^
+        """,
+    ),
+    "the name of another file": (
+        "operator: FROB", "operator: FROBS",
+        """
+        frob.yaml:1:11: FROBS belongs in frobs.yaml
+             1 | operator: FROBS
+               |           ^^^^^
+        """,
+    ),
+    "a field that is listed twice": (
+        LAST_FIELD, LAST_FIELD + "  - {name: AxisCount, kind: attribute, c_type: UINT}\n",
+        """
+        frob.yaml:10:3: AxisCount is listed twice
+            10 |   - {name: InputTensor, kind: input, c_type: const DML_TENSOR_DESC*}
+               |   ^
+        """,
+    ),
+    "a tensor that is an attribute": (
+        LAST_FIELD, LAST_FIELD + "  - {name: T, kind: attribute, c_type: const DML_TENSOR_DESC*}\n",
+        """
+        frob.yaml:17:5: T is of kind attribute, yet its type is const DML_TENSOR_DESC*
+            17 |   - {name: T, kind: attribute, c_type: const DML_TENSOR_DESC*}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        frob.yaml:17:5: DML_TENSOR_DESC is not an enum in common.yaml
+            17 |   - {name: T, kind: attribute, c_type: const DML_TENSOR_DESC*}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a count of what is no array": (
+        "c_type: const UINT*, count", "c_type: UINT, count",
+        """
+        frob.yaml:13:5: Axes has a count, yet its type is no pointer
+            13 |   - {name: Axes, kind: attribute, c_type: UINT, count: AxisCount}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a count that is no field": (
+        "count: AxisCount", "count: AxesCount",
+        """
+        frob.yaml:13:5: Axes counts by AxesCount, which is not a UINT field
+            13 |   - {name: Axes, kind: attribute, c_type: const UINT*, count: AxesCount}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a count that is no number": (
+        "count: AxisCount", "count: Direction",
+        """
+        frob.yaml:13:5: Axes counts by Direction, which is not a UINT field
+            13 |   - {name: Axes, kind: attribute, c_type: const UINT*, count: Direction}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "an unknown enum": (
+        "c_type: DML_AXIS_DIRECTION", "c_type: DML_AXIS_DIREKTION",
+        """
+        frob.yaml:14:5: DML_AXIS_DIREKTION is not an enum in common.yaml
+            14 |   - {name: Direction, kind: attribute, c_type: DML_AXIS_DIREKTION}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a scalar of unknown type": (
+        ", type_field: Type", "",
+        """
+        frob.yaml:16:5: Value needs a type_field of type DML_TENSOR_DATA_TYPE
+            16 |   - {name: Value, kind: attribute, c_type: DML_SCALAR_UNION}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a scalar whose type is told by what is no type": (
+        "type_field: Type", "type_field: Direction",
+        """
+        frob.yaml:16:5: Value needs a type_field of type DML_TENSOR_DATA_TYPE
+            16 |   - {name: Value, kind: attribute, c_type: DML_SCALAR_UNION, type_field: Direction}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a table without one of the tensors": (
+        "      OutputTensor: {ranks: [1, 8], data_types: [FLOAT32]}\n", "",
+        """
+        frob.yaml:18:5: must list InputTensor, OutputTensor
+            18 |   - since: 2_0
+               |     ^
+        """,
+    ),
+    "ranks from the greatest to the least": (
+        "InputTensor: {ranks: [1, 8]", "InputTensor: {ranks: [8, 1]",
+        """
+        frob.yaml:21:28: must have the least rank first
+            21 |       InputTensor: {ranks: [8, 1], data_types: [FLOAT32, FLOAT16]}
+               |                            ^^^^^^
+        """,
+    ),
+    "a newer table below an older one": (
+        "since: 2_0\n    when: Direction == 'INCREASING'\n", "since: 0_0\n".replace("0_0", "1_0"),
+        """
+        frob.yaml:18:3: must have the newest feature level first, and each once
+            18 |   - since: 1_0
+               |   ^
+        """,
+    ),
+    "a table for a field that is none": (
+        "when: Direction", "when: Richtung",
+        """
+        frob.yaml:19:11: FROB has no field Richtung
+            19 |     when: Richtung == 'INCREASING'
+               |           ^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a table for what cannot be read": (
+        "when: Direction == 'INCREASING'", "when: Direction ==",
+        """
+        frob.yaml:19:11: Direction ==: invalid syntax
+            19 |     when: Direction ==
+               |           ^^^^^^^^^^^^
+        """,
+    ),
+    "data types of a tensor that is none": (
+        "InputTensor: [FLOAT64]", "InputTensr: [FLOAT64]",
+        """
+        frob.yaml:28:15: FROB has no tensor InputTensr
+            28 |   InputTensr: [FLOAT64]
+               |               ^^^^^^^^^
+        """,
+    ),
+    "a constraint that is listed twice": (
+        "name: same-sizes", "name: axes-in-range",
+        """
+        frob.yaml:30:3: axes-in-range is listed twice
+            30 |   - name: axes-in-range
+               |   ^
+        """,
+    ),
+    "a constraint on a field that is none": (
+        "require: InputTensor.Sizes == OutputTensor.Sizes", "require: 'InputTenser.Sizes == (1,)'",
+        """
+        frob.yaml:33:33: FROB has no field InputTenser
+            33 |   - {name: same-sizes, require: 'InputTenser.Sizes == (1,)', source: measured}
+               |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a constraint that cannot be read": (
+        "for axis in Axes)", "for axis in Axes",
+        """
+        frob.yaml:31:14: all(axis < InputTensor.DimensionCount for axis in Axes: \
+'(' was never closed
+            31 |     require: all(axis < InputTensor.DimensionCount for axis in Axes
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a constraint beyond the language": (
+        "for axis in Axes)", "for axis in set(Axes))",
+        """
+        frob.yaml:31:14: cannot call set; the functions are abs, all, any, drop_leading_ones, \
+enumerate, len, max, min, ones, product, range, right_aligned, reversed, sorted, starts_with, \
+sum, tuple, zip
+            31 |     require: all(axis < InputTensor.DimensionCount for axis in set(Axes))
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "an output that is shared with what is no input": (
+        "input: InputTensor}", "input: Axes}",
+        """
+        frob.yaml:35:35: Axes is not an input tensor
+            35 |   - {output: OutputTensor, input: Axes}
+               |                                   ^^^^
+        """,
+    ),
+    "an input that is shared as an output": (
+        "output: OutputTensor,", "output: InputTensor,",
+        """
+        frob.yaml:35:14: InputTensor is not an output tensor
+            35 |   - {output: InputTensor, input: InputTensor}
+               |              ^^^^^^^^^^^
+        """,
+    ),
+    "a precision rule of what is no output": (
+        "  OutputTensor: {kind: ulp", "  InputTensor: {kind: ulp",
+        """
+        frob.yaml:37:3: must have one rule for each of OutputTensor
+            37 |   InputTensor: {kind: ulp, limit: 2, source: "the page"}
+               |   ^
+        """,
+    ),
+}  # fmt: skip
+
+
+def lint(directory: Path, text: str) -> str:
+    found = lint_operator(write(directory, text, "frob.yaml"))
+    return str(InvalidFilesError(found)).replace(f"{directory}/", "").replace(f"{directory}\\", "")
+
+
+def test_bundled_catalogue_has_no_problem() -> None:
+    assert lint_catalogue() == []
+
+
+@pytest.mark.parametrize("path", operator_files(), ids=lambda path: path.stem)
+def test_bundled_operator_has_no_problem(path: Path) -> None:
+    assert lint_operator(path) == []
+
+
+def test_operator_without_a_fault_has_no_problem(tmp_path: Path) -> None:
+    assert lint(tmp_path, OPERATOR) == ""
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_finds(tmp_path: Path, name: str) -> None:
+    old, new, message = FAULTS[name]
+    assert lint(tmp_path, changed(OPERATOR, old, new)) == shown(message)
+
+
+def test_finds_what_is_no_yaml(tmp_path: Path) -> None:
+    assert lint(tmp_path, "operator: ]") == shown(
+        """
+        frob.yaml:1:11: while parsing a block node: did not find expected node content
+             1 | operator: ]
+               |           ^
+        """
+    )
+
+
+def test_finds_every_fault_at_once(tmp_path: Path) -> None:
+    text = OPERATOR
+    for name in (
+        "an unknown enum",
+        "ranks from the greatest to the least",
+        "a count that is no field",
+    ):
+        old, new, _ = FAULTS[name]
+        text = changed(text, old, new)
+    assert [problem.line for problem in lint_operator(write(tmp_path, text, "frob.yaml"))] == [
+        13, 14, 21,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", operator_files(), ids=lambda path: path.stem)
+def test_finds_a_broken_copy_of_a_bundled_operator(tmp_path: Path, path: Path) -> None:
+    text = path.read_text("utf-8").replace("InputTensor", "InputTenser", 1)
+    assert lint_operator(write(tmp_path, text, path.name))
+
+
+def catalogue_problems(directory: Path) -> list[str]:
+    """The problems of a copy of the catalogue, as a process finds them that uses the copy."""
+    script = "from dmlconf.catalogue.lint import lint_catalogue as lint; print(*lint(), sep='\\n')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=True, cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(directory)},
+    )  # fmt: skip
+    lines = done.stdout.replace(str(directory / "schemas"), "schemas").splitlines()
+    return [line for line in lines if line.startswith("schemas")]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    package = Path(dmlconf.__file__).parent
+    shutil.copytree(package, tmp_path / "dmlconf", ignore=shutil.ignore_patterns("bundled"))
+    shutil.copytree(schemas_directory(), tmp_path / "schemas")
+    return tmp_path
+
+
+def test_finds_a_name_of_two_operators(copy: Path) -> None:
+    tile = copy / "schemas" / "operators" / "tile.yaml"
+    text = changed(tile.read_text("utf-8"), "operator: TILE", "operator: TILE\naliases: [SCATTER]")
+    tile.write_text(text, "utf-8")
+    assert catalogue_problems(copy) == [
+        f"schemas{os.sep}operators: SCATTER names more than one operator"
+    ]
+
+
+def test_finds_faults_of_what_all_operators_share(copy: Path) -> None:
+    common = copy / "schemas" / "common.yaml"
+    text = common.read_text("utf-8")
+    for old, new, message in (
+        ("Tensor.Sizes)", "Tensor.Sizes", "'(' was never closed"),
+        ("in Tensor.Sizes)", "in Tenser.Sizes)", "only Tensor is known here, not Tenser"),
+        ("name: sizes-not-zero", "name: strides-per-dimension", "is listed twice"),
+        ("source: header", "source: rumour", 'cannot be "rumour"'),
+    ):
+        assert old in text
+        common.write_text(text.replace(old, new, 1), "utf-8")
+        (line,) = catalogue_problems(copy)
+        assert line.startswith(f"schemas{os.sep}common.yaml:")
+        assert message in line

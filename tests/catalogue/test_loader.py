@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dmlconf
+from dmlconf.catalogue.loader import (
+    UnknownOperatorError,
+    catalogue_digest,
+    operator,
+    operator_files,
+    operator_names,
+)
+from dmlconf.resources import schemas_directory
+
+
+def test_has_a_file_for_every_name() -> None:
+    assert operator_names() == sorted(path.stem.upper() for path in operator_files())
+    assert {"ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"} <= set(operator_names())
+    for name in operator_names():
+        assert operator(name).name == name
+
+
+@pytest.mark.parametrize("name", ["GATHER", "gather", "Gather", "DML_OPERATOR_GATHER"])
+def test_finds_an_operator_in_any_case_with_the_prefix_or_without(name: str) -> None:
+    assert operator(name).name == "GATHER"
+
+
+@pytest.mark.parametrize("name", ["SCATTER", "scatter", "DML_OPERATOR_SCATTER"])
+def test_finds_an_operator_by_its_alias(name: str) -> None:
+    assert operator(name).name == "SCATTER_ELEMENTS"
+    assert operator(name).type_value == operator("SCATTER_ELEMENTS").type_value
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestion"),
+    [
+        ("GATHRE", "GATHER"),
+        ("tiles", "TILE"),
+        ("SCATTER_ELEMENT", "SCATTER_ELEMENTS"),
+        ("FROBNICATE", None),
+        ("", None),
+        ("../operators/tile", None),
+        ("TILE.yaml", "TILE"),
+        ("FLOAT32", None),
+    ],
+)
+def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:
+    with pytest.raises(UnknownOperatorError) as caught:
+        operator(name)
+    assert (caught.value.name, caught.value.suggestion) == (name, suggestion)
+    hint = f"; did you mean {suggestion}?" if suggestion else ""
+    assert str(caught.value) == f"the catalogue has no operator {name}{hint}"
+
+
+def digest_of_copy(directory: Path) -> str:
+    """The digest as a process has it that uses a copy of the package and its schemas."""
+    script = "from dmlconf.catalogue.loader import catalogue_digest; print(catalogue_digest())"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, check=True, cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(directory)},
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_digest_changes_with_any_file(tmp_path: Path) -> None:
+    shutil.copytree(Path(dmlconf.__file__).parent, tmp_path / "dmlconf")
+    shutil.rmtree(tmp_path / "dmlconf" / "bundled", ignore_errors=True)
+    schemas = tmp_path / "schemas"
+    shutil.copytree(schemas_directory(), schemas)
+    assert digest_of_copy(tmp_path) == catalogue_digest()
+    digests = {catalogue_digest()}
+    for path in (schemas / "common.yaml", schemas / "operators" / "tile.yaml"):
+        path.write_text(path.read_text("utf-8") + "# more\n", "utf-8")
+        digests.add(digest_of_copy(tmp_path))
+    assert len(digests) == 3

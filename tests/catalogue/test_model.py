@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.loader import enumeration, operator, operator_names, tensor_constraints
+from dmlconf.catalogue.model import AttributeKind, FeatureLevel, Field, FieldKind, Operator
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.layout import LAYOUTS
+
+OPERATORS = [operator(name) for name in operator_names()]
+
+
+@pytest.mark.parametrize("text", ["4_1", "DML_FEATURE_LEVEL_4_1"])
+def test_feature_level_is_read_with_the_prefix_or_without(text: str) -> None:
+    assert FeatureLevel.parse(text) == (4, 1)
+    assert str(FeatureLevel.parse(text)) == "4_1"
+
+
+def test_feature_levels_are_ordered_by_their_numbers() -> None:
+    texts = ["1_0", "2_0", "2_1", "3_1", "4_0", "6_4", "10_0"]
+    assert sorted(map(FeatureLevel.parse, reversed(texts))) == [*map(FeatureLevel.parse, texts)]
+
+
+@pytest.mark.parametrize("text", ["", "4", "4.1", "4_1_0", "x4_1", "4_1 ", "4_1\n", "-4_1"])
+def test_feature_level_refuses_other_text(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a feature level such as 4_1"):
+        FeatureLevel.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("c_type", "base", "kind"),
+    [
+        ("UINT", "UINT", AttributeKind.UINT),
+        ("const UINT*", "UINT", AttributeKind.UINT),
+        ("INT", "INT", AttributeKind.INT),
+        ("FLOAT", "FLOAT", AttributeKind.FLOAT),
+        ("float", "float", AttributeKind.FLOAT),
+        ("const float*", "float", AttributeKind.FLOAT),
+        ("BOOL", "BOOL", AttributeKind.BOOL),
+        ("DML_SCALAR_UNION", "DML_SCALAR_UNION", AttributeKind.SCALAR_UNION),
+        ("DML_SIZE_2D", "DML_SIZE_2D", AttributeKind.SIZE_2D),
+        ("const DML_SCALE_BIAS*", "DML_SCALE_BIAS", AttributeKind.SCALE_BIAS),
+        ("const DML_OPERATOR_DESC*", "DML_OPERATOR_DESC", AttributeKind.OPERATOR),
+        ("DML_AXIS_DIRECTION", "DML_AXIS_DIRECTION", AttributeKind.ENUM),
+    ],
+)
+def test_kind_of_an_attribute_follows_from_its_type(
+    c_type: str, base: str, kind: AttributeKind
+) -> None:
+    field = Field("A", FieldKind.ATTRIBUTE, c_type)
+    assert (field.base_type, field.attribute_kind) == (base, kind)
+    assert not field.is_tensor
+
+
+@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+def test_operator_is_named_as_the_header_names_things(entry: Operator) -> None:
+    assert entry.name == entry.name.upper()
+    short = {entry.name, *entry.aliases}
+    assert entry.struct in {f"DML_{name}_OPERATOR_DESC" for name in short}
+    assert entry.page == f"ns-directml-{entry.struct.lower()}"
+
+
+@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
+    for field in entry.fields:
+        assert field.is_tensor == (field.base_type == "DML_TENSOR_DESC")
+        assert field.is_tensor <= field.c_type.endswith("*")
+        assert entry.field(field.name) is field
+    for count, arrays in entry.count_fields.items():
+        assert entry.field(count).c_type == "UINT"
+        assert all(entry.field(name).count == count for name in arrays)
+        # The header has each count right before its first array.
+        names = [field.name for field in entry.fields]
+        assert names.index(count) < min(map(names.index, arrays))
+
+
+@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operator) -> None:
+    tensors = {field.name for field in entry.fields if field.is_tensor}
+    levels = [table.since for table in entry.support]
+    assert levels == sorted(levels, reverse=True)
+    for table in entry.support:
+        assert table.tensors.keys() == tensors
+        for support in table.tensors.values():
+            assert 1 <= support.ranks[0] <= support.ranks[1] <= 8
+            assert support.data_types
+
+
+@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+def test_a_newer_table_takes_back_nothing(entry: Operator) -> None:
+    for newer, older in zip(entry.support, entry.support[1:], strict=False):
+        if newer.when or older.when:
+            continue
+        for name, support in older.tensors.items():
+            assert set(support.data_types) <= set(newer.tensors[name].data_types)
+            assert newer.tensors[name].ranks[0] <= support.ranks[0]
+            assert newer.tensors[name].ranks[1] >= support.ranks[1]
+
+
+@pytest.mark.parametrize("entry", OPERATORS, ids=lambda o: o.name)
+def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> None:
+    outputs = {field.name for field in entry.of_kind(FieldKind.OUTPUT)}
+    assert entry.precision.keys() == outputs
+    for rule in entry.precision.values():
+        assert rule.source
+        assert (rule.kind == "exact") == (rule.limit == 0)
+
+
+def test_operator_types_are_told_apart() -> None:
+    numbers = [entry.type_value for entry in OPERATORS]
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_unknown_field_is_a_key_error() -> None:
+    with pytest.raises(KeyError, match="Nope"):
+        operator("TILE").field("Nope")
+
+
+def test_enum_of_data_types_has_every_data_type() -> None:
+    values = enumeration("DML_TENSOR_DATA_TYPE").values
+    assert set(values) == {"UNKNOWN", *DataType}
+    assert sorted(values.values()) == list(range(len(values)))
+
+
+def test_enum_prefix_is_the_enums_name_but_where_the_header_differs() -> None:
+    assert enumeration("DML_AXIS_DIRECTION").prefix == "DML_AXIS_DIRECTION_"
+    assert enumeration("DML_TENSOR_FLAGS").prefix == "DML_TENSOR_FLAG_"
+
+
+def test_unknown_enum_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        enumeration("DML_NOPE")
+
+
+def test_constraints_of_all_tensors_need_the_tensor_only() -> None:
+    for constraint in tensor_constraints():
+        assert constraint.require.names == {"Tensor"}
+        assert constraint.source in ("page", "header", "measured")
+
+
+def test_tensor_knows_its_bytes() -> None:
+    tensor = TensorDesc(DataType.FLOAT16, (2, 3), Strides=(4, 1))
+    assert tensor.DimensionCount == 2
+    assert tensor.MinimumTensorSizeInBytes == tensor.TotalTensorSizeInBytes == 16
+    declared = TensorDesc(DataType.FLOAT16, (2, 3), DeclaredTensorSizeInBytes=99)
+    assert (declared.MinimumTensorSizeInBytes, declared.TotalTensorSizeInBytes) == (12, 99)
+
+
+def test_tensor_with_a_size_of_0_needs_no_bytes() -> None:
+    assert TensorDesc(DataType.FLOAT32, (2, 0), Strides=(5, 1)).MinimumTensorSizeInBytes == 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tensor_tells_whether_its_elements_share_places(layout: str) -> None:
+    tensor = TensorDesc(DataType.INT8, (2, 3), LAYOUTS[layout]((2, 3)))
+    assert tensor.OverlappingStrides == (layout == "broadcast")
+
+
+def test_tensors_come_in_struct_order_and_arrays_are_numbered() -> None:
+    one, two = (TensorDesc(DataType.INT8, (size,)) for size in (1, 2))
+    desc = {"OutputTensor": two, "InputTensors": (one, two), "Axis": 0, "InputCount": 2}
+    join = operator("JOIN")
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    found = [(name, tensor) for name, _, tensor in tensors_of(join, desc, *kinds)]
+    assert found == [("InputTensors[0]", one), ("InputTensors[1]", two), ("OutputTensor", two)]
+    assert [name for name, _, _ in tensors_of(join, desc, FieldKind.OUTPUT)] == ["OutputTensor"]
+    assert not list(tensors_of(join, {"InputTensors": None}, FieldKind.INPUT))
+
+
+def test_catalogue_reads_no_file_of_anywhere_else() -> None:
+    from dmlconf.catalogue.loader import operator_files
+    from dmlconf.resources import schemas_directory
+
+    assert all(Path(path).is_relative_to(schemas_directory()) for path in operator_files())

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.loader import operator, operator_from
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.support import data_types_of, ranks_of, required_level, supported_tables
+from dmlconf.documents.reader import read_document
+from dmlconf.resources import schemas_directory
+from dmlconf.tensors.datatypes import DataType
+
+
+def tensor(data_type: str, rank: int) -> TensorDesc:
+    return TensorDesc(DataType(data_type), (1,) * rank)
+
+
+def gather(data: str, indices: str, rank: int) -> dict[str, Any]:
+    return {
+        "InputTensor": tensor(data, rank),
+        "IndicesTensor": tensor(indices, rank),
+        "OutputTensor": tensor(data, rank),
+        "Axis": 0,
+        "IndexDimensions": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("desc", "level"),
+    [
+        (gather("FLOAT32", "UINT32", 4), "1_0"),
+        (gather("INT8", "UINT32", 4), "2_1"),
+        (gather("FLOAT32", "INT32", 4), "3_0"),
+        (gather("FLOAT32", "UINT32", 3), "3_0"),
+        (gather("FLOAT16", "INT64", 8), "3_0"),
+        (gather("INT64", "UINT32", 4), "4_1"),
+        (gather("FLOAT64", "UINT64", 1), "4_1"),
+        (gather("INT4", "UINT32", 4), None),
+        (gather("FLOAT32", "UINT8", 4), None),
+        (gather("FLOAT32", "UINT32", 9), None),
+    ],
+)
+def test_required_level_is_the_lowest_whose_table_lists_all_tensors(
+    desc: dict[str, Any], level: str | None
+) -> None:
+    expected = None if level is None else FeatureLevel.parse(level)
+    assert required_level(operator("GATHER"), desc) == expected
+
+
+def test_required_level_counts_every_tensor_of_an_array() -> None:
+    join = operator("JOIN")
+    few: dict[str, Any] = {
+        "InputTensors": (tensor("INT16", 4), tensor("INT16", 4)),
+        "OutputTensor": tensor("INT16", 4),
+    }
+    assert required_level(join, few) == (1, 0)
+    more = {**few, "InputTensors": (tensor("INT16", 4), tensor("INT8", 4))}
+    assert required_level(join, more) == (2, 1)
+    assert required_level(join, {**few, "InputTensors": (tensor("INT16", 4), tensor("INT4", 4))}
+                          ) is None  # fmt: skip
+
+
+def test_required_level_is_never_below_the_operators_own() -> None:
+    scatter = operator("SCATTER_ELEMENTS")
+    assert scatter.support[-1].since < scatter.since
+    desc = {
+        "InputTensor": tensor("FLOAT32", 4),
+        "IndicesTensor": tensor("UINT32", 4),
+        "UpdatesTensor": tensor("FLOAT32", 4),
+        "OutputTensor": tensor("FLOAT32", 4),
+    }
+    assert required_level(scatter, desc) == scatter.since
+
+
+def test_tables_that_fit_come_newest_first() -> None:
+    tables = supported_tables(operator("GATHER"), gather("FLOAT32", "UINT32", 4))
+    assert [str(table.since) for table in tables] == ["4_1", "3_0", "2_1", "1_0"]
+
+
+def test_absent_tensors_need_no_support() -> None:
+    desc = {**gather("INT64", "UINT32", 4), "InputTensor": None, "OutputTensor": None}
+    assert required_level(operator("GATHER"), desc) == (1, 0)
+
+
+def test_table_of_a_group_of_attribute_values_is_for_that_group() -> None:
+    data = read_document(schemas_directory() / "operators" / "argmin.yaml").data
+    newest, oldest = data["support"]
+    data["support"] = [
+        {**newest, "when": "AxisDirection == 'DECREASING'"},
+        {**oldest, "when": "AxisDirection == 'INCREASING'"},
+    ]
+    argmin = operator_from(data)
+    desc = {"InputTensor": tensor("FLOAT32", 1), "OutputTensor": tensor("UINT32", 1)}
+    assert required_level(argmin, {**desc, "AxisDirection": "DECREASING"}) == (4, 1)
+    assert required_level(argmin, {**desc, "AxisDirection": "INCREASING"}) == (3, 0)
+    assert required_level(argmin, {**desc, "AxisDirection": "NEITHER"}) is None
+
+
+def test_data_types_are_those_of_any_table_newest_first() -> None:
+    tile = operator("TILE")
+    assert data_types_of(tile, "InputTensor") == tile.support[0].tensors["InputTensor"].data_types
+    assert set(data_types_of(operator("GATHER"), "IndicesTensor")) == {
+        "INT64", "INT32", "UINT64", "UINT32",
+    }  # fmt: skip
+    assert data_types_of(tile, "NoTensor") == ()
+
+
+def test_ranks_are_those_of_any_table_ascending() -> None:
+    assert ranks_of(operator("JOIN"), "InputTensors") == tuple(range(1, 9))
+    assert ranks_of(operator("JOIN"), "NoTensor") == ()

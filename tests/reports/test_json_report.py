@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports import json_report
+from dmlconf.runner.log import FORMAT, LogWriter, RunLog, verdict_data
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.reports import logs
+
+LOGS = {
+    "everything": logs.everything(),
+    "plain": logs.plain(),
+    "dead": logs.dead(logs.everything(), 20),
+    "hostile": logs.hostile(),
+}
+
+
+def refuse(literal: str) -> None:
+    raise AssertionError(f"{literal} is not JSON")
+
+
+def parsed(log: RunLog) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json_report.render(log), parse_constant=refuse)
+    return data
+
+
+def log_lines(log: RunLog) -> list[dict[str, Any]]:
+    stream = io.StringIO()
+    writer = LogWriter(stream)
+    writer.header(log.header)
+    for verdict in log.verdicts:
+        writer.verdict(verdict)
+    if log.footer is not None:
+        writer.footer(log.footer)
+    return [json.loads(line, parse_constant=refuse) for line in stream.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_fits_its_schema(name: str) -> None:
+    validator(bundled_schema("report")).validate(parsed(LOGS[name]))
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_line_of_the_log_fits_its_schema(name: str) -> None:
+    checker = validator(bundled_schema("run-log"))
+    for line in log_lines(LOGS[name]):
+        checker.validate(line)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": 1},
+        {"version": 2},
+        {"schema": "other"},
+        {"summary": {"passed": 1}},
+        {"environment": {}},
+        {"verdicts": [{"case": "a"}]},
+    ],
+)
+def test_schema_refuses_other_reports(change: dict[str, Any]) -> None:
+    assert not validator(bundled_schema("report")).is_valid(parsed(logs.everything()) | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": 1},
+        {"status": "great"},
+        {"expectation": "guessed"},
+        {"seconds": -1},
+        {"figures": {"OutputTensor": {}}},
+        {"reason": {"kind": "mood", "message": "", "differences": [], "diagnostics": ""}},
+    ],
+)
+def test_schemas_refuse_other_verdicts(change: dict[str, Any]) -> None:
+    report = parsed(logs.run_log(logs.FAILED))
+    report["verdicts"][0] |= change
+    assert not validator(bundled_schema("report")).is_valid(report)
+    line = log_lines(logs.run_log(logs.FAILED))[1] | change
+    assert not validator(bundled_schema("run-log")).is_valid(line)
+
+
+@pytest.mark.parametrize("started", ["2026-11-21T05:00:00", "2026-11-21T05:00:00+02:00", "today"])
+def test_schemas_refuse_times_that_are_not_said_to_be_utc(started: str) -> None:
+    log = logs.run_log(logs.PASSED, started=started)
+    assert not validator(bundled_schema("report")).is_valid(parsed(log))
+    assert not validator(bundled_schema("run-log")).is_valid(log_lines(log)[0])
+
+
+@pytest.mark.parametrize("name", ["report", "run-log"])
+def test_schemas_know_every_status_and_kind_of_reason(name: str) -> None:
+    definitions = bundled_schema(name)["$defs"]
+    assert definitions["status"]["enum"] == [str(status) for status in Status]
+    kinds = definitions["reason"]["properties"]["kind"]["enum"]
+    assert kinds == [str(kind) for kind in ReasonKind]
+
+
+def test_schemas_agree_on_what_they_share() -> None:
+    report, log = bundled_schema("report"), bundled_schema("run-log")
+    shared = report["$defs"].keys() & log["$defs"].keys()
+    assert {"verdict", "reason", "figures", "environment"} <= shared
+    for name in shared:
+        assert report["$defs"][name] == log["$defs"][name], name
+
+
+def test_schemas_know_the_versions() -> None:
+    report, log = bundled_schema("report"), bundled_schema("run-log")
+    assert report["properties"]["version"]["const"] == json_report.VERSION
+    assert log["$defs"]["header"]["properties"]["format"]["const"] == FORMAT
+
+
+def test_is_one_object_with_these_parts() -> None:
+    report = parsed(logs.everything())
+    assert list(report) == ["schema", "version", "environment", "summary", "run", "verdicts"]
+    assert (report["schema"], report["version"]) == ("dmlconf-report", 1)
+    assert report["environment"] == logs.HEADER.environment
+    assert set(report["verdicts"][0]) == {
+        "case", "operator", "tags", "status", "expectation", "reason", "figures", "seconds",
+        "location",
+    }  # fmt: skip
+
+
+def test_summary_counts_every_status() -> None:
+    counts = parsed(logs.everything())["summary"]
+    assert counts == {str(status): 1 for status in Status} | {"passed": 3}
+
+
+def test_verdicts_are_as_the_log_has_them() -> None:
+    verdicts = [line for line in log_lines(logs.everything()) if line.pop("record") == "verdict"]
+    assert parsed(logs.everything())["verdicts"] == verdicts
+    assert verdicts[3] == json.loads(json.dumps(verdict_data(logs.FAILED)))
+
+
+def test_infinities_and_nan_are_text() -> None:
+    verdict = parsed(logs.run_log(logs.FAILED))["verdicts"][0]
+    differences = verdict["reason"]["differences"]
+    assert [d["expected"] for d in differences][:3] == [1.5, "-inf", "nan"]
+    assert differences[0]["actual"] == "inf"
+    assert verdict["figures"]["OutputTensor"]["worst_ulp"] == "inf"
+
+
+def test_a_dead_run_is_incomplete_and_its_missing_cases_were_not_run() -> None:
+    report = parsed(logs.dead(logs.everything(), 20))
+    assert report["summary"]["not run"] == 11
+    run = report["run"]
+    assert (run["complete"], run["finished"], run["seconds"]) == (False, None, None)
+    assert run["selected"] == 20
+
+
+def test_run_tells_what_was_asked_for() -> None:
+    run = parsed(logs.everything())["run"]
+    assert run["paths"] == list(logs.HEADER.paths)
+    assert run["options"] == {"operators": ["GATHER"]}
+    assert run["suite_digest"] == logs.HEADER.suite_digest
+    assert run["seconds"] == 62.5
+    assert parsed(logs.plain())["run"]["complete"] is True
+
+
+def test_text_that_utf_8_cannot_encode_survives() -> None:
+    log = logs.run_log(replace(logs.PASSED, location="cases/\udcff.yaml:1"))
+    json_report.render(log).encode("utf-8")
+    assert parsed(log)["verdicts"][0]["location"] == "cases/\udcff.yaml:1"

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from dmlconf.reports import junit
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Verdict
+from tests.reports import logs
+
+EXPLAINED = {"failure", "error", "skipped"}
+
+
+def parsed(log: RunLog) -> ElementTree.Element:
+    return ElementTree.fromstring(junit.render(log))
+
+
+def outcome(verdict: Verdict) -> str:
+    case = parsed(logs.run_log(verdict)).find("testsuite/testcase")
+    assert case is not None
+    return next((child.tag for child in case if child.tag in EXPLAINED), "passed")
+
+
+@pytest.mark.parametrize("with_reason", [True, False])
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [
+        (logs.PASSED, "passed"),
+        (logs.FAILED, "failure"),
+        (logs.STALE, "failure"),
+        (logs.BROKEN, "error"),
+        (logs.UNSUPPORTED, "skipped"),
+        (logs.UNCHECKED, "skipped"),
+        (logs.WAIVED, "skipped"),
+        (logs.NOT_RUN, "skipped"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.status),
+)
+def test_only_passed_cases_are_shown_as_passed(
+    verdict: Verdict, expected: str, with_reason: bool
+) -> None:
+    assert outcome(verdict if with_reason else replace(verdict, reason=None)) == expected
+
+
+def test_unchecked_cases_say_so() -> None:
+    skipped = parsed(logs.run_log(logs.UNCHECKED)).find(".//skipped")
+    assert skipped is not None
+    assert skipped.get("message", "").startswith("unchecked: no independent expectation: ")
+
+
+@pytest.mark.parametrize(
+    "log", [logs.everything(), logs.plain(), logs.dead(logs.everything(), 20)],
+    ids=["everything", "plain", "dead"],
+)  # fmt: skip
+def test_counts_are_those_of_the_elements(log: RunLog) -> None:
+    root = parsed(log)
+    for element in (root, *root.iter("testsuite")):
+        tags = Counter(child.tag for child in element.iter())
+        assert element.get("tests") == str(tags["testcase"])
+        assert element.get("failures") == str(tags["failure"])
+        assert element.get("errors") == str(tags["error"])
+        assert element.get("skipped") == str(tags["skipped"])
+        cases = element.iter("testcase")
+        assert float(element.get("time", "")) == pytest.approx(
+            sum(float(case.get("time", "")) for case in cases)
+        )
+
+
+def test_each_operator_is_a_suite() -> None:
+    root = parsed(logs.everything())
+    names = [suite.get("name") for suite in root.iter("testsuite")]
+    assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE"]
+    case = root.find("testsuite[@name='JOIN']/testcase")
+    assert case is not None
+    assert case.attrib == {
+        "classname": "dmlconf.JOIN",
+        "name": "join/boundary/many-inputs",
+        "time": "61.500000",
+        "file": "cases/join/boundary.yaml",
+    }
+
+
+def test_a_case_without_a_place_names_no_file() -> None:
+    case = parsed(logs.run_log(logs.NOT_RUN)).find("testsuite/testcase")
+    assert case is not None
+    assert "file" not in case.attrib
+
+
+def test_a_log_without_its_end_is_an_error() -> None:
+    for selected, missing in ((20, 10), (10, 0)):
+        error = parsed(logs.dead(logs.everything(), selected)).find(
+            "testsuite[@name='not reached']/testcase/error"
+        )
+        assert error is not None
+        told = f"{missing} of {selected} selected cases have no verdict"
+        assert error.get("message") == told
+    assert parsed(logs.everything()).find("testsuite[@name='not reached']") is None
+
+
+def test_a_failure_tells_elements_place_and_command() -> None:
+    failure = parsed(logs.run_log(logs.FAILED)).find(".//failure")
+    assert failure is not None
+    text = failure.text or ""
+    assert failure.get("type") == "wrong values"
+    assert "OutputTensor[0, 2]: expected 1.5, actual inf" in text
+    assert "at cases/gather/matrix.yaml:12" in text
+    assert "dmlconf run cases/gather " in text
+
+
+def test_properties_have_environment_and_whole_digests() -> None:
+    suite = parsed(logs.plain()).find("testsuite")
+    assert suite is not None
+    found = {p.get("name"): p.get("value") for p in suite.iter("property")}
+    assert found["suite"] == logs.HEADER.suite_digest
+    assert found["catalogue"] == logs.HEADER.catalogue_digest
+    assert found["platform"] == "Windows-11-10.0.26100-SP0"
+    assert "adapter" not in found
+    directml = parsed(logs.everything()).find("testsuite")
+    assert directml is not None
+    found = {p.get("name"): p.get("value") for p in directml.iter("property")}
+    assert (found["adapter"], found["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
+
+
+def test_timestamps_are_in_utc_and_say_so() -> None:
+    for suite in parsed(logs.dead(logs.everything(), 20)).iter("testsuite"):
+        when = datetime.fromisoformat(suite.get("timestamp", ""))
+        assert when.utcoffset() == timedelta(0)
+
+
+def test_characters_that_xml_forbids_are_stripped() -> None:
+    text = junit.render(logs.hostile())
+    for forbidden in "\x1b\x07\ufffe\ud800":
+        assert forbidden not in text, ascii(forbidden)
+    case = ElementTree.fromstring(text.encode("utf-8")).find(".//testcase")
+    assert case is not None
+    assert case.get("name") == "gather/[red]a|b[/] `c` ```d``` <e>&[31m\u202e\r\n# f"
+
+
+def test_the_same_log_gives_the_same_text() -> None:
+    assert junit.render(logs.everything()) == junit.render(logs.everything())

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from dmlconf.reports import picture
+from dmlconf.runner.log import RunLog
+from tests.reports import logs
+
+
+def drawn(log: RunLog) -> str:
+    """Return the text that a picture shows."""
+    root = ElementTree.fromstring(picture.render_svg(log))
+    texts = root.iter("{http://www.w3.org/2000/svg}text")
+    return "".join(text.text or "" for text in texts).replace("\xa0", " ")
+
+
+def test_svg_shows_the_terminal_report() -> None:
+    log = logs.run_log(logs.FAILED, logs.BROKEN, logs.PASSED)
+    text = drawn(log)
+    for word in picture.render_text(log).split():
+        assert word in text, word
+
+
+def test_svg_has_a_title_and_colours() -> None:
+    text = picture.render_svg(logs.everything())
+    assert ">dmlconf&#160;run<" in text
+    assert len(set(re.findall("fill: (#[0-9a-f]{6})", text))) > 3
+
+
+def test_svg_cuts_no_command_off() -> None:
+    log = logs.run_log(logs.FAILED, paths=("cases/" + "long/" * 40,))
+    assert "IndicesType=UINT64]'" in drawn(log)
+
+
+def test_svg_is_well_formed_whatever_the_log_says() -> None:
+    assert "<e>" not in picture.render_svg(logs.hostile())
+    assert "<e>&\\x1b[31m" in drawn(logs.hostile())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("COLUMNS", "40"), ("LINES", "5"), ("TERM", "dumb"), ("NO_COLOR", "1"), ("FORCE_COLOR", "1"),
+     ("COLORTERM", "")],
+)  # fmt: skip
+def test_nothing_depends_on_the_terminal(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(name, raising=False)
+    log = logs.everything()
+    before = picture.render_svg(log), picture.render_text(log)
+    monkeypatch.setenv(name, value)
+    assert (picture.render_svg(log), picture.render_text(log)) == before
+
+
+def test_text_has_no_colour_and_no_blanks_at_the_ends() -> None:
+    text = picture.render_text(logs.everything())
+    assert "\x1b" not in text
+    assert not any(line != line.rstrip() for line in text.split("\n"))
+    assert text.endswith("1 not run\n")
+
+
+def test_text_keeps_to_100_columns_but_for_what_is_copied() -> None:
+    for line in picture.render_text(logs.everything()).split("\n"):
+        assert len(line) <= 100 or line.startswith("  dmlconf run ") or "FAILED" in line

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import io
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from rich.console import Console
+
+from dmlconf.reports import summary, terminal
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Reason, ReasonKind, Status
+from tests.reports import logs
+
+SNAPSHOTS: Final = Path(__file__).parent / "snapshots"
+UPDATE: Final = "DMLCONF_UPDATE_SNAPSHOTS"
+"""Set this variable to 1 to write the snapshots anew; then read what changed."""
+
+
+OWN_COLOURS: Final = re.compile("\x1b\\[(0|[12]|([12];)?3[1-6])m")
+"""The escape sequences of the report's own styles."""
+
+
+class Stream(io.StringIO):
+    """A stream with an encoding of its own, as a terminal has."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # typeshed has an attribute.
+        return self._encoding
+
+
+def printed(
+    log: RunLog, width: int = 100, color: bool = False, encoding: str = "utf-8", **options: Any
+) -> str:
+    stream = Stream(encoding)
+    console = Console(
+        file=stream, width=width, height=25, highlight=False, legacy_windows=False, no_color=False,
+        force_terminal=color, color_system="truecolor" if color else None,
+    )  # fmt: skip
+    console.print(terminal.render(log, **options), crop=False)
+    return "\n".join(line.rstrip() for line in stream.getvalue().split("\n"))
+
+
+SHOWN: Final[dict[str, tuple[RunLog, dict[str, Any]]]] = {
+    "everything": (logs.everything(), {}),
+    "verbose": (logs.everything(), {"verbose": True}),
+    "quiet": (logs.everything(), {"quiet": True}),
+    "plain": (logs.plain(), {}),
+    "dead": (logs.dead(logs.plain(), 2040), {}),
+    "hostile": (logs.hostile(), {"verbose": True}),
+}
+
+
+@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize("name", SHOWN)
+def test_looks_as_it_did(name: str, width: int) -> None:
+    log, options = SHOWN[name]
+    path = SNAPSHOTS / f"{name}-{width}.txt"
+    text = printed(log, width, **options)
+    if os.environ.get(UPDATE) == "1":
+        path.write_text(text, encoding="utf-8", newline="\n")
+    assert text == path.read_text("utf-8")
+
+
+def test_every_snapshot_is_of_something_shown() -> None:
+    names = {f"{name}-{width}.txt" for name in SHOWN for width in (80, 140)}
+    assert {path.name for path in SNAPSHOTS.iterdir()} == names
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_only_what_is_to_be_copied_is_wider_than_the_terminal(width: int) -> None:
+    for line in printed(logs.everything(), width, verbose=True).split("\n"):
+        copied = line.startswith(("  dmlconf run ", "  at ", "FAILED gather/"))
+        assert copied or len(line) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_no_number_of_the_table_is_cut_off(width: int) -> None:
+    assert "…" not in printed(logs.everything(), width)
+    total = next(line for line in printed(logs.everything(), width).split("\n") if "total" in line)
+    assert total.split()[:11] == ["total", "10", "3", *"1111111", "∞"]
+
+
+def test_colour_tells_nothing_that_words_do_not() -> None:
+    without = printed(logs.everything())
+    with_colour = printed(logs.everything(), color=True)
+    assert "\x1b[1;31mFAILED\x1b[0m" in with_colour
+    assert "\x1b" not in without
+    bare = OWN_COLOURS.sub("", with_colour)
+    assert [line.rstrip() for line in bare.split("\n")] == without.split("\n")
+
+
+def test_columns_of_other_statuses_are_there_only_if_some_case_has_them() -> None:
+    rare = ("Unsupported", "Unchecked", "Waived", "Stale", "Not run")
+    assert not any(heading in printed(logs.plain()) for heading in rare)
+    only = printed(logs.run_log(logs.PASSED, logs.WAIVED))
+    assert [heading for heading in rare if heading in only] == ["Waived"]
+    for heading in ("Passed", "Failed", "Broken"):
+        assert heading in only
+
+
+def test_a_single_operator_has_no_total() -> None:
+    assert "total" not in printed(logs.run_log(logs.PASSED))
+    assert "total" in printed(logs.run_log(logs.PASSED, logs.PASSED_INTEGERS))
+
+
+def test_operators_are_sorted_by_name() -> None:
+    text = printed(logs.run_log(logs.NOT_RUN, logs.PASSED, logs.PASSED_INTEGERS))
+    assert text.index("ARGMIN") < text.index("GATHER") < text.index("TILE")
+
+
+@pytest.mark.parametrize(
+    ("distance", "told"),
+    [(None, "-"), (0.0, "0"), (999999.0, "999,999"), (4294967295.0, "4.3e9"), (float("inf"), "∞"),
+     (1.8446744073709552e19, "1.8e19")],
+)  # fmt: skip
+def test_worst_ulp_is_readable_at_any_size(distance: float | None, told: str) -> None:
+    assert summary.number(distance) == told
+
+
+def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
+    two = {**logs.figures(3.0), "OutputIndices": logs.figures(None)["OutputTensor"]}
+    verdicts = [replace(logs.PASSED, figures=two), logs.PASSED_NEAR, logs.PASSED_INTEGERS]
+    assert summary.worst_ulp(verdicts) == 3.0
+    assert summary.worst_ulp([logs.PASSED_INTEGERS]) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.0, "-"), (0.0004, "0.4 ms"), (0.25, "250 ms"), (0.9996, "1.0 s"), (61.5, "61.5 s"),
+     (600.0, "10.0 min")],
+)  # fmt: skip
+def test_time_has_units_for_people(seconds: float, told: str) -> None:
+    row = printed(logs.run_log(replace(logs.PASSED, seconds=seconds))).split("\n")
+    assert next(line for line in row if line.startswith("GATHER")).endswith(f" {told}")
+
+
+def test_what_is_unknown_of_the_environment_is_left_out() -> None:
+    unknown = dict.fromkeys(logs.HEADER.environment)
+    text = printed(logs.run_log(logs.PASSED, environment=unknown))
+    assert "None" not in text
+    assert "\nadapter" not in text
+    assert "software   dmlconf 0.1.0\n" in text
+
+
+def test_text_of_the_log_controls_neither_terminal_nor_markup() -> None:
+    for text in (
+        printed(logs.hostile(), verbose=True),
+        OWN_COLOURS.sub("", printed(logs.hostile(), color=True, verbose=True)),
+    ):
+        for forbidden in ("\x1b", "\x07", "\u202e", "\ud800", "\r"):
+            assert forbidden not in text, ascii(forbidden)
+    assert "\\x1b[31m\\x07\\u202e\\ufffe\\ud800" in printed(logs.hostile(), 200)
+    assert "[red]a|b[/]" in printed(logs.hostile())
+
+
+def test_a_message_cannot_forge_a_line() -> None:
+    reason = Reason(ReasonKind.WRONG_VALUES, "no\nPASSED: 1 passed of 1 case")
+    text = printed(logs.run_log(replace(logs.FAILED, case="a\nPASSED: b", reason=reason)))
+    assert not any(line.startswith("PASSED") for line in text.split("\n"))
+
+
+def test_command_repeats_just_that_case() -> None:
+    log = logs.run_log(logs.FAILED, against="recording:a b.zip")
+    assert (
+        """  dmlconf run cases/gather 'my cases/odd'"'"'name.yaml' -b directml:adapter=1"""
+        """ --against 'recording:a b.zip' --case """
+        """'gather/matrix[DataType=FLOAT32,DimensionCount=8,Axis=3,IndicesType=UINT64]'\n"""
+    ) in printed(log, 80)
+
+
+def test_command_leaves_out_what_is_the_default() -> None:
+    log = logs.run_log(logs.BROKEN, backend="numpy", against="numpy", paths=())
+    assert "  dmlconf run --case join/boundary/many-inputs\n" in printed(log)
+
+
+def test_diagnostics_are_their_last_20_lines() -> None:
+    lines = [line for line in printed(logs.everything()).split("\n") if "debug layer" in line]
+    assert lines == [f"    debug layer: line {number}" for number in range(11, 31)]
+
+
+def test_the_first_20_failures_are_shown_and_the_rest_counted() -> None:
+    many = logs.run_log(*(replace(logs.FAILED, case=f"gather/{n}") for n in range(25)))
+    text = printed(many)
+    assert text.count("\nFAILED gather/") == 20
+    assert "and 5 more: -v shows all, --report json has them" in text
+    verbose = printed(many, verbose=True)
+    assert verbose.count("\nFAILED gather/") == 25
+    assert "more:" not in verbose
+
+
+def test_a_verdict_without_a_reason_is_shown() -> None:
+    text = printed(logs.run_log(replace(logs.STALE, reason=None)), quiet=True)
+    assert text.startswith("STALE scatter_elements/matrix[Axis=1]\n")
+
+
+def test_verbose_counts_cases_by_reason() -> None:
+    other = replace(logs.UNCHECKED, case="join/other")
+    text = printed(logs.run_log(logs.UNCHECKED, other, logs.NOT_RUN), verbose=True)
+    assert "2 unchecked: no independent expectation\n  ran, but nothing independent tells\n" in text
+    assert "1 not run: interrupted\n" in text
+    assert "no independent expectation" not in printed(logs.run_log(logs.UNCHECKED))
+
+
+def test_what_unchecked_means_is_told_where_there_is_any() -> None:
+    note = "unchecked: ran, but nothing independent"
+    assert note in printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
+    assert note not in printed(logs.plain())
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    printed(logs.everything(), 140, encoding="cp1252", verbose=True).encode("ascii")
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (logs.plain(), "PASSED: 2 passed of 2 cases"),
+        (logs.run_log(logs.PASSED, logs.WAIVED), "PASSED: 1 passed, 1 waived of 2 cases"),
+        (logs.run_log(logs.UNCHECKED), "NOTHING PASSED: 1 unchecked of 1 case"),
+        (logs.run_log(logs.FAILED), "FAILED: 1 of 1 case fails the run (1 failed)"),
+        (
+            logs.run_log(logs.FAILED, logs.BROKEN, logs.STALE, logs.PASSED, logs.UNCHECKED),
+            "FAILED: 3 of 5 cases fail the run (1 failed, 1 broken, 1 stale);"
+            " 1 passed, 1 unchecked",
+        ),
+        (
+            logs.run_log(logs.PASSED, logs.NOT_RUN),
+            "INCOMPLETE: 1 of 2 cases was not run; 1 passed",
+        ),
+        (
+            logs.dead(logs.plain(), 2040),
+            "INCOMPLETE: 2,038 of 2,040 cases were not run; 2 passed",
+        ),
+        (logs.dead(logs.plain(), 2), "INCOMPLETE: the log has no end; 2 passed of 2 cases"),
+        (
+            logs.dead(logs.run_log(logs.FAILED), 3),
+            "FAILED: 1 of 3 cases fails the run (1 failed); 2 not run",
+        ),
+    ],
+)
+def test_closing_line_says_how_the_run_ended(log: RunLog, sentence: str) -> None:
+    assert summary.closing_sentence(log) == sentence
+    assert printed(log, 140).rstrip().split("\n")[-1] == sentence
+
+
+def test_cases_claimed_complete_but_missing_are_not_passed() -> None:
+    log = logs.run_log(logs.PASSED)
+    assert log.footer is not None
+    claimed = replace(log, header=replace(log.header, selected=2))
+    assert claimed.complete
+    assert summary.closing_sentence(claimed) == "INCOMPLETE: 1 of 2 cases was not run; 1 passed"
+    assert summary.status_counts(claimed)[Status.NOT_RUN] == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "style"),
+    [(logs.plain(), "32"), (logs.run_log(logs.UNCHECKED), "33"), (logs.everything(), "31"),
+     (logs.dead(logs.plain(), 9), "31")],
+)  # fmt: skip
+def test_closing_line_is_green_only_for_a_pass(log: RunLog, style: str) -> None:
+    last = printed(log, 200, color=True, quiet=True).rstrip().split("\n")[-1]
+    assert last.startswith(f"\x1b[1;{style}m")
