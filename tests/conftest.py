@@ -1,6 +1,23 @@
 from __future__ import annotations
 
+from typing import Final
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dmlconf", deadline=None, max_examples=60, database=None)
 settings.load_profile("dmlconf")
+
+NEEDS: Final = {"lab": "the Wine lab (docs/wine-lab.md)", "native": "a DirectML device"}
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which tests the default choice left out, and how to run them."""
+    left_out = terminalreporter.stats.get("deselected", [])
+    for marker, need in NEEDS.items():
+        count = sum(item.get_closest_marker(marker) is not None for item in left_out)
+        if count:
+            tests = "test needs" if count == 1 else "tests need"
+            terminalreporter.write_line(
+                f"left out: {count} {tests} {need}; to run: pytest -m {marker}"
+            )

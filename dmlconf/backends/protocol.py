@@ -18,6 +18,8 @@ __all__ = [
     "BreakdownKind",
     "Capabilities",
     "Environment",
+    "Fault",
+    "FaultKind",
     "Outcome",
     "Outputs",
     "Rejection",
@@ -60,6 +62,28 @@ class Capabilities:
     data_types: frozenset[DataType]
 
 
+class FaultKind(StrEnum):
+    """What a backend can see of an operator's conduct, whatever the values of the outputs."""
+
+    GUARD_BAND = "guard band touched"
+    INPUT = "input changed"
+    NOT_DETERMINISTIC = "not deterministic"
+    NOT_WRITTEN = "output not written"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that an operator must not do, right values or not.
+
+    Attributes:
+        kind: what it did.
+        message: the particulars.
+    """
+
+    kind: FaultKind
+    message: str
+
+
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """The backend ran the case.
@@ -67,10 +91,13 @@ class Outputs:
     Attributes:
         arrays: one array per output tensor, shaped like its Sizes.
         seconds: how long it took.
+        faults: what the operator did wrong beside the values, the gravest first. Arrays that come
+            with faults are to be looked at, not to be trusted.
     """
 
     arrays: Mapping[str, Array]
     seconds: float = 0.0
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

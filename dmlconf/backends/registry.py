@@ -24,7 +24,9 @@ class _BuiltIn:
 
 _BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
     "numpy": _BuiltIn("dmlconf.backends.numpy.backend", isolated=False),
+    "directml": _BuiltIn("dmlconf.backends.directml.backend", isolated=True),
     "miniature": _BuiltIn("dmlconf.backends.miniature.backend", isolated=True),
+    "recording": _BuiltIn("dmlconf.backends.recording.backend", isolated=False),
 }
 
 

@@ -18,7 +18,7 @@ from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = ("run", "list", "show", "validate", "operators", "report")
+_COMMANDS: Final = ("run", "list", "show", "validate", "operators", "devices", "record", "report")
 
 
 class _LazyGroup(click.Group):

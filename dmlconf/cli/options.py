@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
+from dmlconf.backends import registry
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
@@ -18,13 +20,17 @@ from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 
 __all__ = [
+    "backend_options",
     "chosen",
     "color_option",
+    "complete_backend",
     "complete_case",
     "load",
+    "long_selection_options",
     "nothing_selected",
     "paths_argument",
     "selection_options",
+    "suite_paths",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -51,34 +57,72 @@ def _complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: st
 paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 
 
-def selection_options(function: _Function) -> _Function:
-    """Add the options that choose cases."""
-    for option in reversed(
-        (
-            click.option(
-                "-o", "--operator", "operators", multiple=True, metavar="OPERATOR",
-                shell_complete=_complete_operator, help="Take cases of this operator only.",
-            ),
-            click.option(
-                "-k", "keywords", metavar="EXPRESSION",
-                help="Take cases whose identifier fits, such as 'gather and not (axis or INT8)'.",
-            ),
-            click.option(
-                "--tag", "tags", multiple=True, shell_complete=_complete_tag,
-                help="Take cases with this tag only, such as documented or boundary.",
-            ),
-            click.option(
-                "--case", "identifiers", multiple=True, metavar="CASE",
-                shell_complete=complete_case, help="Take the case with this identifier only.",
-            ),
-            click.option(
-                "--feature-level", metavar="LEVEL",
-                help="Take cases that need at most this feature level, such as 4_1.",
-            ),
-        )
-    ):  # fmt: skip
-        function = option(function)
-    return function
+def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds the options that choose cases."""
+    return _added(
+        click.option(
+            *operator_flags, "operators", multiple=True, metavar="OPERATOR",
+            shell_complete=_complete_operator, help="Take cases of this operator only.",
+        ),
+        click.option(
+            "-k", "keywords", metavar="EXPRESSION",
+            help="Take cases whose identifier fits, such as 'gather and not (axis or INT8)'.",
+        ),
+        click.option(
+            "--tag", "tags", multiple=True, shell_complete=_complete_tag,
+            help="Take cases with this tag only, such as documented or boundary.",
+        ),
+        click.option(
+            "--case", "identifiers", multiple=True, metavar="CASE",
+            shell_complete=complete_case, help="Take the case with this identifier only.",
+        ),
+        click.option(
+            "--feature-level", metavar="LEVEL",
+            help="Take cases that need at most this feature level, such as 4_1.",
+        ),
+    )  # fmt: skip
+
+
+def _added(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    def decorated(function: _Function) -> _Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorated
+
+
+selection_options: Final = _selection("-o", "--operator")
+"""Add the options that choose cases."""
+
+long_selection_options: Final = _selection("--operator")
+"""Add them to a command that has another use for `-o`."""
+
+
+def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the backends that begin so."""
+    return [name for name in registry.backend_names() if name.startswith(incomplete)]
+
+
+def _jobs(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+    if value == "auto":
+        return os.cpu_count() or 1
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither a number from 1 on nor auto")
+
+
+backend_options: Final = _added(
+    click.option("-j", "--jobs", default="1", callback=_jobs, metavar="N|auto",
+                 help="Worker processes to run side by side."),
+    click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
+                 type=click.FloatRange(min=0, min_open=True),
+                 help="How long one case may take in a worker process."),
+    click.option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+                 envvar="DMLCONF_SUBSTRATE", metavar="FILE",
+                 help="Set cases apart that fail for a limit listed here."),
+)  # fmt: skip
+"""Add the options that say how a backend runs."""
 
 
 color_option: Final = click.option(
@@ -89,7 +133,12 @@ color_option: Final = click.option(
 
 def load(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
     """Load the suite under the paths, or the bundled one where there are none."""
-    return load_suite(paths or [cases_directory()], every_case=every_case)
+    return load_suite(suite_paths(paths), every_case=every_case)
+
+
+def suite_paths(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths, or that of the bundled suite where there are none."""
+    return list(paths) or [cases_directory()]
 
 
 def chosen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,9 +49,9 @@ def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, 
         text = FORMATS[name](log)
         if file is None:
             # A pipe's own encoding, on Windows for one, may lack characters of the report.
-            output = click.get_binary_stream("stdout")
-            output.write(text.encode("utf-8") if text.endswith("\n") else f"{text}\n".encode())
-            output.flush()
+            sys.stdout.flush()
+            sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+            sys.stdout.buffer.flush()
             continue
         try:
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,53 +12,47 @@ from typing import Any
 import click
 
 from dmlconf.backends import registry
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log
 from dmlconf.cli.options import (
+    backend_options,
     chosen,
     color_option,
+    complete_backend,
     load,
     nothing_selected,
     paths_argument,
     selection_options,
+    suite_paths,
 )
+from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, show
-from dmlconf.runner.log import Footer, LogWriter, read_log
-from dmlconf.runner.session import Limits, make_header, open_backend, reference, run
+from dmlconf.runner.against import AUTO, expectations
+from dmlconf.runner.judge import Against
+from dmlconf.runner.log import Footer, Header, LogWriter, read_log
+from dmlconf.runner.session import Limits, OpenBackend, make_header, open_backend, run
+from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
 
 __all__ = ["command"]
-
-
-def _jobs(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
-    if value == "auto":
-        return os.cpu_count() or 1
-    if value.isdecimal() and int(value) > 0:
-        return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number from 1 on nor auto")
-
-
-def _complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in registry.backend_names() if name.startswith(incomplete)]
 
 
 @click.command("run")
 @paths_argument
 @click.option(
     "-b", "--backend", "backends", multiple=True, metavar="BACKEND",
-    shell_complete=_complete_backend,
-    help="What to test: numpy (the default), miniature:FAULT, or a plugin's.",
+    shell_complete=complete_backend,
+    help="What to test: numpy (the default), recording:FILE, miniature:FAULT, or a plugin's.",
 )  # fmt: skip
 @click.option(
-    "--against", default="numpy", show_default=True, metavar="BACKEND",
-    help="What gives the expected values that a case does not state itself.",
+    "--against", default=AUTO, show_default=True, metavar="BACKEND",
+    help="What gives the expected values that a case does not state itself: auto (the suite's own "
+    "recordings, then numpy), numpy or recording:FILE.",
 )  # fmt: skip
 @selection_options
-@click.option("-j", "--jobs", default="1", callback=_jobs, metavar="N|auto",
-              help="Worker processes to run side by side.")  # fmt: skip
-@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
-              type=click.FloatRange(min=0, min_open=True),
-              help="How long one case may take in a worker process.")  # fmt: skip
+@backend_options
 @click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
 @click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE", help="Write the run log here.")  # fmt: skip
@@ -75,6 +68,7 @@ def command(
     jobs: int,
     timeout: float,
     fail_fast: bool,
+    substrate: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     verbose: bool,
@@ -92,30 +86,52 @@ def command(
     names = [registry.parse(name) for name in backends or ("numpy",)]
     if len(names) > 1 and log_file is not None:
         raise click.UsageError("--log takes one backend: give each its own run")
-    registry.parse(against)
+    if against != AUTO:
+        registry.parse(against)
     suite = load(paths)
     plan = chosen(suite, **selection)
     if not plan:
         return nothing_selected(suite, selection["tags"], selection["identifiers"])
-    limits = Limits(jobs, timeout, fail_fast)
-    options = {key: value for key, value in selection.items() if value}
+    known = read_substrate(substrate) if substrate else NO_SUBSTRATE
+    limits = Limits(jobs, timeout, fail_fast, known)
+    options = {key: value for key, value in selection.items() if value} | {"against": against}
     codes = []
     for name in names:
-        expected = reference(against, name)
         backend = open_backend(name, limits)
         try:
-            header = make_header(suite, map(str, paths), len(plan), backend, against, options)
+            expected = expectations(against, backend, suite, plan, suite_paths(paths))
+            warn(expected.note)
+            header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
-            with _opened(log) as stream, _progress(len(plan), quiet, color) as advance:
-                writer = LogWriter(stream)
-                footer = run(plan, backend, expected, limits, writer, header, advance)
+            with progress(len(plan), quiet=quiet, color=color) as advance:
+                footer = _logged(log, plan, backend, expected.against, limits, header, advance)
         finally:
             backend.close()
+        for recording in expected.recordings:
+            warn(recording.stale_note(paths))
         show(read_log(log), reports, verbose=verbose, quiet=quiet, color=color)
         codes.append(_exit_code(footer))
         if not footer.complete and not quiet:
             click.echo(f"The run log is {log}", err=True)
     return max(codes, key=_severity)
+
+
+def _logged(
+    path: Path,
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    against: Against,
+    limits: Limits,
+    header: Header,
+    advance: Callable[[bool], None],
+) -> Footer:
+    """Run the plan, and write the log to the path."""
+
+    def on_verdict(verdict: Verdict) -> None:
+        advance(verdict.status.fails_run)
+
+    with _opened(path) as stream:
+        return run(plan, backend, against, limits, LogWriter(stream), header, on_verdict)
 
 
 def _default_log() -> Path:
@@ -136,36 +152,6 @@ def _opened(path: Path) -> Iterator[Any]:
         raise click.UsageError(f"--log {path}: {error.strerror}") from error
     with stream:
         yield stream
-
-
-@contextmanager
-def _progress(total: int, quiet: bool, color: str) -> Iterator[Callable[[Verdict], None]]:
-    """Show a progress bar on standard error, if that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda verdict: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from dmlconf.cli.console import make_console
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    console = make_console(color, stderr=True)
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
-        failures = 0
-
-        def advance(verdict: Verdict) -> None:
-            nonlocal failures
-            failures += verdict.status.fails_run
-            told = f"{failures} failing" if failures else ""
-            progress.update(task, advance=1, description=told)
-
-        yield advance
 
 
 def _exit_code(footer: Footer) -> ExitCode:

@@ -75,6 +75,8 @@ def compare(actual: Array, expected: Array, rule: PrecisionRule) -> Comparison:
         if greatest:
             worst = _coordinates(int(distance.argmax()), actual.shape)
     places = np.flatnonzero(outside)
+    if worst is None and len(places):
+        worst = _coordinates(int(places[0]), actual.shape)
     first = tuple(
         Difference(
             _coordinates(int(place), actual.shape),

@@ -138,8 +138,10 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
         command += ["-b", header.backend]
-    if header.against != "numpy":
-        command += ["--against", header.against]
+    usual = "auto" if header.against == "numpy" else header.against
+    against = str(header.options.get("against", usual))
+    if against != "auto":
+        command += ["--against", against]
     return shlex.join([*command, "--case", verdict.case])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
     Capabilities,
+    FaultKind,
     Outcome,
     Outputs,
     Rejection,
@@ -18,9 +20,17 @@ from dmlconf.precision.compare import Comparison, compare
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Against", "judge", "not_run", "unsupported_reason"]
+__all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
 
-Against = Callable[[Case], Outcome | None]
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An expected outcome that a real DirectML had, and not the reference."""
+
+    outcome: Outcome
+
+
+Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None where nobody else can tell."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
@@ -29,6 +39,13 @@ _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.DEVICE_REMOVED: ReasonKind.DEVICE_REMOVED,
     BreakdownKind.OUT_OF_MEMORY: ReasonKind.OUT_OF_MEMORY,
     BreakdownKind.ERROR: ReasonKind.BACKEND_ERROR,
+}
+
+_FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
+    FaultKind.GUARD_BAND: ReasonKind.GUARD_BAND_TOUCHED,
+    FaultKind.INPUT: ReasonKind.INPUT_CHANGED,
+    FaultKind.NOT_DETERMINISTIC: ReasonKind.NOT_DETERMINISTIC,
+    FaultKind.NOT_WRITTEN: ReasonKind.OUTPUT_NOT_WRITTEN,
 }
 
 
@@ -63,6 +80,8 @@ def judge(case: Case, outcome: Outcome, against: Against) -> Verdict:
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     expected = _expected(case, against)
     if expected is None:
+        if isinstance(outcome, Outputs) and outcome.faults:
+            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
         message = "ran, but nothing independent of the backend tells what is right"
         reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
         return _verdict(case, outcome, Status.UNCHECKED, None, reason)
@@ -105,13 +124,14 @@ def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejecti
         return stated
     if stated is not None and stated.outputs.keys() == case.outputs().keys():
         return stated
-    reference = against(case)
+    told = against(case)
+    provenance = Provenance.RECORDED if isinstance(told, Recorded) else Provenance.REFERENCE
+    reference = told.outcome if isinstance(told, Recorded) else told
     if isinstance(reference, Outputs):
         outputs = {**reference.arrays, **(stated.outputs if stated else {})}
-        provenance = stated.provenance if stated else Provenance.REFERENCE
-        return ExpectedOutputs(outputs, provenance)
+        return ExpectedOutputs(outputs, stated.provenance if stated else provenance)
     if stated is None and isinstance(reference, Rejection):
-        return ExpectedRejection(reference.hresult, None, Provenance.REFERENCE)
+        return ExpectedRejection(reference.hresult, None, provenance)
     return stated
 
 
@@ -149,7 +169,7 @@ def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) ->
 
 
 def _judge_outputs(case: Case, outcome: Outputs, expected: ExpectedOutputs) -> Verdict:
-    faults: list[tuple[ReasonKind, str]] = []
+    faults = _conduct(outcome)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
     for name, wanted in expected.outputs.items():
@@ -171,9 +191,21 @@ def _judge_outputs(case: Case, outcome: Outputs, expected: ExpectedOutputs) -> V
             differences += _differences(name, comparison)
     if not faults:
         return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
-    message = "; ".join(message for _, message in faults)
-    reason = Reason(faults[0][0], message, tuple(differences))
+    reason = _reason(faults, differences)
     return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+
+
+_Faults = list[tuple[ReasonKind, str]]
+
+
+def _conduct(outcome: Outputs) -> _Faults:
+    """Return what the backend saw the operator do that it must not do, right values or not."""
+    return [(_FAULTS[fault.kind], fault.message) for fault in outcome.faults]
+
+
+def _reason(faults: _Faults, differences: Iterable[Mapping[str, Any]] = ()) -> Reason:
+    message = "; ".join(message for _, message in faults)
+    return Reason(faults[0][0], message, tuple(differences))
 
 
 def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonKind, str] | None:

@@ -24,10 +24,21 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
 from dmlconf.runner.log import Footer, Header, LogWriter
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.worker import run_batch
 
-__all__ = ["Limits", "OpenBackend", "make_header", "open_backend", "reference", "run"]
+__all__ = [
+    "Limits",
+    "OpenBackend",
+    "built",
+    "environment_record",
+    "make_header",
+    "open_backend",
+    "reference",
+    "run",
+    "runnable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +49,13 @@ class Limits:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
         fail_fast: whether to stop at the first verdict that fails the run.
+        substrate: what lies below DirectML; cases that fail for its limits are set apart.
     """
 
     jobs: int = 1
     timeout: float = 60.0
     fail_fast: bool = False
+    substrate: Substrate = NO_SUBSTRATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,7 @@ def run(
 
     log.header(header)
     try:
-        with closing(_verdicts(plan, backend, against)) as verdicts:
+        with closing(_verdicts(plan, backend, against, limits.substrate)) as verdicts:
             for verdict in verdicts:
                 record(verdict)
                 if limits.fail_fast and verdict.status.fails_run:
@@ -183,18 +196,12 @@ def make_header(
     options: dict[str, Any],
 ) -> Header:
     """Return the log's first line."""
-    environment = {
-        **asdict(backend.environment),
-        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
     return Header(
         dmlconf=dmlconf.__version__,
         started=_now(),
         backend=str(backend.name),
         against=against,
-        environment=environment,
+        environment=environment_record(backend.environment),
         paths=tuple(paths),
         suite_digest=suite.digest,
         catalogue_digest=catalogue_digest(),
@@ -203,26 +210,49 @@ def make_header(
     )
 
 
+def environment_record(environment: Environment) -> dict[str, Any]:
+    """Return what a backend runs on, with Python, NumPy and the operating system."""
+    return {
+        **asdict(environment),
+        "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
 def _verdicts(
-    plan: Sequence[PlannedCase], backend: OpenBackend, against: Against
+    plan: Sequence[PlannedCase], backend: OpenBackend, against: Against, substrate: Substrate
 ) -> Generator[Verdict, None, None]:
     declined: deque[Verdict] = deque()
-    for case, outcome in backend.execute(_runnable(plan, backend.capabilities, declined)):
+    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()
-        yield judge(case, outcome, against)
+        yield substrate.set_apart(case, outcome, judge(case, outcome, against))
     yield from declined
 
 
-def _runnable(
+def built(planned: PlannedCase) -> Case:
+    """Return the planned case.
+
+    Raises:
+        InvalidFilesError: it is a case of a matrix that cannot be built.
+    """
+    try:
+        return build(planned)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
+
+
+def runnable(
     plan: Iterable[PlannedCase], capabilities: Capabilities, declined: deque[Verdict]
 ) -> Iterator[Case]:
-    """Yield the cases that the backend must run, and put aside a verdict on the others."""
+    """Yield the cases that the backend must run, and put aside a verdict on the others.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+    """
     for planned in plan:
-        try:
-            case = build(planned)
-        except CaseError as error:
-            raise InvalidFilesError(case_problems(planned.template, error)) from error
+        case = built(planned)
         reason = unsupported_reason(case, capabilities)
         if reason is None:
             yield case

@@ -333,6 +333,14 @@ def test_pairwise_is_far_smaller_than_the_product(counts: list[int]) -> None:
     assert len(rows) * 2 <= math.prod(counts)
 
 
+@pytest.mark.parametrize(
+    ("counts", "rows"), [([3] * 4, 10), ([5] * 6, 39), ([2] * 10, 12), ([8, 7, 6, 5, 4], 58)]
+)
+def test_pairwise_needs_no_more_rows_than_before(counts: list[int], rows: int) -> None:
+    # Other rows would be other identifiers, so waivers and recordings would lose their cases.
+    assert len(list(pairwise(values_of(counts)))) == rows
+
+
 @pytest.mark.parametrize("counts", [[], [1], [4], [3, 2]])
 def test_pairwise_of_two_parameters_or_fewer_is_their_product(counts: list[int]) -> None:
     rows = list(pairwise(values_of(counts)))

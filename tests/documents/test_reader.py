@@ -424,6 +424,15 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
             hint: the second would silently replace the first: remove one
         """,
     ),
+    "a fault in the first line behind a byte order mark": (
+        b"\xef\xbb\xbfa: !x 1\n",
+        """
+        f.yaml:1:4: tag !x is not allowed
+             1 | a: !x 1
+               |    ^
+            hint: leave the tag out
+        """,
+    ),
     "a fault behind line ends of other kinds": (
         'a: "x\u2028y\x85z"\rb: 1\rb: 2',
         """
@@ -452,7 +461,7 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     assert refusal(lambda: read_document(path), tmp_path) == shown(message)
 
 
-def test_refuses_a_file_that_is_too_large_without_reading_it(tmp_path: Path) -> None:
+def test_refuses_a_file_that_is_too_large(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     with path.open("wb") as file:
         file.truncate(LARGEST_FILE_BYTES + 1)

@@ -1,0 +1,1 @@
+"""The backend `directml`: real DirectML through ctypes, on Windows and on WSL 2."""

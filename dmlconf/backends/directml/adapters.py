@@ -1,0 +1,185 @@
+"""The adapters of this machine, and how a user chooses one."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from dmlconf.backends.directml import dxcore, dxgi
+from dmlconf.backends.directml.d3d12 import LUID
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.library import Libraries
+from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.protocol import BackendError
+
+__all__ = ["Adapter", "Adapters", "choose_adapter"]
+
+WARP: Final = "warp"
+"""The name by which a user asks for Microsoft's software adapter."""
+
+_WARP_DEVICE: Final = (0x1414, 0x008C)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One adapter.
+
+    Attributes:
+        index: its place in the system's order, from 0.
+        description: its name.
+        vendor_id: the PCI vendor, such as 0x10de.
+        device_id: the PCI device.
+        driver_version: as Windows writes it, or None where it is not known.
+        luid: the number that tells adapters apart until the machine starts again, in hexadecimal.
+        dedicated_memory: bytes of its own memory.
+        software: whether it is a program and no device.
+    """
+
+    index: int
+    description: str
+    vendor_id: int
+    device_id: int
+    driver_version: str | None
+    luid: str
+    dedicated_memory: int
+    software: bool
+
+
+class Adapters:
+    """The adapters of this machine; leaving it as a context manager gives them back.
+
+    Attributes:
+        found: the adapters in the system's order.
+    """
+
+    def __init__(self, libraries: Libraries) -> None:
+        """List the adapters.
+
+        Raises:
+            BackendError: they cannot be listed.
+        """
+        self.found: tuple[Adapter, ...] = ()
+        self._native: list[ComObject] = []
+        try:
+            self._list(libraries)
+        except HResultError as error:
+            self.close()
+            raise BackendError(f"the adapters cannot be listed: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the adapters back."""
+        while self._native:
+            self._native.pop().release()
+
+    def native(self, adapter: Adapter) -> ComObject:
+        """Return the adapter's object, which stays this object's to release."""
+        return self._native[adapter.index]
+
+    def _list(self, libraries: Libraries) -> None:
+        if sys.platform == "win32":
+            for native in dxgi.dxgi_adapters(ctypes.WinDLL("dxgi.dll")):
+                self._add(native, _by_dxgi(native, len(self._native)))
+            # Windows before version 2004 has no DXCore, and Wine has only its name.
+            with suppress(OSError, BackendError, HResultError):
+                self._add_by_dxcore(ctypes.WinDLL("dxcore.dll"))
+        else:
+            assert libraries.folder is not None
+            self._add_by_dxcore(ctypes.CDLL(str(libraries.folder / "libdxcore.so")))
+
+    def _add_by_dxcore(self, library: ctypes.CDLL) -> None:
+        """Add the adapters that are not listed yet."""
+        known = {adapter.luid for adapter in self.found}
+        for native in dxcore.dxcore_adapters(library):
+            adapter = _by_dxcore(native, len(self._native))
+            if adapter.luid in known:
+                native.release()
+            else:
+                self._add(native, adapter)
+
+    def _add(self, native: ComObject, adapter: Adapter) -> None:
+        self._native.append(native)
+        self.found = (*self.found, adapter)
+
+
+def _by_dxgi(native: ComObject, index: int) -> Adapter:
+    desc = dxgi.description(native)
+    return Adapter(
+        index=index,
+        description=bytes(desc.Description).decode("utf-16-le", "replace").partition("\0")[0],
+        vendor_id=desc.VendorId,
+        device_id=desc.DeviceId,
+        driver_version=dxgi.driver_version(native),
+        luid=_luid_text(desc.AdapterLuid),
+        dedicated_memory=desc.DedicatedVideoMemory,
+        software=bool(desc.Flags & dxgi.DXGI_ADAPTER_FLAG_SOFTWARE),
+    )
+
+
+def _by_dxcore(native: ComObject, index: int) -> Adapter:
+    which = dxcore.DXCoreAdapterProperty
+    hardware = dxcore.read_property(native, which.HardwareID, dxcore.DXCoreHardwareID())
+    version = dxcore.read_property(native, which.DriverVersion, ctypes.c_uint64())
+    memory = dxcore.read_property(native, which.DedicatedAdapterMemory, ctypes.c_uint64())
+    real = dxcore.read_property(native, which.IsHardware, ctypes.c_bool())
+    return Adapter(
+        index=index,
+        description=dxcore.read_text(native, which.DriverDescription),
+        vendor_id=hardware.vendorID,
+        device_id=hardware.deviceID,
+        driver_version=dxgi.version_text(version.value) if version.value else None,
+        luid=_luid_text(dxcore.read_property(native, which.InstanceLuid, LUID())),
+        dedicated_memory=memory.value,
+        software=not real.value,
+    )
+
+
+def _luid_text(luid: LUID) -> str:
+    return f"{luid.HighPart & 0xFFFF_FFFF:08x}:{luid.LowPart:08x}"
+
+
+def choose_adapter(wanted: str | None, adapters: Iterable[Adapter]) -> Adapter:
+    """Return the adapter that the user asks for: by index, by part of its name, or `warp`.
+
+    Without a wish it is the first that is a device, or the first of all where none is.
+
+    Raises:
+        BackendError: there is none, or several that the name fits.
+    """
+    found = list(adapters)
+    if not found:
+        raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
+    if wanted is None:
+        return next((adapter for adapter in found if not adapter.software), found[0])
+    fitting = [adapter for adapter in found if _fits(wanted, adapter)]
+    if len(fitting) == 1:
+        return fitting[0]
+    listed = "".join(f"\n  adapter={a.index}: {a.description}" for a in found)
+    told = "several adapters fit" if fitting else "there is no adapter"
+    raise BackendError(f"{told} {wanted!r}; the adapters are:{listed}")
+
+
+def _fits(wanted: str, adapter: Adapter) -> bool:
+    if wanted.isdecimal():
+        return adapter.index == int(wanted)
+    if wanted.casefold() == WARP:
+        return (adapter.vendor_id, adapter.device_id) == _WARP_DEVICE
+    return wanted.casefold() in adapter.description.casefold()

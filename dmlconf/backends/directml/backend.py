@@ -1,0 +1,222 @@
+"""The backend `directml[:OPTION=VALUE,...]`: real DirectML on one adapter.
+
+Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter=warp` the adapter;
+`metacommands=off` keeps the driver's own implementations out; `half=on` permits FLOAT16 for
+intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
+graph of one node.
+
+`BackendError` where DirectML or the adapter cannot be used. A case that DirectML refuses becomes a
+rejection; a device that is removed breaks down this case and all that follow, since no device works
+in that process any more; an access violation ends the process, which can no longer be trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final, NoReturn
+
+from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.device import Device
+from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.execution import Executor
+from dmlconf.backends.directml.hresult import HResultError, is_removal
+from dmlconf.backends.directml.library import Libraries, load
+from dmlconf.backends.directml.vtable import NativeFaultError
+from dmlconf.backends.options import choose, split_options
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case
+
+__all__ = ["DirectMLBackend", "Options", "create", "failure", "parse_options"]
+
+_REFUSING: Final = frozenset(
+    {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
+)
+_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
+"""0xC0000005, with which Windows ends a process after an access violation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands behind `directml:`.
+
+    Attributes:
+        path: the file of DirectML, or None to look for it.
+        adapter: index, part of the name, or `warp`; None leaves the choice to dmlconf.
+        metacommands: whether the driver's own implementations of operators may be used.
+        half: whether intermediate results may be FLOAT16.
+        debug: whether the debug layers are used.
+        graph: whether each operator is compiled as a graph of one node.
+    """
+
+    path: str | None = None
+    adapter: str | None = None
+    metacommands: bool = True
+    half: bool = False
+    debug: bool = False
+    graph: bool = False
+
+    @property
+    def flags(self) -> DML_EXECUTION_FLAGS:
+        """How operators are compiled."""
+        flags = DML_EXECUTION_FLAGS.NONE
+        if not self.metacommands:
+            flags |= DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
+        if self.half:
+            flags |= DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION
+        return flags
+
+
+_SWITCHES: Final = ("metacommands", "half", "debug")
+_TEXTS: Final = ("path", "adapter")
+_COMPILE: Final = "compile"
+_WAYS: Final = ("operator", "graph")
+
+
+def parse_options(text: str) -> Options:
+    """Read what stands behind `directml:` on the command line.
+
+    Raises:
+        BackendError: an option is unknown, or its value is.
+    """
+    words, given = split_options(text)
+    if words:
+        raise BackendError(f"directml: {words[0]!r} is not of the form OPTION=VALUE")
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        choose("option of the backend directml", name, (*_TEXTS, *_SWITCHES, _COMPILE))
+        switch = name in _SWITCHES
+        if switch:
+            choose(f"value of the option {name}", value, ("on", "off"))
+        if name == _COMPILE:
+            values["graph"] = choose(f"value of the option {name}", value, _WAYS) == "graph"
+        else:
+            values[name] = value == "on" if switch else value
+    return Options(**values)
+
+
+class DirectMLBackend:
+    """DirectML on one adapter."""
+
+    def __init__(self, options: Options) -> None:
+        """Load DirectML, and open the adapter.
+
+        Raises:
+            BackendError: one of them cannot be used.
+        """
+        self._options = options
+        self._libraries: Libraries = load(options.path)
+        self._removed: str | None = None
+        with Adapters(self._libraries) as adapters, ExitStack() as owned:
+            self._adapter: Adapter = choose_adapter(options.adapter, adapters.found)
+            native = adapters.native(self._adapter)
+            self._device = Device(self._libraries, native, debug=options.debug)
+            owned.callback(self._device.close)
+            try:
+                self._capabilities = self._device.capabilities()
+                self._executor = Executor(self._device, options.flags, graph=options.graph)
+            except HResultError as error:
+                raise BackendError(f"{self._adapter.description}: {error}") from error
+            owned.pop_all()
+
+    def environment(self) -> Environment:
+        """Return which DirectML, which adapter and which driver it is."""
+        file = self._libraries.file
+        adapter = self._adapter
+        return Environment(
+            backend="directml",
+            version=file.version,
+            adapter=adapter.description,
+            driver=adapter.driver_version,
+            details={
+                "directml_file": str(file.path),
+                "directml_origin": file.origin,
+                "directml_sha256": file.sha256,
+                "vendor_id": f"0x{adapter.vendor_id:04x}",
+                "device_id": f"0x{adapter.device_id:04x}",
+                "luid": adapter.luid,
+                "software": adapter.software,
+                "feature_level": str(self._capabilities.feature_level),
+                "metacommands": self._options.metacommands,
+                "half": self._options.half,
+                "debug": self._options.debug,
+                "compile": _WAYS[self._options.graph],
+            },
+        )
+
+    def capabilities(self) -> Capabilities:
+        """Return what DirectML says that the adapter can do."""
+        return self._capabilities
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case."""
+        for case in cases:
+            yield self._run_case(case)
+
+    def close(self) -> None:
+        """Give back the device and its memory."""
+        self._executor.close()
+        self._device.close()
+
+    def _run_case(self, case: Case) -> Outcome:
+        if self._removed is not None:
+            return Breakdown(BreakdownKind.DEVICE_REMOVED, self._removed)
+        began = perf_counter()
+        try:
+            return self._attempt(case, began)
+        except HResultError as error:
+            outcome = failure(error, perf_counter() - began)
+            if isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED:
+                self._removed = outcome.message
+            return outcome
+        except NativeFaultError as error:
+            _die(case, error)
+
+    def _attempt(self, case: Case, began: float) -> Outcome:
+        arrays, faults = self._executor.run(case)
+        return Outputs(arrays, perf_counter() - began, faults)
+
+
+def failure(error: HResultError, seconds: float) -> Outcome:
+    """Return what a failed call makes of its case.
+
+    Args:
+        error: the call and its HRESULT.
+        seconds: how long the case took.
+    """
+    if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):
+        message = f"the device was removed: {error}"
+        return Breakdown(BreakdownKind.DEVICE_REMOVED, message, "", seconds)
+    if error.name == "E_OUTOFMEMORY":
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
+    if error.call in _REFUSING:
+        return Rejection(error.call, error.name, (), seconds)
+    return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
+
+
+def _die(case: Case, error: NativeFaultError) -> NoReturn:
+    """End the process as Windows would have done, had Python not caught the exception."""
+    print(f"{case.identifier}: {error}", file=sys.stderr, flush=True)
+    os._exit(_ACCESS_VIOLATION)
+
+
+def create(argument: str) -> DirectMLBackend:
+    """Make the backend from what stands behind `directml:` on the command line.
+
+    Raises:
+        BackendError: it cannot be used.
+    """
+    return DirectMLBackend(parse_options(argument))

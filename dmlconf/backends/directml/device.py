@@ -1,0 +1,340 @@
+"""One Direct3D 12 device with its queue and command list, and the DirectML device on it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+from dmlconf.backends.directml import d3d12, dml
+from dmlconf.backends.directml.d3d12 import (
+    D3D12_COMMAND_LIST_TYPE,
+    D3D12_HEAP_TYPE,
+    D3D12_RESOURCE_STATES,
+    D3D_FEATURE_LEVEL,
+)
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.library import Libraries, function
+from dmlconf.backends.directml.structs import data_type_value
+from dmlconf.backends.directml.vtable import (
+    NEW_OBJECT,
+    ComObject,
+    Interface,
+    NativeFaultError,
+    check,
+)
+from dmlconf.backends.protocol import BackendError, Capabilities
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["Buffer", "DescriptorHeap", "Device"]
+
+POINTER: Final = ctypes.c_void_p
+
+_ALL_SUBRESOURCES: Final = 0xFFFF_FFFF
+_ALLOW_UNORDERED_ACCESS: Final = 4
+_BARRIER_TRANSITION: Final = 0
+_BARRIER_UAV: Final = 2
+_CBV_SRV_UAV: Final = 0
+_DIMENSION_BUFFER: Final = 1
+_LAYOUT_ROW_MAJOR: Final = 1
+_SHADER_VISIBLE: Final = 1
+
+
+class Buffer:
+    """A buffer of the device.
+
+    Attributes:
+        resource: the ID3D12Resource.
+        size: its bytes.
+        memory: the address of its bytes, for one that the processor can reach; else 0.
+    """
+
+    def __init__(self, device: ComObject, size: int, kind: D3D12_HEAP_TYPE) -> None:
+        """Make a buffer.
+
+        Args:
+            device: the ID3D12Device.
+            size: its bytes.
+            kind: where it lies; upload and readback buffers are mapped for as long as they live.
+
+        Raises:
+            HResultError: there is not enough memory, or the device is gone.
+        """
+        states = {
+            D3D12_HEAP_TYPE.DEFAULT: D3D12_RESOURCE_STATES.COMMON,
+            D3D12_HEAP_TYPE.UPLOAD: D3D12_RESOURCE_STATES.GENERIC_READ,
+            D3D12_HEAP_TYPE.READBACK: D3D12_RESOURCE_STATES.COPY_DEST,
+        }
+        on_device = kind is D3D12_HEAP_TYPE.DEFAULT
+        heap = d3d12.D3D12_HEAP_PROPERTIES(Type=kind)
+        desc = d3d12.D3D12_RESOURCE_DESC(
+            Dimension=_DIMENSION_BUFFER, Width=size, Height=1, DepthOrArraySize=1, MipLevels=1,
+            SampleDesc=d3d12.DXGI_SAMPLE_DESC(1, 0), Layout=_LAYOUT_ROW_MAJOR,
+            Flags=_ALLOW_UNORDERED_ACCESS if on_device else 0,
+        )  # fmt: skip
+        self.size = size
+        self.memory = 0
+        self.resource = device.create(
+            "CreateCommittedResource", d3d12.ID3D12_RESOURCE,
+            ctypes.byref(heap), 0, ctypes.byref(desc), states[kind], None,
+        )  # fmt: skip
+        if not on_device:
+            self._map()
+
+    def _map(self) -> None:
+        address = ctypes.c_void_p()
+        try:
+            self.resource.call("Map", 0, None, ctypes.byref(address))
+        except HResultError:
+            self.release()
+            raise
+        self.memory = address.value or 0
+
+    def release(self) -> None:
+        """Give the buffer back."""
+        self.resource.release()
+
+
+class DescriptorHeap:
+    """A heap of descriptors that shaders can see.
+
+    Attributes:
+        heap: the ID3D12DescriptorHeap.
+        size: its descriptors.
+    """
+
+    def __init__(self, device: ComObject, size: int) -> None:
+        """Make a heap.
+
+        Raises:
+            HResultError: there is not enough memory, or the device is gone.
+        """
+        desc = d3d12.D3D12_DESCRIPTOR_HEAP_DESC(_CBV_SRV_UAV, size, _SHADER_VISIBLE, 0)
+        self.size = size
+        self.heap = device.create(
+            "CreateDescriptorHeap", d3d12.ID3D12_DESCRIPTOR_HEAP, ctypes.byref(desc)
+        )
+        self._step: int = device.call("GetDescriptorHandleIncrementSize", _CBV_SRV_UAV)
+        self._cpu: int = self.heap.call("GetCPUDescriptorHandleForHeapStart").ptr
+        self._gpu: int = self.heap.call("GetGPUDescriptorHandleForHeapStart").ptr
+
+    def table(self, dispatchable: ComObject, first: int, count: int) -> dml.DML_BINDING_TABLE_DESC:
+        """Return the desc of a binding table over `count` descriptors from `first` on."""
+        return dml.DML_BINDING_TABLE_DESC(
+            dispatchable.address,
+            d3d12.D3D12_CPU_DESCRIPTOR_HANDLE(self._cpu + first * self._step),
+            d3d12.D3D12_GPU_DESCRIPTOR_HANDLE(self._gpu + first * self._step),
+            count,
+        )
+
+    def release(self) -> None:
+        """Give the heap back."""
+        self.heap.release()
+
+
+class Device:
+    """A device with one queue and one command list, which is filled, submitted and waited for.
+
+    Attributes:
+        d3d: the ID3D12Device.
+        dml: the IDMLDevice.
+        recorder: the IDMLCommandRecorder.
+    """
+
+    def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
+        """Open the device.
+
+        Args:
+            libraries: the native libraries.
+            adapter: the adapter's object.
+            debug: whether to use the debug layers of Direct3D and DirectML.
+
+        Raises:
+            BackendError: it cannot be opened.
+        """
+        self._owned = ExitStack()
+        self._submitted = 0
+        try:
+            self._open(libraries, adapter, debug)
+        except (HResultError, NativeFaultError) as error:
+            self.close()
+            raise BackendError(f"the device cannot be opened: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, libraries: Libraries, adapter: ComObject, debug: bool) -> None:
+        if debug:
+            _enable_debug_layer(libraries)
+        self.d3d, kind = self._create_d3d(libraries, adapter)
+        queue_desc = d3d12.D3D12_COMMAND_QUEUE_DESC(Type=kind)
+        self._queue = self._own(
+            "CreateCommandQueue", d3d12.ID3D12_COMMAND_QUEUE, ctypes.byref(queue_desc)
+        )
+        self._allocator = self._own("CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, kind)
+        self._list = self._own(
+            "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST, 0, kind, self._allocator, None
+        )
+        self._list.call("Close")
+        self._fence = self._own("CreateFence", d3d12.ID3D12_FENCE, 0, 0)
+        flag = dml.DML_CREATE_DEVICE_FLAGS.DEBUG if debug else dml.DML_CREATE_DEVICE_FLAGS.NONE
+        create = function(
+            libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
+            *NEW_OBJECT,
+        )  # fmt: skip
+        lowest = dml.FEATURE_LEVELS[0]
+        self.dml = self._owned.enter_context(
+            _new("DMLCreateDevice1", create, dml.IDML_DEVICE, self.d3d, flag, lowest)
+        )
+        recorder = self.dml.create("CreateCommandRecorder", dml.IDML_COMMAND_RECORDER)
+        self.recorder = self._owned.enter_context(recorder)
+
+    def _create_d3d(
+        self, libraries: Libraries, adapter: ComObject
+    ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
+        """Return a device, and the kind of its queue: devices that only compute lack the direct."""
+        create = function(
+            libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
+        )
+        levels = (
+            (D3D_FEATURE_LEVEL.LEVEL_11_0, D3D12_COMMAND_LIST_TYPE.DIRECT),
+            (D3D_FEATURE_LEVEL.CORE_1_0, D3D12_COMMAND_LIST_TYPE.COMPUTE),
+            (D3D_FEATURE_LEVEL.GENERIC_1_0, D3D12_COMMAND_LIST_TYPE.COMPUTE),
+        )
+        refusal: HResultError | None = None
+        for level, kind in levels:
+            try:
+                made = _new("D3D12CreateDevice", create, d3d12.ID3D12_DEVICE, adapter, level)
+            except HResultError as error:
+                refusal = refusal or error
+            else:
+                return self._owned.enter_context(made), kind
+        assert refusal is not None
+        raise refusal
+
+    def _own(self, name: str, interface: Interface, *arguments: Any) -> ComObject:
+        return self._owned.enter_context(self.d3d.create(name, interface, *arguments))
+
+    def close(self) -> None:
+        """Give back the device and all that belongs to it."""
+        self._owned.close()
+
+    def capabilities(self) -> Capabilities:
+        """Ask DirectML for its highest feature level and its data types."""
+        supported = frozenset(t for t in DataType if self._supports(t))
+        return Capabilities(self._highest_level(), supported)
+
+    def _highest_level(self) -> FeatureLevel:
+        levels = (ctypes.c_uint32 * len(dml.FEATURE_LEVELS))(*dml.FEATURE_LEVELS)
+        query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
+        answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
+        self._ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
+        return FeatureLevel(
+            answer.MaxSupportedFeatureLevel >> 12, answer.MaxSupportedFeatureLevel >> 8 & 0xF
+        )
+
+    def _supports(self, data_type: DataType) -> bool:
+        query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(data_type))
+        answer = dml.DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT()
+        try:
+            self._ask(dml.DML_FEATURE.TENSOR_DATA_TYPE_SUPPORT, query, answer)
+        except HResultError:
+            # An older DirectML does not know the 4-bit types.
+            return False
+        return bool(answer.IsSupported)
+
+    def _ask(
+        self, feature: dml.DML_FEATURE, query: ctypes.Structure, answer: ctypes.Structure
+    ) -> None:
+        sizes = ctypes.sizeof(query), ctypes.sizeof(answer)
+        self.dml.call(
+            "CheckFeatureSupport",
+            feature, sizes[0], ctypes.byref(query), sizes[1], ctypes.byref(answer),
+        )  # fmt: skip
+
+    def begin(self, heap: DescriptorHeap) -> None:
+        """Begin a new list of commands, whose dispatches use the heap."""
+        self._allocator.call("Reset")
+        self._list.call("Reset", self._allocator, None)
+        heaps = (POINTER * 1)(heap.heap.address)
+        self._list.call("SetDescriptorHeaps", 1, heaps)
+
+    def copy(self, target: Buffer, at: int, source: Buffer, start: int, size: int) -> None:
+        """Record a copy of `size` bytes."""
+        self._list.call("CopyBufferRegion", target.resource, at, source.resource, start, size)
+
+    def change(
+        self,
+        buffers: Sequence[Buffer],
+        before: D3D12_RESOURCE_STATES,
+        after: D3D12_RESOURCE_STATES,
+    ) -> None:
+        """Record that buffers change their state."""
+        barriers = (d3d12.D3D12_RESOURCE_BARRIER * len(buffers))(
+            *(
+                d3d12.D3D12_RESOURCE_BARRIER(
+                    _BARRIER_TRANSITION,
+                    0,
+                    d3d12.D3D12_RESOURCE_TRANSITION_BARRIER(
+                        buffer.resource.address, _ALL_SUBRESOURCES, before, after
+                    ),
+                )
+                for buffer in buffers
+            )
+        )
+        self._list.call("ResourceBarrier", len(buffers), barriers)
+
+    def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
+        """Record a dispatch, and that what follows waits for what it writes."""
+        self.recorder.call("RecordDispatch", self._list, dispatchable, table)
+        barrier = d3d12.D3D12_RESOURCE_BARRIER(_BARRIER_UAV)
+        self._list.call("ResourceBarrier", 1, ctypes.byref(barrier))
+
+    def submit(self) -> None:
+        """Run what was recorded, and wait until it is done.
+
+        Raises:
+            HResultError: the list cannot be closed, or the device was removed.
+        """
+        self._list.call("Close")
+        lists = (POINTER * 1)(self._list.address)
+        self._queue.call("ExecuteCommandLists", 1, lists)
+        self._submitted += 1
+        self._queue.call("Signal", self._fence, self._submitted)
+        # Without an event the call itself waits; a removed device ends every wait.
+        self._fence.call("SetEventOnCompletion", self._submitted, None)
+        self.check_removed()
+
+    def check_removed(self) -> None:
+        """Ask both devices whether they are gone.
+
+        Raises:
+            HResultError: one is; the call is `GetDeviceRemovedReason`.
+        """
+        self.d3d.call("GetDeviceRemovedReason")
+        self.dml.call("GetDeviceRemovedReason")
+
+
+def _new(name: str, create: Callable[..., int], interface: Interface, *arguments: Any) -> ComObject:
+    """Call a function whose last parameters are REFIID and `void**`, and return the new object."""
+    made = ctypes.c_void_p()
+    try:
+        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(made))
+    except OSError as error:
+        raise NativeFaultError(name, str(error)) from error
+    check(name, hresult)
+    return ComObject(interface, made.value or 0)
+
+
+def _enable_debug_layer(libraries: Libraries) -> None:
+    get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
+    try:
+        with _new("D3D12GetDebugInterface", get, d3d12.ID3D12_DEBUG) as layer:
+            layer.call("EnableDebugLayer")
+    except HResultError as error:
+        raise BackendError(
+            f"debug=on: {error}; it needs the Windows feature Graphics Tools, and "
+            "DirectML.Debug.dll beside DirectML.dll"
+        ) from error

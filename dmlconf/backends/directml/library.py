@@ -1,0 +1,249 @@
+"""Find DirectML and the libraries below it, and load them.
+
+`BackendError` where DirectML is not found (the message lists what was tried and what to install),
+where a file is not DirectML, and where a library lacks a function that dmlconf calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.directml.vtable import HRESULT
+from dmlconf.backends.protocol import BackendError
+
+__all__ = [
+    "LIBRARY_FOLDER_VARIABLE",
+    "PATH_VARIABLE",
+    "DirectMLFile",
+    "Libraries",
+    "find",
+    "function",
+    "load",
+    "native_version",
+]
+
+PATH_VARIABLE: Final = "DMLCONF_DIRECTML"
+"""The environment variable that names the DirectML to use."""
+
+LIBRARY_FOLDER_VARIABLE: Final = "DMLCONF_WSL_LIBRARIES"
+"""The environment variable that names the folder of libd3d12.so and libdxcore.so."""
+
+_WSL_FOLDER: Final = "/usr/lib/wsl/lib"
+_LINUX_PACKAGES: Final = ("torch-directml", "tensorflow-directml-plugin", "tensorflow-directml")
+_VERSION_SIGNATURE: Final = b"\xbd\x04\xef\xfe\x00\x00\x01\x00"
+_VERSION_TEXT: Final = re.compile(rb"DirectML[ /](\d+\.\d+\.\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectMLFile:
+    """The file that DirectML was loaded from.
+
+    Attributes:
+        path: where it lies.
+        origin: what led to it, such as `the package onnxruntime-directml`.
+        version: its version, or `unknown` where the file does not tell.
+        sha256: its SHA-256 in hexadecimal.
+    """
+
+    path: Path
+    origin: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Libraries:
+    """The native libraries.
+
+    Attributes:
+        directml: DirectML.
+        d3d12: Direct3D 12.
+        file: what DirectML was loaded from.
+        folder: on Linux the folder of libd3d12.so and libdxcore.so, else None.
+    """
+
+    directml: ctypes.CDLL
+    d3d12: ctypes.CDLL
+    file: DirectMLFile
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    origin: str
+    path: Path | None
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.path or 'not installed'}"
+
+
+def find(path: str | None = None) -> tuple[Path, str]:
+    """Return where DirectML is, and what led to it.
+
+    Args:
+        path: the file, where the user names it.
+
+    Raises:
+        BackendError: it is not found.
+    """
+    tried = []
+    for candidate in _candidates(path):
+        if candidate.path is not None and candidate.path.is_file():
+            return candidate.path, candidate.origin
+        tried.append(candidate)
+    listed = "".join(f"\n  {candidate}" for candidate in tried)
+    raise BackendError(f"DirectML was not found. Tried:{listed}\n{_advice()}")
+
+
+def _candidates(path: str | None) -> Iterator[_Candidate]:
+    """Yield where DirectML may be; what the user names is the only place then."""
+    if path is not None:
+        yield _Candidate("the option path", Path(path))
+        return
+    if PATH_VARIABLE in os.environ:
+        yield _Candidate(f"the variable {PATH_VARIABLE}", Path(os.environ[PATH_VARIABLE]))
+        return
+    if sys.platform == "win32":
+        yield _Candidate("the package onnxruntime-directml", _redistributable())
+        system = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "DirectML.dll")
+        yield _Candidate("Windows", system)
+    elif sys.platform == "linux":
+        for package in _LINUX_PACKAGES:
+            yield _Candidate(f"the package {package}", _shared_object(package))
+
+
+def _redistributable() -> Path | None:
+    """Return where an installed onnxruntime-directml has its DirectML.dll."""
+    try:
+        spec = find_spec("onnxruntime")
+    except (ImportError, ValueError):
+        return None
+    for folder in (spec and spec.submodule_search_locations) or ():
+        return Path(folder, "capi", "DirectML.dll")
+    return None
+
+
+def _shared_object(package: str) -> Path | None:
+    """Return where an installed package has its libdirectml.so, which may have a longer name."""
+    try:
+        files = metadata.files(package) or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name.startswith("libdirectml.") and ".so" in file.suffixes:
+            return Path(str(file.locate()))
+    return None
+
+
+def _advice() -> str:
+    if sys.platform == "win32":
+        install = "Install a recent one with: pip install dmlconf[directml]"
+    elif sys.platform == "linux":
+        install = (
+            "On Linux DirectML runs in WSL 2 only; it comes with: pip install torch-directml\n"
+            "Without Windows, the Wine lab runs it: see docs/wine-lab.md."
+        )
+    else:
+        return "DirectML exists for Windows and WSL 2 only; --backend numpy runs here."
+    return f"{install}\nOr name the file: --backend directml:path=FILE, or {PATH_VARIABLE}=FILE."
+
+
+def native_version(content: bytes) -> str:
+    """Return the version that a library's file tells: in its PE resource, or else in its text."""
+    place = content.find(_VERSION_SIGNATURE)
+    if place >= 0 and len(content) >= place + 16:
+        high, low = struct.unpack_from("<II", content, place + 8)
+        parts = (high >> 16, high & 0xFFFF, low >> 16, low & 0xFFFF)
+        return ".".join(map(str, parts[: 4 if parts[3] else 3]))
+    match = _VERSION_TEXT.search(content)
+    return match[1].decode("ascii") if match else "unknown"
+
+
+def load(path: str | None = None) -> Libraries:
+    """Find DirectML, and load it with the libraries below it.
+
+    Args:
+        path: the file of DirectML, where the user names it.
+
+    Raises:
+        BackendError: a library is not found or cannot be used.
+    """
+    place, origin = find(path)
+    folder = None
+    if sys.platform == "win32":
+        d3d12 = _opened("d3d12.dll", "Direct3D 12")
+    else:
+        folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
+        d3d12 = _wsl_libraries(folder)
+    directml = _opened(str(place.resolve()), "DirectML")
+    function(directml, "DMLCreateDevice1")
+    content = place.read_bytes()
+    digest = sha256(content).hexdigest()
+    file = DirectMLFile(place, origin, native_version(content), digest)
+    return Libraries(directml, d3d12, file, folder)
+
+
+def _wsl_libraries(folder: Path) -> ctypes.CDLL:
+    """Load what libdirectml.so takes for granted, so that it finds them by their names."""
+    missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
+    if missing:
+        raise BackendError(
+            f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
+            f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+        )
+    _opened(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
+    return _opened(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
+
+
+def _opened(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+    try:
+        if sys.platform == "win32":
+            library: ctypes.CDLL = ctypes.WinDLL(name)
+        else:
+            library = ctypes.CDLL(name, mode)
+    except OSError as error:
+        raise BackendError(f"{name} cannot be loaded as {what}: {error}") from error
+    return library
+
+
+def function(
+    library: ctypes.CDLL, name: str, *arguments: Any, result: Any = HRESULT
+) -> Callable[..., Any]:
+    """Return a function of a library.
+
+    Args:
+        library: the library.
+        name: the function's name.
+        arguments: ctypes types of its parameters.
+        result: ctypes type of what it returns.
+
+    Raises:
+        BackendError: the library lacks it.
+    """
+    try:
+        found = getattr(library, name)
+    except AttributeError as error:
+        # ctypes knows a library by the name that it was opened with.
+        path = library._name
+        raise BackendError(f"{path} lacks the function {name}: {_unlike(name)}") from error
+    found.argtypes = arguments
+    found.restype = result
+    made: Callable[..., Any] = found
+    return made
+
+
+def _unlike(name: str) -> str:
+    if name.startswith("DML"):
+        return "it is not DirectML, or is older than DirectML 1.1"
+    return "it is too old, or something else"

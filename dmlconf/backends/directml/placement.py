@@ -1,0 +1,196 @@
+"""Where a case's tensors lie in the device's memory, and what the bytes there must be.
+
+All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and behind
+each. Before a dispatch every byte that is not an input's element holds one poison: the outputs, the
+guard bands, the holes between strided elements, and what lies behind the last element. A case runs
+twice, with another poison each time. So what was not written still holds both poisons, what was
+computed from a hole differs between the two, and a changed byte outside of the outputs is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import element_offsets
+
+__all__ = ["GUARD", "POISONS", "Place", "Placement", "decode", "encode", "place"]
+
+GUARD: Final = 256
+"""Least bytes of a guard band, and the alignment of tensors."""
+
+POISONS: Final = (0xCD, 0xFF)
+"""The byte that fills the arena before the first and the second dispatch; 0xFF makes NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one tensor lies.
+
+    Attributes:
+        name: the tensor, arrays as `InputTensors[0]`.
+        desc: its desc.
+        offset: of its first byte in the arena.
+        is_output: whether the operator writes it.
+        in_place: for an output, the input whose place it shares, or None.
+    """
+
+    name: str
+    desc: TensorDesc
+    offset: int
+    is_output: bool
+    in_place: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are bound."""
+        return self.desc.TotalTensorSizeInBytes
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last bound byte, in whole 4 bytes, which a shader writes at once."""
+        return self.offset + -(-self.size // 4) * 4
+
+    @property
+    def owned(self) -> bool:
+        """Whether DirectML takes the data over at initialisation."""
+        return "OWNED_BY_DML" in self.desc.Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where all tensors of a case lie.
+
+    Attributes:
+        inputs: by the operator's input; None for an absent tensor.
+        outputs: by the operator's output; None for an absent tensor.
+        span: bytes of the arena that are in use, guard bands included.
+    """
+
+    inputs: tuple[Place | None, ...]
+    outputs: tuple[Place | None, ...]
+    span: int
+
+    def ordered(self) -> list[Place]:
+        """Return the present tensors by offset; of those that share a place, the output only."""
+        shared = {output.in_place for output in self.outputs if output}
+        inputs = [place for place in self.inputs if place and place.name not in shared]
+        outputs = [place for place in self.outputs if place]
+        return sorted(inputs + outputs, key=lambda place: place.offset)
+
+    def present(self) -> Placement:
+        """Return the same without the absent tensors, which a graph has no bindings for."""
+        inputs = tuple(place for place in self.inputs if place)
+        return Placement(inputs, tuple(place for place in self.outputs if place), self.span)
+
+    def any_owned(self) -> bool:
+        """Tell whether DirectML takes over the data of an input."""
+        return any(place.owned for place in self.inputs if place)
+
+    def initial(self, data: dict[str, Array]) -> Array:
+        """Return the arena's bytes for the initialisation: the inputs that DirectML takes over."""
+        return self._image(data, POISONS[0], owned=True)
+
+    def image(self, data: dict[str, Array], poison: int) -> Array:
+        """Return the arena's bytes for a dispatch.
+
+        What DirectML took over holds the poison by then: it must have a copy.
+
+        Args:
+            data: the inputs' arrays by tensor.
+            poison: the byte everywhere else.
+        """
+        return self._image(data, poison, owned=False)
+
+    def _image(self, data: dict[str, Array], poison: int, *, owned: bool) -> Array:
+        image = np.full(self.span, poison, np.uint8)
+        for place in self.inputs:
+            if place and place.owned is owned:
+                encode(data[place.name], place.desc, image[place.offset : place.end])
+        return image
+
+
+def place(case: Case) -> Placement:
+    """Return where the tensors of a case lie."""
+    end = 0
+    found: dict[str, Place] = {}
+
+    def put(name: str, desc: TensorDesc, is_output: bool) -> Place:
+        nonlocal end
+        source = case.in_place.get(name) if is_output else None
+        if source is not None:
+            return Place(name, desc, found[source].offset, True, source)
+        alignment = max(GUARD, desc.GuaranteedBaseOffsetAlignment)
+        offset = -(-(end + GUARD) // alignment) * alignment
+        found[name] = made = Place(name, desc, offset, is_output)
+        end = made.end
+        return made
+
+    def all_of(kind: FieldKind) -> tuple[Place | None, ...]:
+        is_output = kind is FieldKind.OUTPUT
+        return tuple(
+            put(name, desc, is_output) if desc else None for name, desc in _slots(case, kind)
+        )
+
+    inputs = all_of(FieldKind.INPUT)
+    outputs = all_of(FieldKind.OUTPUT)
+    span = -(-(end + GUARD) // GUARD) * GUARD
+    return Placement(inputs, outputs, span)
+
+
+def _slots(case: Case, kind: FieldKind) -> Iterator[tuple[str, TensorDesc | None]]:
+    """Yield the operator's bindings of a kind in order; an absent optional tensor is one too."""
+    present = tensors_of(case.operator, case.desc, kind)
+    by_field: dict[str, list[tuple[str, TensorDesc]]] = {}
+    for name, field, desc in present:
+        by_field.setdefault(field.name, []).append((name, desc))
+    for field in case.operator.of_kind(kind):
+        yield from by_field.get(field.name, () if field.is_array else ((field.name, None),))
+
+
+def encode(values: Array, desc: TensorDesc, into: Array) -> None:
+    """Write a tensor's elements to the bytes of its buffer, and leave the holes as they are."""
+    if desc.DataType.bits < 8:
+        elements = _nibbles(into)
+        elements[_where(desc)] = values.ravel().view(np.uint8) & 0x0F
+        into[:] = elements[0::2] | elements[1::2] << 4
+        return
+    elements = _elements(desc, into)
+    elements[_where(desc)] = values.ravel()
+
+
+def decode(desc: TensorDesc, content: Array) -> Array:
+    """Return a tensor's elements from the bytes of its buffer, shaped like its Sizes."""
+    if desc.DataType.bits < 8:
+        elements = _nibbles(content)[_where(desc)]
+        if desc.DataType.is_signed:
+            elements = ((elements ^ 8) - np.uint8(8)).view(np.int8)
+        return elements.reshape(desc.Sizes)
+    return _elements(desc, content)[_where(desc)].copy().reshape(desc.Sizes)
+
+
+def _elements(desc: TensorDesc, content: Array) -> Array:
+    dtype = desc.DataType.dtype
+    return content[: len(content) // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _nibbles(content: Array) -> Array:
+    """Return the 4-bit elements of bytes, the low half of each byte first."""
+    return np.stack([content & 0x0F, content >> 4], axis=-1).ravel()
+
+
+def _where(desc: TensorDesc) -> slice | Array:
+    """Return where the elements lie among all of the buffer, in row-major order."""
+    if desc.Strides is None:
+        count = 1
+        for size in desc.Sizes:
+            count *= size
+        return slice(count)
+    return element_offsets(desc.Sizes, desc.Strides).ravel()

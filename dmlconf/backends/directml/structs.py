@@ -1,0 +1,220 @@
+"""The desc structures of the operators, derived from the catalogue's fields.
+
+Each structure has the catalogue's fields in their order, with the C types that stand there. What a
+case says of an operator becomes a `DML_OPERATOR_DESC` with everything that it points to.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.loader import enumeration
+from dmlconf.catalogue.loader import operator as catalogue_operator
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "DML_BUFFER_TENSOR_DESC",
+    "DML_OPERATOR_DESC",
+    "DML_SCALAR_UNION",
+    "DML_SCALE_BIAS",
+    "DML_SIZE_2D",
+    "DML_TENSOR_DESC",
+    "NativeDesc",
+    "data_type_value",
+    "operator_structure",
+]
+
+UINT: Final = ctypes.c_uint32
+POINTER: Final = ctypes.c_void_p
+
+DML_TENSOR_TYPE_BUFFER: Final = 1
+
+
+class DML_BUFFER_TENSOR_DESC(ctypes.Structure):
+    """A tensor that lies in a buffer."""
+
+    _fields_ = (
+        ("DataType", UINT),
+        ("Flags", UINT),
+        ("DimensionCount", UINT),
+        ("Sizes", POINTER),
+        ("Strides", POINTER),
+        ("TotalTensorSizeInBytes", ctypes.c_uint64),
+        ("GuaranteedBaseOffsetAlignment", UINT),
+    )
+
+
+class DML_TENSOR_DESC(ctypes.Structure):
+    """A tensor of any type."""
+
+    _fields_ = (("Type", UINT), ("Desc", POINTER))
+
+
+class DML_OPERATOR_DESC(ctypes.Structure):
+    """An operator of any type."""
+
+    _fields_ = (("Type", UINT), ("Desc", POINTER))
+
+
+class DML_SCALE_BIAS(ctypes.Structure):
+    """A factor and what to add then."""
+
+    _fields_ = (("Scale", ctypes.c_float), ("Bias", ctypes.c_float))
+
+
+class DML_SIZE_2D(ctypes.Structure):
+    """A width and a height."""
+
+    _fields_ = (("Width", UINT), ("Height", UINT))
+
+
+class DML_SCALAR_UNION(ctypes.Union):
+    """A number of the data type that another member names."""
+
+    _fields_ = (
+        ("Bytes", ctypes.c_uint8 * 8),
+        ("Int8", ctypes.c_int8),
+        ("UInt8", ctypes.c_uint8),
+        ("Int16", ctypes.c_int16),
+        ("UInt16", ctypes.c_uint16),
+        ("Int32", ctypes.c_int32),
+        ("UInt32", ctypes.c_uint32),
+        ("Int64", ctypes.c_int64),
+        ("UInt64", ctypes.c_uint64),
+        ("Float32", ctypes.c_float),
+        ("Float64", ctypes.c_double),
+    )
+
+
+_C_TYPES: Final[Mapping[AttributeKind, Any]] = {
+    AttributeKind.UINT: UINT,
+    AttributeKind.INT: ctypes.c_int32,
+    AttributeKind.FLOAT: ctypes.c_float,
+    AttributeKind.BOOL: ctypes.c_int32,
+    AttributeKind.ENUM: ctypes.c_int32,
+    AttributeKind.SCALAR_UNION: DML_SCALAR_UNION,
+    AttributeKind.SIZE_2D: DML_SIZE_2D,
+    AttributeKind.SCALE_BIAS: DML_SCALE_BIAS,
+    AttributeKind.OPERATOR: DML_OPERATOR_DESC,
+}
+
+
+def _member_type(field: Field) -> Any:
+    if field.is_tensor or field.is_array or field.c_type.endswith("*"):
+        return POINTER
+    return _C_TYPES[field.attribute_kind]
+
+
+@cache
+def operator_structure(operator: Operator) -> type[ctypes.Structure]:
+    """Return the operator's desc structure, such as `DML_GATHER_OPERATOR_DESC`."""
+    members = tuple((field.name, _member_type(field)) for field in operator.fields)
+    return type(operator.struct, (ctypes.Structure,), {"_fields_": members})
+
+
+@cache
+def data_type_value(data_type: DataType) -> int:
+    """Return the number of the `DML_TENSOR_DATA_TYPE`."""
+    return enumeration("DML_TENSOR_DATA_TYPE").values[data_type]
+
+
+class NativeDesc:
+    """A `DML_OPERATOR_DESC` in memory, with everything that it points to.
+
+    Attributes:
+        structure: what CreateOperator takes; it is valid as long as this object lives.
+    """
+
+    def __init__(self, operator: Operator, desc: Desc) -> None:
+        """Build the structures of a desc.
+
+        Args:
+            operator: the operator, from the catalogue.
+            desc: its desc's values by field, as a case has them.
+        """
+        self._kept: list[Any] = []
+        self.structure = self._operator(operator, desc)
+
+    def _keep(self, made: Any) -> int:
+        self._kept.append(made)
+        return ctypes.addressof(made)
+
+    def _operator(self, operator: Operator, desc: Desc) -> DML_OPERATOR_DESC:
+        members = operator_structure(operator)()
+        for field in operator.fields:
+            value = self._member(field, desc.get(field.name), desc)
+            if value is not None:
+                setattr(members, field.name, value)
+        return DML_OPERATOR_DESC(operator.type_value, self._keep(members))
+
+    def _member(self, field: Field, value: Any, desc: Desc) -> Any:
+        """Return what the member holds: a number, a structure, an address, or None for zero."""
+        if value is None:
+            return None
+        if field.is_tensor:
+            tensors = value if field.is_array else (value,)
+            return self._array(DML_TENSOR_DESC, map(self._tensor, tensors))
+        if _member_type(field) is not POINTER:
+            return self._attribute(field, value, desc)
+        # A pointer to one operator may stand for an array whose length no field of its own tells.
+        items = value if isinstance(value, Sequence) else (value,)
+        kind = _C_TYPES[field.attribute_kind]
+        return self._array(kind, (self._attribute(field, item, desc) for item in items))
+
+    def _array(self, kind: Any, items: Iterable[Any]) -> int:
+        values = tuple(items)
+        # An empty array still has an address, as it has in C.
+        return self._keep((kind * max(len(values), 1))(*values))
+
+    def _tensor(self, tensor: TensorDesc) -> DML_TENSOR_DESC:
+        flags = enumeration("DML_TENSOR_FLAGS").values
+        strides = tensor.Strides
+        buffer = DML_BUFFER_TENSOR_DESC(
+            data_type_value(tensor.DataType),
+            sum(flags[name] for name in tensor.Flags),
+            tensor.DimensionCount,
+            self._array(UINT, tensor.Sizes),
+            None if strides is None else self._array(UINT, strides),
+            tensor.TotalTensorSizeInBytes,
+            tensor.GuaranteedBaseOffsetAlignment,
+        )
+        return DML_TENSOR_DESC(DML_TENSOR_TYPE_BUFFER, self._keep(buffer))
+
+    def _attribute(self, field: Field, value: Any, desc: Desc) -> Any:
+        kind = field.attribute_kind
+        if kind is AttributeKind.ENUM:
+            numbers = enumeration(field.base_type).values
+            return numbers[value] if isinstance(value, str) else ctypes.c_int32(value).value
+        if kind is AttributeKind.SCALAR_UNION:
+            return _scalar(value, DataType(desc[field.type_field or ""]))
+        if kind is AttributeKind.SIZE_2D:
+            return DML_SIZE_2D(value["Width"], value["Height"])
+        if kind is AttributeKind.SCALE_BIAS:
+            return DML_SCALE_BIAS(value["Scale"], value["Bias"])
+        if kind is AttributeKind.OPERATOR:
+            nested = {name: item for name, item in value.items() if name != "operator"}
+            return self._operator(catalogue_operator(value["operator"]), nested)
+        return value
+
+
+_SCALAR_FORMATS: Final = {
+    DataType.FLOAT64: "<d",
+    DataType.FLOAT32: "<f",
+    DataType.FLOAT16: "<e",
+}
+
+
+def _scalar(value: float, data_type: DataType) -> DML_SCALAR_UNION:
+    """Return the union with the value in the bytes of the data type; the others are zero."""
+    if data_type in _SCALAR_FORMATS:
+        content = struct.pack(_SCALAR_FORMATS[data_type], value)
+    else:
+        width = max(1, data_type.bits // 8)
+        content = int(value).to_bytes(width, "little", signed=data_type.is_signed)
+    return DML_SCALAR_UNION.from_buffer_copy(content.ljust(8, b"\0"))

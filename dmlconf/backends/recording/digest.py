@@ -1,0 +1,84 @@
+"""The digest of a case: what its outcome depends on, in one canonical form.
+
+It is the same on every platform and with every version of Python and NumPy, so that a recording
+made anywhere can tell everywhere whether a case is still the one that was recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["case_digest", "little_endian", "outputs_fault"]
+
+_MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
+_EXACT: Final = 1 << 53
+
+
+def case_digest(case: Case) -> str:
+    """Return the SHA-256 of the operator, the whole desc and all inputs' data, in hexadecimal.
+
+    The data of a case that expects a rejection is left out: DirectML refuses a desc before it sees
+    any data, and such a desc may not even describe tensors that data could fill.
+    """
+    head = {
+        "operator": case.operator_name,
+        "desc": _canonical(case.desc),
+        "in_place": _canonical(case.in_place),
+    }
+    digest = sha256(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
+    if not isinstance(case.expectation, ExpectedRejection):
+        for name, array in case.inputs().items():
+            digest.update(f"\0{name} {array.dtype.name} {list(array.shape)}\0".encode())
+            digest.update(little_endian(array))
+    return digest.hexdigest()
+
+
+def little_endian(array: Array) -> bytes:
+    """Return the elements in row-major order, each the least significant byte first."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+def outputs_fault(case: Case, outputs: Outputs) -> str | None:
+    """Say how the outputs are not those that the desc asks for; None where they are."""
+    wanted = case.outputs()
+    if outputs.arrays.keys() != wanted.keys():
+        return f"outputs {', '.join(outputs.arrays) or 'none'}, not {', '.join(wanted)}"
+    for name, array in outputs.arrays.items():
+        dtype, sizes = wanted[name].DataType.dtype, wanted[name].Sizes
+        if array.dtype != dtype or array.shape != sizes:
+            return f"{name} is {array.dtype} {list(array.shape)}, not {dtype} {list(sizes)}"
+    return None
+
+
+def _canonical(value: Any) -> Any:
+    """Return a value of a desc as JSON that is spelled in one way only."""
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, TensorDesc):
+        return {name: _canonical(getattr(value, name)) for name in _MEMBERS}
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    return int(value)
+
+
+def _number(value: float) -> int | str:
+    """Spell 1.0 like 1, which a case file may say as well; -0.0 and all others as their bits."""
+    negative_zero = value == 0 and math.copysign(1, value) < 0
+    if value.is_integer() and abs(value) < _EXACT and not negative_zero:
+        return int(value)
+    return value.hex()

@@ -1,0 +1,269 @@
+"""Read and write recordings: a zip archive of a JSON manifest and the outputs' elements.
+
+Recording the same outcomes in the same environment gives the same bytes. Nothing in a recording is
+executed or trusted: a file that is damaged, foreign or of a later form raises `BackendError`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
+from dmlconf.backends.recording.digest import little_endian
+from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.problems import printable
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["FORMAT", "SUFFIX", "manifest_of", "read_recording", "recording_bytes"]
+
+FORMAT: Final = 1
+"""Version of the form; it grows when a reader of the old form could be misled."""
+
+SUFFIX: Final = ".dmlrec"
+
+MOST_BYTES: Final = 1 << 28
+"""Of each member, uncompressed: no file of a few kilobytes may fill the memory."""
+
+_MANIFEST: Final = "recording.json"
+_OUTPUTS: Final = "outputs.bin"
+_TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
+_STORED: Final = {t.dtype: t for t in DataType if t.bits >= 8}
+_BY_NAME: Final = {str(t): dtype.newbyteorder("<") for dtype, t in _STORED.items()}
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
+
+
+class _Blob:
+    """The outputs' elements, each distinct sequence of bytes once."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, int] = {}
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, content: bytes) -> int:
+        """Return where the content stands."""
+        if content not in self._places:
+            self._places[content] = self._length
+            self._parts.append(content)
+            self._length += len(content)
+        return self._places[content]
+
+    def content(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
+    """Return the manifest, and the outputs' elements that it points into."""
+    blob = _Blob()
+    capabilities = recording.capabilities
+    manifest = {
+        "format": FORMAT,
+        "dmlconf": recording.dmlconf,
+        "backend": recording.backend,
+        "environment": dict(recording.environment),
+        "capabilities": {
+            "feature_level": str(capabilities.feature_level),
+            "data_types": sorted(map(str, capabilities.data_types)),
+        },
+        "suite_digest": recording.suite_digest,
+        "catalogue_digest": recording.catalogue_digest,
+        "cases": {name: _entry(entry, blob) for name, entry in sorted(recording.entries.items())},
+    }
+    return manifest, blob.content()
+
+
+def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
+    outcome = entry.outcome
+    if isinstance(outcome, Rejection):
+        return {"digest": entry.digest, "stage": outcome.stage, "hresult": outcome.hresult}
+    outputs = {
+        name: {
+            "type": str(_STORED[array.dtype]),
+            "sizes": list(array.shape),
+            "at": blob.add(little_endian(array)),
+        }
+        for name, array in outcome.arrays.items()
+    }
+    return {"digest": entry.digest, "outputs": outputs}
+
+
+def recording_bytes(recording: Recording) -> bytes:
+    """Return the content of a recording's file.
+
+    Raises:
+        BackendError: it is larger than a recording may be.
+    """
+    manifest, outputs = manifest_of(recording)
+    text = "".join(_lines(manifest)).encode()
+    # What is written is read again from the text, as everyone else will read it.
+    validator(bundled_schema("recording")).validate(json.loads(text))
+    for content in (text, outputs):
+        if len(content) > MOST_BYTES:
+            raise BackendError(f"a recording of {len(content):,} bytes is too large; record a part")
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in ((_MANIFEST, text), (_OUTPUTS, outputs)):
+            member = zipfile.ZipInfo(name, _TIMESTAMP)
+            member.create_system = 3  # Else it would tell Windows from Unix.
+            member.external_attr = 0o644 << 16
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, content, compresslevel=9)
+    return stream.getvalue()
+
+
+def _lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the manifest's text with one line for each key and each case, for people's diffs."""
+    yield "{\n"
+    for key, value in manifest.items():
+        if key != "cases":
+            yield f"{json.dumps(key)}: {_json(value)},\n"
+    yield '"cases": {\n'
+    yield ",\n".join(f"{json.dumps(k)}: {_json(v)}" for k, v in manifest["cases"].items())
+    yield "\n}}\n"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True, default=str)
+
+
+class _FaultyError(Exception):
+    """What is wrong with a file."""
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a recording.
+
+    Raises:
+        BackendError: the file cannot be read or is not a recording of a known form.
+    """
+    try:
+        text, outputs = _members(path)
+        return _recording(_manifest(text), outputs)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+    except _FaultyError as error:
+        reason = str(error)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        reason = f"not a recording, or a damaged one: {error}"
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
+    raise BackendError(printable(f"{path}: {reason}"))
+
+
+def _members(path: Path) -> tuple[bytes, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        infos = {info.filename: info for info in archive.infolist()}
+        if infos.keys() != {_MANIFEST, _OUTPUTS} or len(archive.infolist()) != len(infos):
+            raise _FaultyError(f"not a recording: it does not consist of {_MANIFEST}, {_OUTPUTS}")
+        if any(info.file_size > MOST_BYTES for info in infos.values()):
+            raise _FaultyError(f"a member is larger than the {MOST_BYTES:,} bytes it may have")
+        return archive.read(infos[_MANIFEST]), archive.read(infos[_OUTPUTS])
+
+
+def _manifest(text: bytes) -> Mapping[str, Any]:
+    manifest: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if type(found) is not int or found != FORMAT:
+        told = f"of form {found}" if type(found) is int else "without its form"
+        raise _FaultyError(f"a recording {told}; this dmlconf reads form {FORMAT}")
+    # Checking thousands of cases against the schema takes longer than running them; `_outcome`
+    # takes nothing but what the schema permits.
+    checker = validator(bundled_schema("recording"))
+    for error in checker.iter_errors({**manifest, "cases": {}}):
+        raise _FaultyError(f"{error.json_path}: {error.message}")
+    checked: Mapping[str, Any] = manifest
+    return checked
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _FaultyError("the manifest has a key twice")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise _FaultyError(f"the manifest has {name}, which is not JSON")
+
+
+def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
+    capabilities = manifest["capabilities"]
+    cases = manifest["cases"]
+    if not isinstance(cases, dict):
+        raise _FaultyError("$.cases is not an object")
+    entries = {}
+    for identifier, case in cases.items():
+        try:
+            entries[identifier] = Entry(_digest(case), _outcome(case, outputs))
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise _FaultyError(f"the case {identifier}: {_told(error)}") from error
+    return Recording(
+        dmlconf=manifest["dmlconf"],
+        backend=manifest["backend"],
+        environment=manifest["environment"],
+        capabilities=Capabilities(
+            FeatureLevel.parse(capabilities["feature_level"]),
+            frozenset(map(DataType, capabilities["data_types"])),
+        ),
+        suite_digest=manifest["suite_digest"],
+        catalogue_digest=manifest["catalogue_digest"],
+        entries=entries,
+    )
+
+
+def _told(error: Exception) -> str:
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _digest(case: Any) -> str:
+    digest = case["digest"]
+    if not isinstance(digest, str) or _DIGEST.fullmatch(digest) is None:
+        raise ValueError("its digest is not 64 hexadecimal digits")
+    return digest
+
+
+def _outcome(case: Mapping[str, Any], outputs: bytes) -> Outputs | Rejection:
+    if "outputs" not in case:
+        _require(case, {"digest", "stage", "hresult"})
+        stage, hresult = case["stage"], case["hresult"]
+        if not isinstance(stage, str) or not isinstance(hresult, str):
+            raise TypeError("its stage and HRESULT are not both text")
+        return Rejection(stage, hresult)
+    _require(case, {"digest", "outputs"})
+    return Outputs({name: _array(name, o, outputs) for name, o in case["outputs"].items()})
+
+
+def _require(found: Mapping[str, Any], keys: set[str]) -> None:
+    if found.keys() != keys:
+        raise ValueError(f"it has {', '.join(found)}, not {', '.join(sorted(keys))}")
+
+
+def _array(name: str, output: Mapping[str, Any], outputs: bytes) -> Array:
+    _require(output, {"type", "sizes", "at"})
+    sizes, at = output["sizes"], output["at"]
+    if not isinstance(sizes, list) or not all(_is_count(number) for number in (*sizes, at)):
+        raise ValueError(f"the sizes or the place of {name} are not whole numbers from 0 on")
+    if output["type"] not in _BY_NAME:
+        raise ValueError(f"{name} has no data type that can be stored")
+    dtype = _BY_NAME[output["type"]]
+    count = math.prod(sizes)
+    if at + count * dtype.itemsize > len(outputs):
+        raise ValueError(f"{name} lies beyond the end of {_OUTPUTS}")
+    stored = np.frombuffer(outputs, dtype, count, at) if count else np.empty(0, dtype)
+    return stored.reshape(sizes).astype(dtype.newbyteorder("="), copy=False)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 48

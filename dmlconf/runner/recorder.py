@@ -1,0 +1,102 @@
+"""Record: run cases on a backend, and keep what it made of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import dmlconf
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
+from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.cases.loader import Suite
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.runner.session import OpenBackend, environment_record, runnable
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import ReasonKind, Verdict
+
+__all__ = ["LeftOut", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A case that is not recorded.
+
+    Attributes:
+        case: its identifier.
+        broken: whether the backend broke down or misbehaved; else it may decline the case.
+        reason: of a fixed kind, in words.
+        message: the particulars.
+    """
+
+    case: str
+    broken: bool
+    reason: str
+    message: str
+
+
+def record(
+    plan: Sequence[PlannedCase],
+    suite: Suite,
+    backend: OpenBackend,
+    substrate: Substrate = NO_SUBSTRATE,
+    on_case: Callable[[bool], None] = lambda broken: None,
+) -> tuple[Recording, list[LeftOut]]:
+    """Run the plan, and return the recording and what could not be recorded.
+
+    Args:
+        plan: what to record.
+        suite: what the plan was chosen from.
+        backend: what to run it on.
+        substrate: what lies below DirectML; what it limits tells nothing of DirectML.
+        on_case: is called after every case, with whether it broke.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
+    entries: dict[str, Entry] = {}
+    left_out: list[LeftOut] = []
+    declined: deque[Verdict] = deque()
+    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+        kept = _kept(case, outcome, substrate)
+        if isinstance(kept, Entry):
+            entries[case.identifier] = kept
+        else:
+            left_out.append(kept)
+        on_case(isinstance(kept, LeftOut) and kept.broken)
+    for verdict in declined:
+        left_out.append(_declined(verdict))
+        on_case(False)
+    recording = Recording(
+        dmlconf=dmlconf.__version__,
+        backend=str(backend.name),
+        environment=environment_record(backend.environment),
+        capabilities=backend.capabilities,
+        suite_digest=suite.digest,
+        catalogue_digest=catalogue_digest(),
+        entries=entries,
+    )
+    return recording, left_out
+
+
+def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut:
+    if isinstance(outcome, Breakdown):
+        return LeftOut(case.identifier, True, outcome.kind, outcome.message)
+    for limit in substrate.limits:
+        if limit.explains(case, outcome):
+            return LeftOut(case.identifier, False, ReasonKind.SUBSTRATE, limit.name)
+    if isinstance(outcome, Outputs):
+        for fault in outcome.faults:
+            return LeftOut(case.identifier, True, fault.kind, fault.message)
+        wrong = outputs_fault(case, outcome)
+        if wrong is not None:
+            return LeftOut(case.identifier, True, "other outputs than the desc has", wrong)
+    return Entry(case_digest(case), outcome)
+
+
+def _declined(verdict: Verdict) -> LeftOut:
+    assert verdict.reason is not None
+    return LeftOut(verdict.case, False, verdict.reason.kind, verdict.reason.message)

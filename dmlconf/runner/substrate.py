@@ -1,0 +1,128 @@
+"""What lies below DirectML and limits it: cases that fail for that are set apart.
+
+A substrate is everything under DirectML on some machine: the Direct3D 12 implementation, the
+driver, the device. Its known limits stand in one data file, `schemas/substrate.schema.json`. What
+one of them explains is neither a pass nor a failure of DirectML: it is `unsupported`, with a
+reason of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dmlconf.backends.protocol import Outcome, Outputs, Rejection
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["NO_SUBSTRATE", "Limit", "Substrate", "read_substrate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One thing that a substrate cannot do.
+
+    Attributes:
+        name: what to call it.
+        reason: why, for people.
+        stage: the call in which it shows; `Execute` where wrong values come out.
+        hresult: name of the HRESULT; `S_OK` where wrong values come out.
+        operators: names of the operators that it is known for; None for any.
+        data_types: by tensor, the data types that it is known for; None for any.
+        cases: identifiers of the only cases that it explains; None for all.
+    """
+
+    name: str
+    reason: str
+    stage: str
+    hresult: str
+    operators: frozenset[str] | None
+    data_types: Mapping[str, frozenset[DataType]] | None
+    cases: frozenset[str] | None
+
+    def explains(self, case: Case, outcome: Outcome) -> bool:
+        """Tell whether the limit is why a case that should have passed did not."""
+        if self.operators is not None and case.operator_name not in self.operators:
+            return False
+        if self.cases is not None and case.identifier not in self.cases:
+            return False
+        return self._shows(outcome) and self._concerns(case)
+
+    def _shows(self, outcome: Outcome) -> bool:
+        if isinstance(outcome, Rejection):
+            return (outcome.stage, outcome.hresult) == (self.stage, self.hresult)
+        return isinstance(outcome, Outputs) and self.hresult == "S_OK"
+
+    def _concerns(self, case: Case) -> bool:
+        if self.data_types is None:
+            return True
+        kinds = FieldKind.INPUT, FieldKind.OUTPUT
+        return all(
+            tensor.DataType in self.data_types[field.name]
+            for _, field, tensor in tensors_of(case.operator, case.desc, *kinds)
+            if field.name in self.data_types
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Substrate:
+    """What lies below DirectML.
+
+    Attributes:
+        description: what it consists of.
+        limits: what it cannot do.
+    """
+
+    description: str
+    limits: tuple[Limit, ...] = ()
+
+    def set_apart(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or `unsupported` where a limit explains why the case failed."""
+        if verdict.status is not Status.FAILED:
+            return verdict
+        for limit in self.limits:
+            if limit.explains(case, outcome):
+                reason = Reason(ReasonKind.SUBSTRATE, f"{limit.name}: {limit.reason}")
+                return replace(verdict, status=Status.UNSUPPORTED, reason=reason)
+        return verdict
+
+
+NO_SUBSTRATE = Substrate("nothing known")
+"""A substrate of which no limit is known."""
+
+
+def read_substrate(path: Path) -> Substrate:
+    """Read a file of a substrate's limits.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path)
+    problems = schema_problems(document, validator(bundled_schema("substrate")), document.data)
+    if problems:
+        raise InvalidFilesError(problems)
+    limits = tuple(_limit(data) for data in document.data["limits"])
+    return Substrate(document.data["substrate"], limits)
+
+
+def _limit(data: Mapping[str, Any]) -> Limit:
+    types = None
+    if data["data_types"] != "any":
+        types = {name: frozenset(map(DataType, t)) for name, t in data["data_types"].items()}
+    return Limit(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        stage=data["stage"],
+        hresult=data["hresult"],
+        operators=None if data["operators"] == "any" else frozenset(data["operators"]),
+        data_types=types,
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+    )

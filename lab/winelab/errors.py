@@ -1,0 +1,11 @@
+"""What can fail in the lab: something it needs is missing, a step of the build fails, it is not
+built, or an argument names a path that the lab does not see.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LabError"]
+
+
+class LabError(Exception):
+    """The lab cannot do what is asked; the message says why and what to do."""

@@ -1,0 +1,101 @@
+"""Run a program in the lab, on a view of it that is thrown away afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from winelab.errors import LabError
+from winelab.isolation import require, supervise
+from winelab.machine import furnish, in_tree, mount, start_display
+from winelab.recipe import CHECKOUT as CHECKOUT_HERE
+from winelab.recipe import Lab
+from winelab.tree import CHECKOUT, ENVIRONMENT, HERE, PYTHON, windows
+
+__all__ = ["environment_for", "run", "run_inside"]
+
+RUN_COMMANDS: Final = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount"}
+
+NO_DEVICE: Final = 103
+"""The launcher's exit code when Direct3D 12 gives no device."""
+
+PASSED_ON: Final = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "WINEDEBUG")
+"""The caller's environment variables that programs in the lab see, besides DMLCONF_*."""
+
+OUTSIDE: Final = ("DMLCONF_DIRECTML", "DMLCONF_LAB", "DMLCONF_LAB_MIRROR")
+"""Those that mean something only where the caller is."""
+
+
+def run(lab: Lab, script: Path, arguments: Sequence[str]) -> int:
+    """Run Windows CPython in the lab, in the caller's current directory, and return its exit code.
+
+    Args:
+        lab: the lab.
+        script: the script that runs `run_inside` when called with `_run`, a directory, arguments.
+        arguments: what Windows CPython is given.
+
+    Raises:
+        LabError: the lab is not built or cannot be used.
+    """
+    require(RUN_COMMANDS)
+    if not lab.is_built():
+        raise LabError(f"the lab is not built; build it with: python3 {script} build")
+    command = [sys.executable, str(script), "_run", str(lab.path), *arguments]
+    return supervise(command, network=False)
+
+
+def environment_for(caller: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of programs in the lab.
+
+    Args:
+        caller: the environment of who starts them.
+    """
+    passed_on = {
+        name: value
+        for name, value in caller.items()
+        if name in PASSED_ON or (name.startswith("DMLCONF_") and name not in OUTSIDE)
+    }
+    return {**ENVIRONMENT, **passed_on}
+
+
+def run_inside(lab: Lab, arguments: Sequence[str]) -> int:
+    """Run Windows CPython; this process is the first of its namespace and has its own mounts."""
+    here = Path.cwd()
+    view = lab.mount_point
+    mount("-t", "tmpfs", "tmpfs", view)
+    upper, work, tree = (view / name for name in ("upper", "work", "tree"))
+    for directory in (upper, work, tree):
+        directory.mkdir()
+    layers = f"lowerdir={lab.tree},upperdir={upper},workdir={work}"
+    mount("-t", "overlay", "overlay", "-o", layers, tree)
+    furnish(tree)
+    mount("--bind", "-o", "ro", CHECKOUT_HERE, tree / CHECKOUT[1:])
+    mount("--rbind", here, tree / HERE[1:])
+    # Ctrl-C is for the program: this process must outlive it to pass its exit code on.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    interpreter = windows(f"{PYTHON}/python.exe")
+    command = in_tree(tree, "wine", interpreter, *arguments, directory=HERE)
+    code = NO_DEVICE
+    for _ in range(2):
+        environment = start_display(tree, environment_for(os.environ))
+        code = _wait_for(subprocess.Popen(command, env=environment))
+        if code != NO_DEVICE:
+            return code
+        # Nothing ran yet. Seldom, Wine does not see the display in time: start both again.
+        os.kill(-1, signal.SIGKILL)
+    return code
+
+
+def _wait_for(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a process, and reap all that are orphaned meanwhile."""
+    while True:
+        pid, status = os.wait()
+        if pid == process.pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            code = process.returncode
+            return code if code >= 0 else 128 - code

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf.backends.directml import library
+from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.survey import survey
+from dmlconf.backends.protocol import BackendError
+
+WARP: Final = Adapter(
+    0, "Microsoft Basic Render Driver", 0x1414, 0x8C, None, "00000000:00000001", 0, True
+)
+RADEON: Final = Adapter(
+    1, "AMD Radeon RX 7900", 0x1002, 0x744C, "31.0.1.2", "00000000:00000002", 1 << 34, False
+)
+ARC: Final = Adapter(
+    2, "Intel Arc A770", 0x8086, 0x56A0, "31.0.101.1", "00000000:00000003", 1 << 34, False
+)
+ALL: Final = (WARP, RADEON, ARC)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [(None, RADEON), ("0", WARP), ("2", ARC), ("arc", ARC), ("warp", WARP), ("WARP", WARP),
+     ("Radeon RX", RADEON)],
+)  # fmt: skip
+def test_adapter_is_chosen_by_index_name_or_warp(wanted: str | None, chosen: Adapter) -> None:
+    assert choose_adapter(wanted, ALL) is chosen
+
+
+def test_software_is_taken_where_there_is_nothing_else() -> None:
+    assert choose_adapter(None, [WARP]) is WARP
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [("3", "there is no adapter '3'"), ("GeForce", "there is no adapter 'GeForce'"),
+     ("r", "several adapters fit 'r'")],
+)  # fmt: skip
+def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, told: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        choose_adapter(wanted, ALL)
+    assert str(caught.value).startswith(told)
+    assert "adapter=2: Intel Arc A770" in str(caught.value)
+
+
+def test_no_adapter_is_an_error() -> None:
+    with pytest.raises(BackendError, match="no adapter for Direct3D 12"):
+        choose_adapter(None, [])
+
+
+@pytest.fixture
+def directml(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    if sys.platform == "win32":
+        pytest.skip("DXCore stands in on Linux only")
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
+    return str(wsl_folder / "libdirectml.so")
+
+
+def test_dxcore_adapters_are_read(directml: str) -> None:
+    with Adapters(library.load(directml)) as adapters:
+        first, second = adapters.found
+        assert adapters.native(second).address
+    assert first == Adapter(
+        index=0, description="Stand-in 0", vendor_id=0x10DE, device_id=0x2684,
+        driver_version="31.0.101.2115", luid="00000001:00001234", dedicated_memory=6 << 30,
+        software=False,
+    )  # fmt: skip
+    assert (second.index, second.driver_version, second.software) == (1, None, True)
+
+
+def test_adapter_that_cannot_be_used_is_listed_with_the_reason(directml: str) -> None:
+    found = survey(directml)
+    assert [one.adapter.index for one in found.adapters] == [0, 1]
+    assert all(one.capabilities is None for one in found.adapters)
+    assert "DXGI_ERROR_UNSUPPORTED" in str(found.adapters[0].refusal)

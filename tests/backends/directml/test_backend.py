@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.directml import library
+from dmlconf.backends.directml.backend import Options, create, failure, parse_options
+from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
+
+
+def test_backend_runs_in_worker_processes() -> None:
+    assert "directml" in registry.backend_names()
+    assert registry.parse("directml:adapter=1").isolated
+
+
+def test_options_are_read() -> None:
+    text = r"path=Z:\dml\DirectML.dll,adapter=Intel Arc,metacommands=off,half=on,debug=on"
+    assert parse_options(f"{text},compile=graph") == Options(
+        r"Z:\dml\DirectML.dll", "Intel Arc", False, True, True, True
+    )
+    assert parse_options("") == Options()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("warp", "'warp' is not of the form OPTION=VALUE"),
+     ("adaptor=1", "there is no option of the backend directml 'adaptor': did you mean adapter?"),
+     ("compile=grpah", "there is no value of the option compile 'grpah': did you mean graph?"),
+     ("half=yes", "there is no value of the option half 'yes'")],
+)  # fmt: skip
+def test_wrong_options_are_refused(text: str, told: str) -> None:
+    with pytest.raises(BackendError) as caught:
+        parse_options(text)
+    assert told in str(caught.value)
+
+
+def test_options_become_execution_flags() -> None:
+    assert Options().flags is DML_EXECUTION_FLAGS.NONE
+    assert Options(metacommands=False, half=True).flags == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "hresult", "name"),
+    [("CreateOperator", 0x80070057, "E_INVALIDARG"), ("CompileOperator", 0x80004005, "E_FAIL"),
+     ("CompileOperator", 0x80041234, "0x80041234")],
+)  # fmt: skip
+def test_refusal_is_a_rejection_with_its_stage(call: str, hresult: int, name: str) -> None:
+    assert failure(HResultError(call, hresult), 0.5) == Rejection(call, name, (), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "hresult", "kind"),
+    [("GetDeviceRemovedReason", 0x80070057, BreakdownKind.DEVICE_REMOVED),
+     ("CreateOperator", 0x887A0005, BreakdownKind.DEVICE_REMOVED),
+     ("Signal", 0x887A0006, BreakdownKind.DEVICE_REMOVED),
+     ("CompileOperator", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
+     ("CreateCommittedResource", 0x8007000E, BreakdownKind.OUT_OF_MEMORY),
+     ("Close", 0x80070057, BreakdownKind.ERROR)],
+)  # fmt: skip
+def test_other_failure_is_a_breakdown(call: str, hresult: int, kind: BreakdownKind) -> None:
+    outcome = failure(HResultError(call, hresult), 0.5)
+    assert isinstance(outcome, Breakdown)
+    assert outcome.kind is kind
+    assert call in outcome.message
+
+
+def test_adapter_that_cannot_be_opened_is_an_error(
+    wsl_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sys.platform == "win32":
+        pytest.skip("Direct3D 12 stands in on Linux only")
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
+    with pytest.raises(BackendError, match="D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED"):
+        create(f"path={wsl_folder / 'libdirectml.so'}")

@@ -1,0 +1,215 @@
+"""The binding against the official headers: sizes, offsets, constants, slots and IIDs.
+
+Needs g++ and Microsoft's DirectX-Headers, as in Debian's directx-headers-dev from trixie on;
+another place of them can be given by DMLCONF_DIRECTX_HEADERS. For Windows the same is compiled
+where MinGW's C compiler is installed, with the headers that it has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from dmlconf.backends.directml import d3d12, dml, dxcore, dxgi, graph, structs
+from dmlconf.backends.directml.structs import data_type_value, operator_structure
+from dmlconf.backends.directml.vtable import Interface
+from dmlconf.catalogue.loader import enumeration, operator, operator_names
+from dmlconf.tensors.datatypes import DataType
+
+pytestmark = pytest.mark.native
+
+HEADERS: Final = Path(os.environ.get("DMLCONF_DIRECTX_HEADERS", "/usr/include"))
+MINGW: Final = "x86_64-w64-mingw32-gcc"
+
+ENUMS: Final[Mapping[type[Enum], str]] = {
+    dml.DML_FEATURE: "DML_FEATURE_",
+    dml.DML_EXECUTION_FLAGS: "DML_EXECUTION_FLAG_",
+    dml.DML_CREATE_DEVICE_FLAGS: "DML_CREATE_DEVICE_FLAG_",
+    dml.DML_BINDING_TYPE: "DML_BINDING_TYPE_",
+    d3d12.D3D12_COMMAND_LIST_TYPE: "D3D12_COMMAND_LIST_TYPE_",
+    d3d12.D3D12_HEAP_TYPE: "D3D12_HEAP_TYPE_",
+    d3d12.D3D12_RESOURCE_STATES: "D3D12_RESOURCE_STATE_",
+}
+
+
+def structures(*modules: ModuleType) -> Iterator[Any]:
+    for module in modules:
+        for name in module.__all__:
+            found = getattr(module, name)
+            if isinstance(found, type) and issubclass(found, ctypes.Structure | ctypes.Union):
+                yield found
+
+
+def interfaces(*modules: ModuleType) -> list[Interface]:
+    found = (getattr(module, name) for module in modules for name in module.__all__)
+    return [each for each in found if isinstance(each, Interface)]
+
+
+def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
+    """Yield C expressions with what they must be."""
+    for kind in kinds:
+        name = kind.__name__
+        yield f"sizeof({name})", ctypes.sizeof(kind)
+        for member, *_ in kind._fields_:
+            yield f"offsetof({name}, {member})", getattr(kind, member).offset
+
+
+def constants(enums: list[type[Enum]]) -> Iterator[tuple[str, int]]:
+    for enum in enums:
+        for each in enum:
+            yield ENUMS[enum] + each.name, each.value
+
+
+def asserts(keyword: str, expected: Iterator[tuple[str, int]]) -> str:
+    return "\n".join(f'{keyword}({text} == {value}, "{text}");' for text, value in expected)
+
+
+def catalogue_constants() -> Iterator[tuple[str, int]]:
+    for name in operator_names():
+        yield f"DML_OPERATOR_{name}", operator(name).type_value
+    for data_type in DataType:
+        yield f"DML_TENSOR_DATA_TYPE_{data_type}", data_type_value(data_type)
+    for name in enumerations():
+        found = enumeration(name)
+        for constant, value in found.values.items():
+            yield found.prefix + constant, value
+    for value in dml.FEATURE_LEVELS:
+        yield f"DML_FEATURE_LEVEL_{value >> 12}_{value >> 8 & 0xF}", value
+
+
+def enumerations() -> set[str]:
+    fields = (field for name in operator_names() for field in operator(name).fields)
+    return {f.base_type for f in fields if f.attribute_kind == "enum" and not f.is_tensor}
+
+
+@pytest.fixture(scope="module")
+def compile_probe(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("g++ is not installed")
+    if not (HEADERS / "directx" / "DirectML.h").is_file():
+        pytest.skip(f"{HEADERS} has no directx/DirectML.h: install directx-headers-dev")
+    folder = tmp_path_factory.mktemp("probe")
+
+    def compiled(source: str) -> str:
+        text = "#include <cstddef>\n#include <cstdio>\n#include <cstring>\n"
+        text += "#include <wsl/winadapter.h>\n#include <directx/d3d12.h>\n"
+        text += "#include <directx/DirectML.h>\n#include <directx/dxcore.h>\n" + source
+        (folder / "probe.cpp").write_text(text)
+        subprocess.run(
+            [compiler, "-std=c++17", "-w", "-fpermissive", "-DDML_TARGET_VERSION=0x6400",
+             f"-I{HEADERS}", f"-I{HEADERS}/directx", f"-I{HEADERS}/wsl/stubs",
+             "-o", str(folder / "probe"), str(folder / "probe.cpp")],
+            check=True,
+        )  # fmt: skip
+        done = subprocess.run([folder / "probe"], check=True, capture_output=True, text=True)
+        return done.stdout
+
+    return compiled
+
+
+def test_structures_lie_as_in_the_headers(compile_probe: Any) -> None:
+    own = (operator_structure(operator(name)) for name in operator_names())
+    kinds = [*structures(d3d12, dml, graph, structs), dxcore.DXCoreHardwareID, *own]
+    assert len(kinds) > 20
+    compile_probe(asserts("static_assert", layout(iter(kinds))) + "\nint main() {}\n")
+
+
+def test_constants_are_those_of_the_headers(compile_probe: Any) -> None:
+    expected = [*constants(list(ENUMS)), *catalogue_constants()]
+    assert len(expected) > 50
+    compile_probe(asserts("static_assert", iter(expected)) + "\nint main() {}\n")
+
+
+def test_probe_notices_a_difference(compile_probe: Any) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        compile_probe("static_assert(sizeof(DML_TENSOR_DESC) == 17);\nint main() {}\n")
+
+
+def test_slots_are_those_of_the_headers(compile_probe: Any) -> None:
+    # A pointer to a virtual member function holds 1 plus the offset of its slot, in this ABI.
+    lines = [
+        "template <class T> void tell(const char *name, T method) {",
+        "  long offset; std::memcpy(&offset, &method, sizeof offset);",
+        '  std::printf("%s %ld\\n", name, (offset - 1) / 8); }',
+        "int main() {",
+    ]
+    expected = {}
+    for interface in interfaces(d3d12, dml, dxcore):
+        for name in (method.name for method in interface.methods):
+            if name in ("GetProperty", "QueryState", "SetState", "CreateAdapterList"):
+                continue  # Templates of the same name make these ambiguous.
+            if name in ("GetAdapter", "GetFactory", "GetAdapterByLuid", "GetDevice"):
+                continue
+            full = f"{interface.name}::{name}"
+            expected[full] = interface.slots[name][0]
+            lines.append(f'  tell("{full}", &{full});')
+    told = compile_probe("\n".join([*lines, "}"]))
+    assert {k: int(v) for k, v in map(str.split, told.splitlines())} == expected
+    assert len(expected) > 100
+
+
+def test_iids_are_those_of_the_headers(compile_probe: Any) -> None:
+    found = {}
+    for file in ("DirectML.h", "d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h"):
+        text = (HEADERS / "directx" / file).read_text("utf-8", "replace")
+        pattern = r'(?:MIDL_INTERFACE|DML_DECLARE_INTERFACE)\("([0-9a-fA-F-]+)"\)\s*(\w+)'
+        found.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
+    declared = {each.name: each.iid for each in interfaces(d3d12, dml, dxcore)}
+    assert declared == {name: found.get(name) for name in declared}
+
+
+@pytest.fixture(scope="module")
+def compile_for_windows(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    compiler = shutil.which(MINGW)
+    if compiler is None:
+        pytest.skip(f"{MINGW} is not installed")
+    folder = tmp_path_factory.mktemp("windows")
+
+    def compiled(source: str) -> None:
+        text = "#define COBJMACROS\n#define CINTERFACE\n#include <stddef.h>\n#include <windows.h>\n"
+        (folder / "probe.c").write_text(
+            f"{text}#include <dxgi.h>\n#include <d3d12.h>\n#include <d3d12sdklayers.h>\n{source}\n"
+        )
+        subprocess.run(
+            [compiler, "-std=c11", "-w", "-fsyntax-only", str(folder / "probe.c")], check=True
+        )
+
+    return compiled
+
+
+def test_structures_lie_as_on_windows(compile_for_windows: Any) -> None:
+    kinds = [*structures(d3d12, dxgi)]
+    assert len(kinds) > 10
+    compile_for_windows(asserts("_Static_assert", layout(iter(kinds))))
+
+
+def test_slots_are_those_of_windows(compile_for_windows: Any) -> None:
+    slots = [
+        (f"offsetof({interface.name}Vtbl, {name}) / 8", slot)
+        for interface in interfaces(d3d12, dxgi)
+        for name, (slot, _) in interface.slots.items()
+    ]
+    assert len(slots) > 100
+    compile_for_windows(asserts("_Static_assert", iter(slots)))
+
+
+def test_iids_are_those_of_windows(compile_for_windows: Any) -> None:
+    pattern = r'MIDL_INTERFACE\("([0-9a-fA-F-]+)"\)\s*(\w+)'
+    folder = Path(f"/usr/{MINGW.removesuffix('-gcc')}/include")
+    found: dict[str, str] = {}
+    for file in ("dxgi.h", "d3d12.h", "d3d12sdklayers.h"):
+        text = (folder / file).read_text("utf-8", "replace")
+        found.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
+    declared = {each.name: each.iid for each in interfaces(d3d12, dxgi)}
+    assert declared == {name: found.get(name) for name in declared}

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.backends.directml import hresult
+from dmlconf.backends.directml.guid import GUID
+from dmlconf.backends.directml.hresult import HRESULTS, HResultError
+
+
+def test_names_are_unique() -> None:
+    names = [name for name, _ in HRESULTS.values()]
+    assert len(set(names)) == len(names)
+
+
+def test_every_hresult_has_a_meaning_in_one_line() -> None:
+    assert all(told and "\n" not in told for _, told in HRESULTS.values())
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [(0x80070057, "E_INVALIDARG"), (-2147024809, "E_INVALIDARG"), (0, "S_OK"),
+     (0x887A0005, "DXGI_ERROR_DEVICE_REMOVED"), (0x80041234, "0x80041234"), (-1, "0xFFFFFFFF")],
+)  # fmt: skip
+def test_name_is_the_documented_one_or_the_digits(value: int, name: str) -> None:
+    assert hresult.name(value) == name
+
+
+def test_only_the_highest_bit_means_failure() -> None:
+    assert hresult.failed(-1)
+    assert hresult.failed(0x80004005)
+    assert not hresult.failed(0x087A0001)
+    assert not hresult.failed(1)
+
+
+def test_removals_are_told_from_other_failures() -> None:
+    assert hresult.is_removal(0x887A0006)
+    assert not hresult.is_removal(0x80070057)
+
+
+def test_error_says_call_name_and_meaning() -> None:
+    assert str(HResultError("CreateOperator", -2147024809)) == (
+        "CreateOperator: E_INVALIDARG (an argument is invalid)"
+    )
+    assert str(HResultError("Map", 0x80041234)) == "Map: 0x80041234"
+
+
+def test_guid_is_stored_as_windows_stores_it() -> None:
+    guid = GUID.parse("6dbd6437-96fd-423f-a98c-ae5e7c2a573f")
+    assert bytes(guid).hex() == "3764bd6dfd963f42a98cae5e7c2a573f"
+    assert str(guid) == "6dbd6437-96fd-423f-a98c-ae5e7c2a573f"
+    assert guid.Data1 == 0x6DBD6437
+
+
+def test_guid_refuses_other_text() -> None:
+    with pytest.raises(ValueError, match="hexadecimal"):
+        GUID.parse("IDMLDevice")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.directml.inspection import inspect
+from dmlconf.backends.directml.placement import POISONS, Place, Placement, place
+from dmlconf.backends.protocol import Fault, FaultKind
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.directml.cases import tile
+
+RIGHT = np.array([1, 2, 1, 2], np.float32)
+DATA = {"InputTensor": np.array([1, 2], np.float32)}
+
+
+class Arena:
+    """Two dispatches of a case that did as they should, for a test to spoil."""
+
+    def __init__(self, **desc: Any) -> None:
+        self.placement: Placement = place(tile(**desc))
+        self.before = [self.placement.image(DATA, poison) for poison in POISONS]
+        self.after = [image.copy() for image in self.before]
+        for index in range(2):
+            written = self.output(index)
+            written[:] = np.resize(RIGHT, len(written))
+
+    def place(self, name: str) -> Place:
+        return next(found for found in self.placement.ordered() if found.name == name)
+
+    def output(self, dispatch: int) -> Array:
+        found = self.place("OutputTensor")
+        return self.after[dispatch][found.offset : found.end].view(np.float32)
+
+    def faults(self) -> list[Fault]:
+        return list(inspect(self.placement, self.before, self.after)[1])
+
+    def only_fault(self) -> tuple[FaultKind, str]:
+        (fault,) = self.faults()
+        return fault.kind, fault.message
+
+
+def test_good_conduct_has_no_fault() -> None:
+    arena = Arena()
+    arrays, faults = inspect(arena.placement, arena.before, arena.after)
+    assert faults == ()
+    assert arrays["OutputTensor"].tolist() == RIGHT.tolist()
+
+
+@pytest.mark.parametrize("dispatch", [0, 1])
+def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
+    arena = Arena()
+    arena.after[dispatch][arena.place("OutputTensor").end + 3] = 0
+    assert arena.only_fault() == (
+        FaultKind.GUARD_BAND, "1 byte of a guard band changed, 3 bytes behind the end of "
+        "OutputTensor",
+    )  # fmt: skip
+
+
+def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
+    arena = Arena()
+    offset = arena.place("InputTensor").offset
+    arena.after[0][offset - 8 : offset] = 0
+    kind, message = arena.only_fault()
+    assert kind is FaultKind.GUARD_BAND
+    assert message == "8 bytes of a guard band changed, 1 byte before the begin of InputTensor"
+
+
+def test_changed_input_is_told() -> None:
+    arena = Arena()
+    arena.after[0][arena.place("InputTensor").offset + 5] = 77
+    assert arena.only_fault() == (
+        FaultKind.INPUT, "1 byte of InputTensor changed, the first at byte 5"
+    )  # fmt: skip
+
+
+def test_unwritten_elements_are_told() -> None:
+    arena = Arena()
+    for index, poison in enumerate(POISONS):
+        arena.output(index)[2:].view(np.uint8)[:] = poison
+    assert arena.only_fault() == (
+        FaultKind.NOT_WRITTEN,
+        "2 of 4 elements of OutputTensor, the first at [2], kept what was there before",
+    )
+
+
+def test_value_like_one_poison_was_written_nevertheless() -> None:
+    arena = Arena()
+    for index in range(2):
+        arena.output(index)[1:2].view(np.uint8)[:] = POISONS[0]
+    assert arena.faults() == []
+
+
+def test_dispatches_that_differ_are_told() -> None:
+    arena = Arena()
+    arena.output(1)[3] = 5
+    assert arena.only_fault() == (
+        FaultKind.NOT_DETERMINISTIC,
+        "1 of 4 elements of OutputTensor, the first at [3], differ between two dispatches: "
+        "2.0 and 5.0",
+    )
+
+
+def test_nan_with_the_same_bits_does_not_differ() -> None:
+    arena = Arena()
+    for index in range(2):
+        arena.output(index)[0] = np.nan
+    assert arena.faults() == []
+
+
+def test_holes_of_an_output_may_be_written() -> None:
+    strided = TensorDesc(DataType.FLOAT32, (4,), (2,))
+    arena = Arena(OutputTensor=strided)
+    for index in range(2):
+        arena.output(index)[:] = 1
+    assert arena.faults() == []
+
+
+def test_output_in_place_is_no_changed_input_and_may_keep_its_value() -> None:
+    placement = place(tile(in_place={"OutputTensor": "InputTensor"},
+                           OutputTensor=TensorDesc(DataType.FLOAT32, (2,))))  # fmt: skip
+    before = [placement.image(DATA, poison) for poison in POISONS]
+    arrays, faults = inspect(placement, before, [image.copy() for image in before])
+    assert (arrays["OutputTensor"].tolist(), faults) == ([1, 2], ())

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import struct
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.directml import library
+from dmlconf.backends.directml.library import find, load, native_version
+from dmlconf.backends.protocol import BackendError
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the messages are those of Linux")
+
+
+@pytest.fixture(autouse=True)
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (library.PATH_VARIABLE, library.LIBRARY_FOLDER_VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("no-such-package",))
+
+
+@on_linux
+def test_nothing_found_says_what_was_tried_and_what_to_install() -> None:
+    with pytest.raises(BackendError) as caught:
+        find()
+    message = str(caught.value)
+    assert "the package no-such-package: not installed" in message
+    assert "pip install torch-directml" in message
+    assert library.PATH_VARIABLE in message
+
+
+def test_option_is_the_only_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other.dll"
+    other.touch()
+    monkeypatch.setenv(library.PATH_VARIABLE, str(other))
+    with pytest.raises(BackendError, match=r"the option path: .*missing\.dll"):
+        find(str(tmp_path / "missing.dll"))
+
+
+def test_variable_comes_before_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "DirectML.dll"
+    file.touch()
+    monkeypatch.setenv(library.PATH_VARIABLE, str(file))
+    assert find() == (file, f"the variable {library.PATH_VARIABLE}")
+
+
+def test_missing_file_of_the_variable_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(library.PATH_VARIABLE, "nowhere.dll")
+    with pytest.raises(BackendError, match=rf"{library.PATH_VARIABLE}: nowhere\.dll"):
+        find()
+
+
+@on_linux
+def test_package_with_a_longer_name_of_the_library_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "tensorflow_directml_plugin-0.4.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tensorflow-directml-plugin\n")
+    (info / "RECORD").write_text("plugin/other.so,,\nplugin/libdirectml.ab12.so,,\n")
+    (tmp_path / "plugin").mkdir()
+    (tmp_path / "plugin" / "libdirectml.ab12.so").touch()
+    monkeypatch.setattr(library, "_LINUX_PACKAGES", ("tensorflow-directml-plugin",))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path, origin = find()
+    assert path.name == "libdirectml.ab12.so"
+    assert origin == "the package tensorflow-directml-plugin"
+
+
+@on_linux
+def test_missing_wsl_libraries_are_named(
+    wsl_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(tmp_path))
+    with pytest.raises(BackendError) as caught:
+        load(str(wsl_folder / "libdirectml.so"))
+    assert f"libdxcore.so and libd3d12.so not found in {tmp_path}" in str(caught.value)
+    assert library.LIBRARY_FOLDER_VARIABLE in str(caught.value)
+
+
+def test_file_that_is_no_library_is_refused(
+    wsl_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
+    file = tmp_path / "libdirectml.so"
+    file.write_text("not a library")
+    with pytest.raises(BackendError, match="cannot be loaded as DirectML"):
+        load(str(file))
+
+
+def test_library_that_is_not_directml_is_refused(
+    wsl_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
+    with pytest.raises(BackendError, match="lacks the function DMLCreateDevice1") as caught:
+        load(str(wsl_folder / "libother.so"))
+    assert "it is not DirectML" in str(caught.value)
+
+
+def test_what_was_loaded_is_told(wsl_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(library.LIBRARY_FOLDER_VARIABLE, str(wsl_folder))
+    path = wsl_folder / "libdirectml.so"
+    file = load(str(path)).file
+    assert file.path == path
+    assert file.origin == "the option path"
+    assert file.version == "1.99.3"
+    assert file.sha256 == sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"), [((1, 15, 4, 0), "1.15.4"), ((10, 0, 19041, 3636), "10.0.19041.3636")]
+)
+def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
+    numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
+    resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
+    assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
+
+
+def test_unknown_version_is_told_as_such() -> None:
+    assert native_version(b"\x7fELF" + bytes(64)) == "unknown"

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.backends.directml.placement import GUARD, POISONS, Place, decode, encode, place
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes
+from tests.backends.directml.cases import case, gather, tile
+
+
+def present(case: Case) -> dict[str, Place]:
+    made = place(case)
+    return {found.name: found for found in (*made.inputs, *made.outputs) if found}
+
+
+def test_guard_bands_lie_before_between_and_behind() -> None:
+    made = place(gather())
+    places = made.ordered()
+    ends = [0, *(found.end for found in places)]
+    begins = [*(found.offset for found in places), made.span]
+    assert all(begin - end >= GUARD for end, begin in zip(ends, begins, strict=True))
+
+
+def test_tensors_are_aligned_as_their_descs_promise() -> None:
+    desc = TensorDesc(DataType.FLOAT32, (2,), GuaranteedBaseOffsetAlignment=4096)
+    places = present(tile(InputTensor=desc))
+    assert places["InputTensor"].offset == 4096
+    assert places["OutputTensor"].offset % 256 == 0
+
+
+def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
+    made = place(gather(IndicesTensor=None))
+    assert [found and found.name for found in made.inputs] == ["InputTensor", None]
+    desc = TensorDesc(DataType.FLOAT32, (1,))
+    join = place(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc))
+    assert [found and found.name for found in join.inputs] == [
+        "InputTensors[0]", "InputTensors[1]", "InputTensors[2]",
+    ]  # fmt: skip
+
+
+def test_graph_has_no_bindings_for_absent_tensors() -> None:
+    made = place(gather(IndicesTensor=None)).present()
+    assert [found and found.name for found in made.inputs] == ["InputTensor"]
+
+
+def test_output_in_place_shares_the_input() -> None:
+    shared = tile(in_place={"OutputTensor": "InputTensor"})
+    places = present(shared)
+    assert places["OutputTensor"].offset == places["InputTensor"].offset
+    assert [found.name for found in place(shared).ordered()] == ["OutputTensor"]
+
+
+def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
+    made = place(tile())
+    (source,) = made.inputs
+    assert source is not None
+    data = {"InputTensor": np.array([1, 2], np.float32)}
+    for poison in POISONS:
+        image = made.image(data, poison)
+        assert image[source.offset : source.end].view(np.float32).tolist() == [1, 2]
+        image[source.offset : source.end] = poison
+        assert (image == poison).all()
+
+
+def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() -> None:
+    owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
+    made = place(tile(InputTensor=owned))
+    data = {"InputTensor": np.array([1, 2], np.float32)}
+    assert made.any_owned()
+    assert (made.image(data, 0xCD) == 0xCD).all()
+    offset = made.ordered()[0].offset
+    assert made.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
+
+
+def test_bytes_behind_an_odd_size_count_as_the_tensors_own() -> None:
+    desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
+    found = Place("InputTensor", desc, 256, False)
+    assert (found.size, found.end) == (13, 256 + 16)
+
+
+def test_four_bit_elements_are_packed_low_half_first() -> None:
+    desc = TensorDesc(DataType.INT4, (3,))
+    content = np.full(4, 0xCD, np.uint8)
+    encode(np.array([1, -2, 7], np.int8), desc, content)
+    assert content.tolist() == [0xE1, 0xC7, 0xCD, 0xCD]
+    assert decode(desc, content).tolist() == [1, -2, 7]
+
+
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "broadcast"])
+@given(data=st.data())
+def test_decoding_gives_back_what_was_encoded(layout: str, data: Any) -> None:
+    data_type = data.draw(st.sampled_from(DataType))
+    sizes = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    strides = LAYOUTS[layout](sizes)
+    desc = TensorDesc(data_type, sizes, strides)
+    content = np.full(minimum_buffer_bytes(data_type, sizes, strides), 0xCD, np.uint8)
+    count = int(np.prod(sizes))
+    values = (np.arange(count) % 7).astype(data_type.dtype).reshape(sizes)
+    encode(values, desc, content)
+    assert (decode(desc, content) == values).all()
+
+
+def test_encoding_leaves_the_holes() -> None:
+    desc = TensorDesc(DataType.UINT8, (2, 2), (4, 1))
+    content = np.full(8, 0xCD, np.uint8)
+    encode(np.array([[1, 2], [3, 4]], np.uint8), desc, content)
+    assert content.tolist() == [1, 2, 0xCD, 0xCD, 3, 4, 0xCD, 0xCD]
+
+
+def test_nan_keeps_its_bits() -> None:
+    bits = np.array([0x7FA00001, 0xFFC12345], np.uint32)
+    desc = TensorDesc(DataType.FLOAT32, (2,))
+    content = np.zeros(8, np.uint8)
+    encode(bits.view(np.float32), desc, content)
+    assert decode(desc, content).view(np.uint32).tolist() == bits.tolist()

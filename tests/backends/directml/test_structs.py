@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import ctypes
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dmlconf.backends.directml.structs import (
+    DML_BUFFER_TENSOR_DESC,
+    DML_OPERATOR_DESC,
+    DML_SCALAR_UNION,
+    DML_SCALE_BIAS,
+    DML_SIZE_2D,
+    DML_TENSOR_DESC,
+    NativeDesc,
+    data_type_value,
+    operator_structure,
+)
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import Field, FieldKind, Operator
+from dmlconf.tensors.datatypes import DataType
+
+FLOATS = TensorDesc(DataType.FLOAT32, (2, 3))
+
+
+def attribute(name: str, c_type: str, **more: Any) -> Field:
+    return Field(name, FieldKind.ATTRIBUTE, c_type, **more)
+
+
+def invented(*fields: Field) -> Operator:
+    """An operator of no header, for the kinds of field that the catalogue has no operator of."""
+    return replace(operator("TILE"), struct="DML_INVENTED_DESC", fields=fields)
+
+
+def members(made: NativeDesc, entry: Operator) -> Any:
+    """The operator's own structure, read back from memory."""
+    held: Any = operator_structure(entry).from_address(made.structure.Desc)
+    held.kept = made  # The memory lives as long as the desc does.
+    return held
+
+
+def tensor_at(address: int) -> Any:
+    tensor = DML_TENSOR_DESC.from_address(address)
+    assert tensor.Type == 1
+    return DML_BUFFER_TENSOR_DESC.from_address(tensor.Desc)
+
+
+def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
+    return list((kind * count).from_address(address))
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None:
+    entry = operator(name)
+    made = operator_structure(entry)
+    assert made.__name__ == entry.struct
+    offsets = [getattr(made, field.name).offset for field in entry.fields]
+    assert offsets == sorted(set(offsets))
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("GATHER", 32), ("SCATTER_ELEMENTS", 40), ("TILE", 32), ("ARGMIN", 40), ("JOIN", 32)],
+)
+def test_structure_has_the_size_of_the_64_bit_header(name: str, size: int) -> None:
+    assert ctypes.sizeof(operator_structure(operator(name))) == size
+
+
+def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
+    strided = TensorDesc(DataType.INT8, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 32)
+    entry = operator("TILE")
+    desc = {"InputTensor": strided, "OutputTensor": FLOATS, "RepeatsCount": 2, "Repeats": (1, 5)}
+    made = NativeDesc(entry, desc)
+    assert made.structure.Type == entry.type_value
+    tile = members(made, entry)
+    tensor = tensor_at(tile.InputTensor)
+    assert (tensor.DataType, tensor.Flags, tensor.DimensionCount) == (8, 1, 2)
+    assert numbers(tensor.Sizes, 2) == [2, 3]
+    assert numbers(tensor.Strides, 2) == [4, 1]
+    assert (tensor.TotalTensorSizeInBytes, tensor.GuaranteedBaseOffsetAlignment) == (64, 32)
+    assert tensor_at(tile.OutputTensor).Strides is None
+    assert tensor_at(tile.OutputTensor).TotalTensorSizeInBytes == 24
+    assert tile.RepeatsCount == 2
+    assert numbers(tile.Repeats, 2) == [1, 5]
+
+
+def test_arrays_of_tensors_are_written() -> None:
+    entry = operator("JOIN")
+    inputs = tuple(TensorDesc(DataType.FLOAT16, (i,)) for i in range(1, 4))
+    join = members(
+        NativeDesc(entry, {"InputCount": 3, "InputTensors": inputs, "OutputTensor": FLOATS}), entry
+    )
+    step = ctypes.sizeof(DML_TENSOR_DESC)
+    sizes = [numbers(tensor_at(join.InputTensors + i * step).Sizes, 1) for i in range(3)]
+    assert sizes == [[1], [2], [3]]
+    assert join.InputCount == 3
+
+
+def test_what_is_absent_is_null() -> None:
+    entry = operator("TILE")
+    tile = members(NativeDesc(entry, {"OutputTensor": FLOATS, "RepeatsCount": 3}), entry)
+    assert (tile.InputTensor, tile.Repeats, tile.RepeatsCount) == (None, None, 3)
+
+
+def test_empty_array_is_not_null() -> None:
+    entry = operator("TILE")
+    assert members(NativeDesc(entry, {"Repeats": ()}), entry).Repeats
+
+
+def test_enum_is_a_name_or_any_number() -> None:
+    entry = operator("ARGMIN")
+    named = members(NativeDesc(entry, {"AxisDirection": "DECREASING"}), entry)
+    unnamed = members(NativeDesc(entry, {"AxisDirection": 0xFFFFFFFF}), entry)
+    assert (named.AxisDirection, unnamed.AxisDirection) == (1, -1)
+
+
+def test_numbers_and_structures_of_attributes_are_written() -> None:
+    entry = invented(
+        attribute("Alpha", "FLOAT"), attribute("Offset", "INT"), attribute("Flag", "BOOL"),
+        attribute("Window", "DML_SIZE_2D"), attribute("ScaleBias", "const DML_SCALE_BIAS*"),
+        attribute("Count", "UINT"), attribute("Scales", "const FLOAT*", count="Count"),
+    )  # fmt: skip
+    desc = {
+        "Alpha": 0.5, "Offset": -3, "Flag": True, "Window": {"Width": 4, "Height": 5},
+        "ScaleBias": {"Scale": 2.0, "Bias": -1.0}, "Count": 2, "Scales": (0.25, 8),
+    }  # fmt: skip
+    made = NativeDesc(entry, desc)
+    held = members(made, entry)
+    assert (held.Alpha, held.Offset, held.Flag, held.Count) == (0.5, -3, 1, 2)
+    assert (held.Window.Width, held.Window.Height) == (4, 5)
+    scale_bias = DML_SCALE_BIAS.from_address(held.ScaleBias)
+    assert (scale_bias.Scale, scale_bias.Bias) == (2.0, -1.0)
+    assert numbers(held.Scales, 2, ctypes.c_float) == [0.25, 8.0]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "content"),
+    [("FLOAT32", 1.5, struct.pack("<f", 1.5)), ("FLOAT16", -2.0, struct.pack("<e", -2)),
+     ("FLOAT64", 0.1, struct.pack("<d", 0.1)), ("INT8", -1, b"\xff"), ("UINT8", 200, b"\xc8"),
+     ("UINT64", 2**64 - 1, b"\xff" * 8), ("INT4", -8, b"\xf8"), ("UINT16", 258, b"\x02\x01")],
+)  # fmt: skip
+def test_scalar_union_uses_the_member_of_its_type(
+    data_type: str, value: float, content: bytes
+) -> None:
+    entry = invented(
+        attribute("ValueDataType", "DML_TENSOR_DATA_TYPE"),
+        attribute("Value", "DML_SCALAR_UNION", type_field="ValueDataType"),
+    )
+    held = members(NativeDesc(entry, {"ValueDataType": data_type, "Value": value}), entry)
+    assert bytes(held.Value.Bytes) == content.ljust(8, b"\0")
+    assert held.ValueDataType == data_type_value(DataType(data_type))
+
+
+def test_nested_operators_are_written() -> None:
+    entry = invented(
+        attribute("FusedActivation", "const DML_OPERATOR_DESC*", optional=True),
+        attribute("Count", "UINT"),
+        attribute("Activations", "const DML_OPERATOR_DESC*", count="Count"),
+    )
+    tile = {"operator": "TILE", "RepeatsCount": 9}
+    desc = {"FusedActivation": tile, "Count": 2, "Activations": (tile, {"operator": "GATHER"})}
+    held = members(made := NativeDesc(entry, desc), entry)
+    nested = DML_OPERATOR_DESC.from_address(held.FusedActivation)
+    assert nested.Type == operator("TILE").type_value
+    assert operator_structure(operator("TILE")).from_address(nested.Desc).RepeatsCount == 9
+    array = (DML_OPERATOR_DESC * 2).from_address(held.Activations)
+    assert [each.Type for each in array] == [operator(n).type_value for n in ("TILE", "GATHER")]
+    assert made.structure.Desc
+
+
+def test_sizes_of_common_structures_are_those_of_the_64_bit_header() -> None:
+    sizes = {
+        DML_TENSOR_DESC: 16, DML_BUFFER_TENSOR_DESC: 48, DML_OPERATOR_DESC: 16,
+        DML_SCALE_BIAS: 8, DML_SIZE_2D: 8, DML_SCALAR_UNION: 8,
+    }  # fmt: skip
+    assert {kind: ctypes.sizeof(kind) for kind in sizes} == sizes
+
+
+def test_every_data_type_has_its_number() -> None:
+    values = {data_type_value(data_type) for data_type in DataType}
+    assert values == set(range(1, 14))

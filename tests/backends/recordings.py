@@ -1,0 +1,67 @@
+"""Small recordings, and files that are nearly recordings."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from dmlconf.backends.protocol import Capabilities, Outputs, Rejection
+from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.tensors.datatypes import DataType
+
+ENVIRONMENT = {
+    "backend": "directml",
+    "version": "1.15.4",
+    "adapter": "An adapter",
+    "driver": "31.0.1",
+    "details": {"metacommands": False},
+    "platform": "Windows 11 AMD64",
+    "python": "3.12.0",
+    "numpy": "2.0.0",
+}
+
+
+def recording(
+    entries: Mapping[str, Outputs | Rejection],
+    digests: Mapping[str, str] | None = None,
+    **environment: Any,
+) -> Recording:
+    """Return a recording of these outcomes."""
+    return Recording(
+        dmlconf="0.1.0",
+        backend="directml",
+        environment={**ENVIRONMENT, **environment},
+        capabilities=Capabilities(FeatureLevel(6, 4), frozenset(DataType)),
+        suite_digest="a" * 64,
+        catalogue_digest="b" * 64,
+        entries={
+            name: Entry((digests or {}).get(name, "0" * 64), outcome)
+            for name, outcome in entries.items()
+        },
+    )
+
+
+def unpacked(content: bytes) -> dict[str, bytes]:
+    """Return the members of a recording's file."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(path: Path, members: Mapping[str, bytes]) -> Path:
+    """Write a zip archive of these members."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def changed(path: Path, content: bytes, **values: Any) -> Path:
+    """Write a recording whose manifest has other values."""
+    members = unpacked(content)
+    manifest = json.loads(members["recording.json"]) | values
+    return packed(path, {**members, "recording.json": json.dumps(manifest).encode()})

@@ -1,0 +1,434 @@
+"""Recordings: what is written is read again to the bit, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.backends.recording import file
+from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.file import manifest_of, read_recording, recording_bytes
+from dmlconf.backends.recording.model import Entry, Gap, Recording
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import suite_recordings
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.recordings import changed, packed, recording, unpacked
+from tests.cases.suites import built
+from tests.cases.suites import changed as text_changed
+from tests.runner.cases import plan
+
+BITS = {
+    DataType.FLOAT64: [0x7FF0_0000_0000_0001, 0xFFF8_0000_DEAD_BEEF, 1 << 63, 1],
+    DataType.FLOAT32: [0x7F80_0001, 0xFFC0_BEEF, 1 << 31, 1],
+    DataType.FLOAT16: [0x7C01, 0xFEEF, 1 << 15, 1],
+}
+"""A signalling NaN, a NaN with a payload, -0, and the smallest subnormal."""
+
+TILE = """\
+operator: TILE
+cases:
+  - name: a
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+"""
+
+
+def special(data_type: DataType) -> Array:
+    if data_type in BITS:
+        unsigned = np.dtype(f"u{data_type.dtype.itemsize}")
+        return np.array(BITS[data_type], unsigned).view(data_type.dtype)
+    return np.array([data_type.minimum, data_type.maximum, 0, 1], data_type.dtype)
+
+
+def bits(array: Array) -> tuple[np.dtype[Any], tuple[int, ...], bytes]:
+    return array.dtype, array.shape, array.tobytes()
+
+
+def written(directory: Path, made: Recording) -> Path:
+    path = directory / "x.dmlrec"
+    path.write_bytes(recording_bytes(made))
+    return path
+
+
+def of_case(case: Case, outcome: Outputs | Rejection) -> Recording:
+    return recording({case.identifier: outcome}, {case.identifier: case_digest(case)})
+
+
+def reference(case: Case) -> Outputs | Rejection:
+    outcome = run_case(case)
+    assert not isinstance(outcome, Breakdown)
+    return outcome
+
+
+def replayed(path: Path, *cases: Case) -> list[Outcome]:
+    backend = registry.create(registry.parse(f"recording:{path}"))
+    return list(backend.run(cases))
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_elements_come_back_to_the_bit(tmp_path: Path, data_type: DataType) -> None:
+    array = special(data_type).reshape(2, 1, 2)
+    path = written(tmp_path, recording({"a": Outputs({"OutputTensor": array})}))
+    outcome = read_recording(path).entries["a"].outcome
+    assert isinstance(outcome, Outputs)
+    assert bits(outcome.arrays["OutputTensor"]) == bits(array)
+
+
+def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.uint16).reshape(2, 3).T
+    big = np.arange(3, dtype=">i4")
+    assert not array.flags.c_contiguous
+    path = written(tmp_path, recording({"a": Outputs({"X": array, "Y": big.astype("=i4")[::-1]})}))
+    outcome = read_recording(path).entries["a"].outcome
+    assert isinstance(outcome, Outputs)
+    assert outcome.arrays["X"].tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert outcome.arrays["Y"].tolist() == [2, 1, 0]
+
+
+def test_everything_else_comes_back_too(tmp_path: Path) -> None:
+    made = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
+    assert read_recording(written(tmp_path, made)) == made
+
+
+def test_arrays_without_elements_come_back(tmp_path: Path) -> None:
+    empty = np.zeros((2, 0, 3), np.int64)
+    path = written(tmp_path, recording({"a": Outputs({"OutputTensor": empty})}))
+    outcome = read_recording(path).entries["a"].outcome
+    assert isinstance(outcome, Outputs)
+    assert bits(outcome.arrays["OutputTensor"]) == bits(empty)
+
+
+def test_equal_outputs_are_stored_once() -> None:
+    array = np.arange(1000, dtype=np.uint32)
+    one = recording({"a": Outputs({"X": array})})
+    three = recording({name: Outputs({"X": array.copy()}) for name in "abc"})
+    assert manifest_of(one)[1] == manifest_of(three)[1]
+
+
+def test_the_same_outcomes_give_the_same_bytes_in_whatever_order() -> None:
+    outcomes: list[tuple[str, Outputs | Rejection]] = [
+        ("b", Outputs({"X": np.arange(3)})),
+        ("a", Outputs({"X": np.arange(5)})),
+        ("c", Rejection("CompileOperator", "E_FAIL")),
+    ]
+    slower = [("b", Outputs({"X": np.arange(3)}, seconds=9.0)), *outcomes[1:]]
+    first = recording_bytes(recording(dict(outcomes)))
+    assert first == recording_bytes(recording(dict(reversed(slower))))
+
+
+def test_the_manifest_fits_its_schema_and_has_a_line_for_each_case() -> None:
+    made = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
+    text = unpacked(recording_bytes(made))["recording.json"].decode()
+    jsonschema.Draft202012Validator(bundled_schema("recording")).validate(json.loads(text))
+    assert [line[:3] for line in text.splitlines() if line.startswith(('"a"', '"b"'))] == [
+        '"a"', '"b"',
+    ]  # fmt: skip
+
+
+def test_members_have_a_fixed_date() -> None:
+    import zipfile
+    from io import BytesIO
+
+    with zipfile.ZipFile(BytesIO(recording_bytes(recording({})))) as archive:
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_replays_what_the_reference_made_of_every_kind_of_case(tmp_path: Path) -> None:
+    cases = [build(planned) for planned in plan(tmp_path)]
+    outcomes = {case.identifier: reference(case) for case in cases}
+    digests = {case.identifier: case_digest(case) for case in cases}
+    path = written(tmp_path, recording(outcomes, digests))
+    for case, outcome in zip(cases, replayed(path, *cases), strict=True):
+        expected = outcomes[case.identifier]
+        if isinstance(expected, Rejection):
+            assert isinstance(outcome, Rejection)
+            assert (outcome.stage, outcome.hresult) == (expected.stage, expected.hresult)
+        else:
+            assert isinstance(outcome, Outputs)
+            assert outcome.arrays.keys() == expected.arrays.keys()
+            for name, array in expected.arrays.items():
+                assert bits(outcome.arrays[name]) == bits(array)
+
+
+def test_what_the_recording_cannot_tell_is_a_breakdown_that_says_why(tmp_path: Path) -> None:
+    case = built(tmp_path, TILE)
+    other = built(tmp_path, text_changed(TILE, "[1, 2]", "[1, 3]"))
+    path = written(tmp_path, of_case(case, reference(case)))
+    nameless = text_changed(TILE, "name: a", "name: b")
+    stale, missing = replayed(path, other, built(tmp_path, nameless))
+    assert stale == Breakdown(
+        BreakdownKind.ERROR,
+        "the recording has another desc or other inputs for this case; record it again",
+    )
+    assert missing == Breakdown(BreakdownKind.ERROR, "the recording has no such case")
+
+
+def test_outputs_that_the_desc_does_not_have_are_stale(tmp_path: Path) -> None:
+    # Else a recording of nothing would make every result right.
+    case = built(tmp_path, TILE)
+    assert of_case(case, Outputs({})).find(case) is Gap.STALE
+    short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
+    assert of_case(case, short).find(case) is Gap.STALE
+    assert outputs_fault(case, short) == "OutputTensor is float32 [3], not float32 [4]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Repeats: [2]", "Repeats: [3]"),
+        ("values: [1, 2]", "values: [2, 1]"),
+        ("values: [1, 2]", "values: [1, -2]"),
+        ("DataType: FLOAT32, values", "DataType: FLOAT16, values"),
+        ("FLOAT32, values", "FLOAT32, Strides: [2], values"),
+        ("FLOAT32, values", "FLOAT32, Flags: [OWNED_BY_DML], values"),
+        ("FLOAT32, values", "FLOAT32, GuaranteedBaseOffsetAlignment: 256, values"),
+        ("FLOAT32, values", "FLOAT32, TotalTensorSizeInBytes: 64, values"),
+        ("{Sizes: [4]", "{Sizes: [5]"),
+    ],
+)
+def test_the_digest_covers_desc_and_inputs(tmp_path: Path, old: str, new: str) -> None:
+    before = case_digest(built(tmp_path, TILE))
+    assert case_digest(built(tmp_path, text_changed(TILE, old, new))) != before
+
+
+def test_zeros_of_both_signs_have_different_digests(tmp_path: Path) -> None:
+    zero = built(tmp_path, text_changed(TILE, "[1, 2]", "[0.0, 2]"))
+    negative = built(tmp_path, text_changed(TILE, "[1, 2]", "[-0.0, 2]"))
+    assert case_digest(zero) != case_digest(negative)
+
+
+def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Path) -> None:
+    before = case_digest(built(tmp_path, TILE))
+    noted = text_changed(TILE, "name: a", "name: b\n    note: another\n    tags: [x]")
+    stated = TILE + "    expect: {OutputTensor: [1, 2, 1, 2]}\n"
+    spelled = text_changed(TILE, "values: [1, 2]", "values: [1.0, 2.0]")
+    filled = text_changed(TILE, "values: [1, 2]", "fill: {sequence: {start: 1}}")
+    for text in (noted, stated, spelled, filled):
+        assert case_digest(built(tmp_path, text)) == before
+
+
+def test_data_of_what_must_be_rejected_does_not_count(tmp_path: Path) -> None:
+    invalid = text_changed(TILE, "Repeats: [2]", "Repeats: [3]")
+    invalid += "    expect: {rejected: E_INVALIDARG}\n"
+    before = case_digest(built(tmp_path, invalid))
+    without = text_changed(invalid, ", values: [1, 2]", "")
+    assert case_digest(built(tmp_path, without)) == before
+    other = text_changed(invalid, "Repeats: [3]", "Repeats: [4]")
+    assert case_digest(built(tmp_path, other)) != before
+
+
+def test_the_digest_is_the_same_everywhere_and_for_ever(tmp_path: Path) -> None:
+    # A change here makes every recording stale: it needs a new form of recordings.
+    assert case_digest(built(tmp_path, TILE)) == (
+        "9a1752b91c8f85d1cc254976a082e8cbf704afe92308251ce83beb2f947932fd"
+    )
+
+
+def test_environment_tells_what_was_recorded(tmp_path: Path) -> None:
+    path = written(tmp_path, recording({}))
+    backend = registry.create(registry.parse(f"recording:{path}"))
+    environment = backend.environment()
+    assert (environment.version, environment.adapter) == ("directml 1.15.4", "An adapter")
+    assert environment.details["recorded"]["driver"] == "31.0.1"
+    assert backend.capabilities() == recording({}).capabilities
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(BackendError) as caught:
+        read_recording(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    return message
+
+
+def test_refuses_what_is_no_file(tmp_path: Path) -> None:
+    assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
+    assert "cannot be read" in refusal(tmp_path)
+    with pytest.raises(BackendError, match="name the file to replay"):
+        registry.create(registry.parse("recording"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"not a recording", b"\x80\x04K\x01."])
+def test_refuses_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(content)
+    assert "not a recording" in refusal(path)
+
+
+def test_refuses_archives_of_something_else(tmp_path: Path) -> None:
+    path = packed(tmp_path / "x.dmlrec", {"word/document.xml": b"<a/>"})
+    assert "does not consist of recording.json, outputs.bin" in refusal(path)
+    members = unpacked(recording_bytes(recording({})))
+    packed(path, {**members, "more.py": b"print()"})
+    assert "does not consist of" in refusal(path)
+
+
+def test_refuses_a_later_form_before_anything_else(tmp_path: Path) -> None:
+    content = recording_bytes(recording({}))
+    path = changed(tmp_path / "x.dmlrec", content, format=2, cases=None, new="")
+    assert "a recording of form 2; this dmlconf reads form 1" in refusal(path)
+
+
+@pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
+def test_refuses_a_manifest_without_its_form(tmp_path: Path, manifest: bytes) -> None:
+    path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
+    assert "without its form" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"", b"{", b"\xff", b'{"a": 1, "a": 2}', b'{"a": NaN}', b"[" * 100_000,
+        b'{"format": ' + b"9" * 5000 + b"}",
+    ],
+)  # fmt: skip
+def test_refuses_a_manifest_that_is_not_sound_json(tmp_path: Path, manifest: bytes) -> None:
+    path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
+    assert len(refusal(path)) < 1000
+
+
+def test_refuses_members_that_would_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = recording({"a": Outputs({"X": np.zeros(100_000)})})
+    path = written(tmp_path, made)
+    assert path.stat().st_size < 10_000
+    monkeypatch.setattr(file, "MOST_BYTES", 500_000)
+    assert "larger than the 500,000 bytes" in refusal(path)
+    with pytest.raises(BackendError, match="too large"):
+        recording_bytes(made)
+
+
+DIGEST = "0" * 64
+OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"backend": 1},
+        {"suite_digest": "abc"},
+        {"environment": {}},
+        {"environment": None},
+        {"capabilities": {"feature_level": "6", "data_types": []}},
+        {"capabilities": {"feature_level": "6_4", "data_types": ["BFLOAT16"]}},
+        {"cases": []},
+        {"cases": {"a": None}},
+        {"cases": {"a": []}},
+        {"cases": {"a": {}}},
+        {"cases": {"a": {"digest": DIGEST}}},
+        {"cases": {"a": {"digest": "0" * 63, "outputs": {}}}},
+        {"cases": {"a": {"digest": "G" * 64, "outputs": {}}}},
+        {"cases": {"a": {"digest": 1, "outputs": {}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": []}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {}, "stage": "", "hresult": ""}}},
+        {"cases": {"a": {"digest": DIGEST, "stage": "CreateOperator"}}},
+        {"cases": {"a": {"digest": DIGEST, "stage": 1, "hresult": "E_FAIL"}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": None}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": {}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"more": 1}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"type": "object"}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"type": "INT4"}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"type": []}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": [-1]}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": [1.5]}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": 2}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"at": -1}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"at": "0"}}}}},
+    ],
+    ids=str,
+)
+def test_refuses_whatever_the_schema_refuses(tmp_path: Path, values: dict[str, Any]) -> None:
+    content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
+    path = changed(tmp_path / "x.dmlrec", content)
+    assert read_recording(path).entries.keys() == {"a"}
+    manifest = json.loads(unpacked(content)["recording.json"]) | values
+    assert not jsonschema.Draft202012Validator(bundled_schema("recording")).is_valid(manifest)
+    refusal(changed(path, content, **values))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"at": 1},
+        {"at": 1 << 62},
+        {"sizes": [3]},
+        {"sizes": [1 << 40, 1 << 40]},
+        {"sizes": [1] * 99},
+    ],
+)
+def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[str, Any]) -> None:
+    content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
+    cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | output}}}
+    assert "the case a: " in refusal(changed(tmp_path / "x.dmlrec", content, cases=cases))
+
+
+def test_a_message_has_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
+    content = recording_bytes(recording({}))
+    path = changed(tmp_path / "x.dmlrec", content, cases={"\x1b[31m": None})
+    assert "\x1b" not in refusal(path)
+
+
+def test_truncated_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.dmlrec"
+    content = recording_bytes(recording({"a": Outputs({"X": np.arange(99)})}))
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        refusal(path)
+
+
+def test_damaged_files_are_refused_or_still_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "x.dmlrec"
+    content = recording_bytes(recording({"a": Outputs({"X": np.arange(9)})}))
+    path.write_bytes(content)
+    sound = unpacked(content)
+    dice = random.Random(0)
+    refused = 0
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << dice.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            read_recording(path)
+        except BackendError:
+            refused += 1
+        else:
+            assert unpacked(bytes(damaged)) == sound  # Only a date or a flag was hit.
+    assert refused > len(content) / 2
+
+
+def test_entries_are_values() -> None:
+    entry = Entry(DIGEST, Rejection("CreateOperator", "E_INVALIDARG"))
+    assert entry == Entry(DIGEST, Rejection("CreateOperator", "E_INVALIDARG"))
+
+
+@pytest.mark.parametrize("path", suite_recordings([cases_directory()]), ids=lambda path: path.name)
+def test_no_recording_of_the_bundled_suite_is_stale(path: Path) -> None:
+    bundled = read_recording(path)
+    cases = [build(planned) for planned in load_suite([cases_directory()]).plan()]
+    stale = [case.identifier for case in cases if bundled.gap(case) is Gap.STALE]
+    assert not stale, f"record again: {path}"
+    gone = bundled.entries.keys() - {case.identifier for case in cases}
+    assert not gone, f"record again: {path}"

@@ -1,0 +1,294 @@
+"""`dmlconf record` and the recordings that it makes, in real processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.recording.file import read_recording
+from dmlconf.runner.log import read_log
+from tests.cli.process import dmlconf, write
+
+MIXED = """
+operator: TILE
+cases:
+  - matrix: {DataType: {data_types: InputTensor}}
+    desc:
+      InputTensor: {Sizes: [3], DataType: =DataType, fill: sequence}
+      OutputTensor: {Sizes: [6], DataType: =DataType}
+      Repeats: [2]
+  - name: invalid
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32}
+      OutputTensor: {Sizes: [5], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {rejected: E_INVALIDARG, constraint: output-sizes}
+  - name: special
+    desc:
+      InputTensor: {Sizes: [5], DataType: FLOAT16, values: [.nan, -0.0, .inf, -.inf, 5.9e-8]}
+      OutputTensor: {Sizes: [10], DataType: FLOAT16}
+      Repeats: [2]
+"""
+
+RIGHT = "miniature:slow,on=nothing"
+"""A backend that is right and not the reference."""
+
+
+def record(directory: Path, *arguments: str | Path, backend: str = RIGHT) -> Path:
+    """Record the suite, and return the file."""
+    path = directory / "x.dmlrec"
+    done = dmlconf(directory, "record", *arguments, "-b", backend, "-o", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def inside(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_records_and_replays(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    path = record(tmp_path, suite)
+    done = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}", "--log", "log.jsonl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    log = read_log(tmp_path / "log.jsonl")
+    assert {verdict.status for verdict in log.verdicts} == {"passed"}
+    assert log.header.environment["version"].startswith("miniature ")
+    assert log.header.environment["adapter"] == "slow"
+    parallel = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}", "-j", "2", "-q")
+    assert parallel.returncode == 0
+
+
+def test_says_what_it_recorded(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    done = dmlconf(tmp_path, "record", suite, "-b", RIGHT, "-o", "x.dmlrec")
+    count = len(read_recording(tmp_path / "x.dmlrec").entries)
+    assert done.stdout == f"x.dmlrec: recorded {count} of {count} cases\n"
+    assert done.stderr == ""
+    assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
+
+
+def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    first = record(tmp_path, suite).read_bytes()
+    assert record(tmp_path, suite, "-j", "3").read_bytes() == first
+
+
+def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    before = dmlconf(tmp_path, "run", suite, "--report", "json")
+    path = record(tmp_path, suite)
+    after = dmlconf(tmp_path, "run", suite, "--against", f"recording:{path}", "--report", "json")
+    assert json.loads(before.stdout)["summary"]["unchecked"] > 0
+    report = json.loads(after.stdout)
+    assert report["summary"]["unchecked"] == 0
+    provenances = {v["case"]: v["expectation"] for v in report["verdicts"]}
+    assert provenances.pop("tile/tile/invalid") == "documented"
+    assert set(provenances.values()) == {"recorded"}
+    assert after.returncode == 0
+
+
+def test_wrong_results_fail_against_a_recording(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    path = record(tmp_path, suite)
+    done = dmlconf(
+        tmp_path, "run", suite, "-b", "miniature:zeros", "--against", f"recording:{path}"
+    )
+    assert done.returncode == 1
+    assert f"--against recording:{path}" in done.stdout
+
+
+def own_suite(directory: Path) -> Path:
+    """Make a suite that has its own recording."""
+    folder = directory / "suite"
+    (folder / "recordings").mkdir(parents=True)
+    suite = write(folder, MIXED)
+    record(directory, suite).replace(folder / "recordings" / "a.dmlrec")
+    return folder
+
+
+def test_a_suites_own_recording_is_used_by_default(tmp_path: Path) -> None:
+    own_suite(tmp_path)
+    done = dmlconf(tmp_path, "run", "suite", "--report", "json")
+    report = json.loads(done.stdout)
+    own = str(Path("suite", "recordings", "a.dmlrec"))
+    assert report["summary"]["unchecked"] == 0
+    assert report["run"]["against"] == f"recording:{own}"
+    other = dmlconf(tmp_path, "run", "suite", "-b", "miniature:zeros", "--report", "json")
+    assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
+    assert other.returncode == 1
+    assert " --against " not in other.stderr
+    numpy = dmlconf(tmp_path, "run", "suite", "--against", "numpy", "--report", "json")
+    assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
+
+
+def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(tmp_path: Path) -> None:
+    folder = own_suite(tmp_path)
+    write(folder, MIXED.replace(".inf, -.inf", "1, 2"))
+    done = dmlconf(tmp_path, "run", "suite", "--log", "log.jsonl")
+    assert done.returncode == 0
+    own = Path("suite", "recordings", "a.dmlrec")
+    assert f"Warning: {own} has another desc or other inputs for 1 case " in done.stderr
+    assert "\n  tile/tile/special\n" in done.stderr
+    assert f"Record again: dmlconf record suite -b {RIGHT} -o {own}\n" in done.stderr
+    verdicts = {v.case: v for v in read_log(tmp_path / "log.jsonl").verdicts}
+    assert verdicts["tile/tile/special"].status == "unchecked"
+    assert verdicts["tile/tile[DataType=INT8]"].status == "passed"
+
+
+def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path) -> None:
+    path = record(tmp_path, write(tmp_path, MIXED))
+    other = MIXED.replace(".inf, -.inf", "1, 2").replace("name: invalid", "name: unknown")
+    suite = write(tmp_path, other)
+    done = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}")
+    assert done.returncode == 1
+    assert "BROKEN tile/tile/special: backend error" in done.stdout
+    assert "the recording has another desc or other inputs" in done.stdout
+    assert "BROKEN tile/tile/unknown: backend error" in done.stdout
+    assert "the recording has no such case" in done.stdout
+
+
+def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path) -> None:
+    path = record(tmp_path, write(tmp_path, MIXED))
+    stale = len(read_recording(path).entries) - 1
+    other = MIXED.replace("fill: sequence", "fill: {constant: {value: 2}}")
+    suite = write(tmp_path, other.replace(".inf, -.inf", "1, 2"))
+    done = dmlconf(tmp_path, "run", suite, "--against", f"recording:{path}", "--log", "log.jsonl")
+    assert done.returncode == 4
+    assert f"is stale: it has another desc or other inputs for {stale} of the " in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.startswith("  tile/")]) == 10
+    assert f"\n  and {stale - 10} more\n" in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "log.jsonl").exists()
+
+
+def test_4_for_a_recording_of_another_suite(tmp_path: Path) -> None:
+    path = record(tmp_path, write(tmp_path, MIXED))
+    done = dmlconf(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
+    assert done.returncode == 4
+    assert "was made for another suite" in done.stderr
+
+
+@pytest.mark.parametrize("use", ["-b", "--against"])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "No such file"),
+        (b"", "not a recording"),
+        (b"%PDF-1.7 whatever", "not a recording"),
+        (b"half", "not a recording"),
+    ],
+)
+def test_4_for_what_is_no_recording(
+    tmp_path: Path, use: str, content: bytes | None, told: str
+) -> None:
+    suite = write(tmp_path, MIXED)
+    path = tmp_path / "x.dmlrec"
+    if content == b"half":
+        whole = record(tmp_path, suite).read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+    elif content is not None:
+        path.write_bytes(content)
+    done = dmlconf(tmp_path, "run", suite, use, "recording:x.dmlrec")
+    assert done.returncode == 4
+    assert done.stderr.startswith("Error: x.dmlrec: ")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    done = dmlconf(tmp_path, "record", suite, "-b", "numpy", "-o", "x.dmlrec")
+    assert done.returncode == 0
+    assert "Warning: numpy is the reference" in done.stderr
+    run = dmlconf(tmp_path, "run", suite, "--against", "recording:x.dmlrec", "--report", "json")
+    assert "proves nothing" in run.stderr
+    assert json.loads(run.stdout)["summary"]["unchecked"] > 0
+
+
+def test_what_breaks_is_told_and_not_recorded(tmp_path: Path) -> None:
+    suite = write(tmp_path, MIXED)
+    backend = "miniature:crash,on=INT8"
+    done = dmlconf(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
+    assert done.returncode == 1
+    assert "not recorded: 2 cases broken: crash" in done.stderr
+    assert "BROKEN tile/tile[DataType=INT8]: crash: its process died" in done.stderr
+    entries = read_recording(tmp_path / "x.dmlrec").entries
+    assert "tile/tile[DataType=INT8]" not in entries
+    assert "tile/tile[DataType=INT16]" in entries
+
+
+@pytest.mark.parametrize("fault", ["no-output", "wrong-type", "wrong-sizes"])
+def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault: str) -> None:
+    suite = write(tmp_path)
+    old = tmp_path / "x.dmlrec"
+    old.write_bytes(b"old")
+    done = dmlconf(tmp_path, "record", suite, "-b", f"miniature:{fault}", "-o", old)
+    assert done.returncode == 1
+    assert "1 case broken: other outputs than the desc has" in done.stderr
+    assert "nothing could be recorded" in done.stderr
+    assert old.read_bytes() == b"old"
+    assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
+
+
+def test_what_the_backend_may_decline_is_told_and_not_recorded(tmp_path: Path) -> None:
+    done = dmlconf(
+        tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec", "-k",
+        "tile/matrix/every-axis and FLOAT16",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "unsupported: feature level" in done.stderr
+    entries = read_recording(tmp_path / "x.dmlrec").entries
+    assert list(entries) == ["tile/matrix/every-axis-at-once[DataType=FLOAT16,DimensionCount=4]"]
+
+
+def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
+    suite = write(tmp_path)
+    limits = tmp_path / "limits.yaml"
+    limits.write_text(
+        "substrate: A test.\n"
+        "limits:\n"
+        "  - {name: no-tile, reason: It cannot., stage: CreateOperator, hresult: E_INVALIDARG,\n"
+        "     operators: [TILE], data_types: any}\n",
+        encoding="utf-8",
+    )
+    done = dmlconf(
+        tmp_path, "record", suite, "-b", "miniature:rejects", "-o", "x.dmlrec",
+        "--substrate", limits,
+    )  # fmt: skip
+    assert "1 case unsupported: limit of the substrate" in done.stderr
+    assert not (tmp_path / "x.dmlrec").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["-o", "x.dmlrec"], 2, "--backend"),
+        (["-b", "numpy"], 2, "--output"),
+        (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
+        (["-b", "miniature:hang", "-o", "no/folder/x.dmlrec"], 2, "No such file"),
+        (["-b", "numpy", "-o", "."], 2, "directory"),
+        (["-b", "numpy", "-o", "x.dmlrec", "-j", "0"], 2, "auto"),
+        (["-b", "numpi", "-o", "x.dmlrec"], 4, "did you mean numpy?"),
+        (["-b", "numpy", "-o", "x.dmlrec", "--tag", "nothing"], 5, "no case was selected"),
+        (["-b", "numpy", "-o", "x.dmlrec", "nothing.yaml"], 3, "no such file or folder"),
+    ],
+)
+def test_errors_have_their_exit_codes(
+    tmp_path: Path, arguments: list[str], code: int, told: str
+) -> None:
+    done = dmlconf(tmp_path, "record", *arguments)
+    assert done.returncode == code
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert inside(tmp_path) == []
+
+
+def test_the_suite_of_five_operators_fits_in_a_quarter_of_a_mebibyte(tmp_path: Path) -> None:
+    path = tmp_path / "x.dmlrec"
+    done = dmlconf(tmp_path, "record", "-b", "numpy", "-o", path)
+    assert done.returncode == 0
+    assert len(read_recording(path).entries) > 3000
+    assert path.stat().st_size < 1 << 18

@@ -1,0 +1,147 @@
+"""What holds inside the Wine lab. Build it first: python3 lab/lab.py build."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf import __version__
+
+pytestmark = pytest.mark.lab
+
+SCRIPT: Final = Path(__file__).parents[2] / "lab" / "lab.py"
+
+Python = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, str(SCRIPT), *arguments]
+
+
+def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, cwd=cwd)
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Python:
+    """Runs a piece of Python in the lab, in an empty directory."""
+    return lambda code: lab("python", "--", "-c", code, cwd=tmp_path)
+
+
+def test_check_passes(tmp_path: Path) -> None:
+    done = lab("check", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Windows Python 3.11" in done.stdout
+
+
+def test_runs_the_checkout_s_dmlconf(tmp_path: Path) -> None:
+    done = lab("run", "--", "--version", cwd=tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, f"dmlconf, version {__version__}")
+
+
+def test_passes_streams_and_exit_code_on(python: Python) -> None:
+    done = python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(70)")
+    assert (done.returncode, done.stdout, done.stderr) == (70, "out\n", "err\n")
+
+
+def test_files_end_up_in_the_caller_s_directory(tmp_path: Path) -> None:
+    arguments = ("run", "-o", "TILE", "--tag", "documented", "--log", "sub/run.jsonl", "-q")
+    (tmp_path / "sub").mkdir()
+    done = lab("run", "--", *arguments, "--report", f"json:{tmp_path}/report.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "sub/run.jsonl").stat().st_size
+    assert (tmp_path / "report.json").stat().st_size
+
+
+def test_checkout_cannot_be_changed(python: Python) -> None:
+    done = python(r"open(r'Z:\checkout\written-in-lab', 'w')")
+    assert done.returncode == 1
+    assert "OSError" in done.stderr or "PermissionError" in done.stderr
+    assert not (SCRIPT.parents[1] / "written-in-lab").exists()
+
+
+def test_a_run_leaves_no_trace_for_the_next(python: Python) -> None:
+    code = r"import os; p = r'Z:\opt\lab\trace'; print(os.path.exists(p)); open(p, 'w')"
+    assert [python(code).stdout for _ in range(2)] == ["False\n", "False\n"]
+
+
+def test_workers_can_crash(tmp_path: Path) -> None:
+    arguments = ("run", "-o", "TILE", "--tag", "documented", "-b", "miniature:crash,on=example-1")
+    done = lab("run", "--", *arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "1 broken" in done.stdout
+
+
+def test_runs_do_not_disturb_each_other(tmp_path: Path) -> None:
+    runs = [
+        subprocess.Popen(
+            command("run", "--", "--version"), stdout=subprocess.PIPE, text=True, cwd=tmp_path
+        )
+        for _ in range(3)
+    ]
+    said = [run.communicate()[0].strip() for run in runs]
+    assert said == [f"dmlconf, version {__version__}"] * 3
+
+
+STUBBORN: Final = """
+import time
+print("started", flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("ignored", flush=True)
+"""
+
+DOCILE: Final = """
+import sys, time
+print("started", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(77)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "signals", "expected"),
+    [
+        (DOCILE, [signal.SIGINT], 77),
+        (STUBBORN, [signal.SIGINT, signal.SIGINT], 130),
+        (STUBBORN, [signal.SIGTERM], 143),
+        (STUBBORN, [signal.SIGKILL], -9),
+    ],
+    ids=["ctrl-c", "ctrl-c-twice", "terminated", "killed"],
+)
+def test_nothing_outlives_the_command(
+    code: str, signals: list[signal.Signals], expected: int, tmp_path: Path
+) -> None:
+    mark = f"mark-of-{tmp_path.name}"
+    with subprocess.Popen(
+        command("python", "--", "-c", f"{code}\n# {mark}"),
+        stdout=subprocess.PIPE, text=True, cwd=tmp_path,
+    ) as run:  # fmt: skip
+        assert run.stdout is not None
+        assert run.stdout.readline() == "started\n"
+        for number in signals[:-1]:
+            run.send_signal(number)
+            assert run.stdout.readline() == "ignored\n"
+        run.send_signal(signals[-1])
+        assert run.wait() == expected
+        # The pipe ends when the last process that holds it does.
+        assert run.stdout.read() == ""
+    assert str(tmp_path) not in Path("/proc/mounts").read_text("utf-8")
+    assert not [path for path in Path("/proc").glob("[0-9]*") if mark in command_line(path)]
+
+
+def command_line(process: Path) -> str:
+    try:
+        return (process / "cmdline").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,238 @@
+"""Where expected outcomes come from, and that no backend is judged by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
+from dmlconf.backends.recording.digest import case_digest
+from dmlconf.backends.recording.file import recording_bytes
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, Provenance
+from dmlconf.runner.against import AUTO, Expectations, expectations, suite_recordings
+from dmlconf.runner.judge import Recorded, judge
+from dmlconf.runner.session import Limits, OpenBackend, open_backend
+from dmlconf.runner.verdict import Status
+from tests.backends.recordings import recording
+from tests.runner.cases import plan, write
+
+REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
+
+
+@contextmanager
+def opened(backend: str) -> Iterator[OpenBackend]:
+    made = open_backend(registry.parse(backend), Limits())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def unstated(directory: Path) -> Case:
+    return build(plan(directory, "unstated")[0])
+
+
+def recorded(
+    path: Path, case: Case, outcome: Outcome | None = None, digest: str = "", **environment: Any
+) -> Path:
+    """Write a recording of one case."""
+    outcome = outcome or run_case(case)
+    assert isinstance(outcome, Outputs | Rejection)
+    digests = {case.identifier: digest or case_digest(case)}
+    made = recording({case.identifier: outcome}, digests, **environment)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(recording_bytes(made))
+    return path
+
+
+def chosen(
+    directory: Path, given: str, backend: str = "numpy", names: tuple[str, ...] = ("unstated",)
+) -> Expectations:
+    suite = load_suite([write(directory)])
+    with opened(backend) as tested:
+        return expectations(given, tested, suite, plan(directory, *names), [directory])
+
+
+def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case)
+    told = chosen(tmp_path, f"recording:{path}").against(case)
+    assert isinstance(told, Recorded)
+    verdict = judge(case, run_case(case), lambda case: told)
+    assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.RECORDED)
+
+
+def test_a_recorded_rejection_is_expected(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, Rejection("CreateOperator", "E_INVALIDARG"))
+    against = chosen(tmp_path, f"recording:{path}").against
+    verdict = judge(case, run_case(case), against)
+    assert (verdict.status, verdict.expectation) == (Status.FAILED, Provenance.RECORDED)
+    refused = judge(case, Rejection("CreateOperator", "E_INVALIDARG"), against)
+    assert refused.status is Status.PASSED
+
+
+@pytest.mark.parametrize("hresult", ["E_FAIL", "E_OUTOFMEMORY", "DXGI_ERROR_UNSUPPORTED"])
+def test_a_recorded_failure_of_the_device_tells_nothing(tmp_path: Path, hresult: str) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, Rejection("CompileOperator", hresult))
+    assert chosen(tmp_path, f"recording:{path}").against(case) is None
+
+
+def test_a_missing_case_is_told_by_nobody(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    stated = build(plan(tmp_path, "stated")[0])
+    found = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
+    assert found.against(stated) is None
+    assert found.note is None
+
+
+def test_a_stale_case_is_refused_by_name(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, digest="0" * 64)
+    with pytest.raises(BackendError) as caught:
+        chosen(tmp_path, f"recording:{path}")
+    message = str(caught.value)
+    assert f"\n  {case.identifier}\n" in message
+    assert f"dmlconf record {tmp_path} -b directml -o {path}" in message
+
+
+def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    with pytest.raises(BackendError, match=r"another suite: it has none of the 1 selected case$"):
+        chosen(tmp_path, f"recording:{path}", names=("stated",))
+
+
+def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    found = chosen(tmp_path, f"recording:{path}")
+    assert found.against(case) is None
+    assert "proves nothing" in str(found.note)
+
+
+def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    for given in ("numpy", AUTO):
+        assert chosen(tmp_path, given, f"recording:{path}").against(case) is None
+
+
+def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
+    verdict = judge(
+        case, run_case(case), chosen(tmp_path, f"recording:{path}", "miniature:zeros").against
+    )
+    assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
+
+
+def test_what_was_recorded_on_the_same_device_never_judges_it(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    one = recorded(tmp_path / "one.dmlrec", case)
+    same = recorded(tmp_path / "same.dmlrec", case, details={"other": 1}, platform="another")
+    assert chosen(tmp_path, f"recording:{same}", f"recording:{one}").against(case) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"driver": "32.0"},
+        {"adapter": "Another"},
+        {"version": "1.16"},
+        {"details": {"directml_sha256": "1" * 64}},
+    ],
+)
+def test_what_was_recorded_elsewhere_judges(tmp_path: Path, other: dict[str, Any]) -> None:
+    case = unstated(tmp_path)
+    one = recorded(tmp_path / "one.dmlrec", case)
+    two = recorded(tmp_path / "two.dmlrec", case, **other)
+    told = chosen(tmp_path, f"recording:{two}", f"recording:{one}").against(case)
+    assert isinstance(told, Recorded)
+
+
+def test_auto_asks_the_suites_recordings_then_the_reference(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
+    path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
+    found = chosen(tmp_path, AUTO, "miniature:zeros")
+    assert found.name == f"recording:{path}, else numpy"
+    assert judge(case, twice, found.against).expectation is Provenance.RECORDED
+    assert judge(case, twice, found.against).status is Status.PASSED
+    unrecorded = build(plan(tmp_path, "stated")[0])
+    assert isinstance(found.against(unrecorded), Outputs)
+
+
+def test_auto_leaves_the_reference_to_the_recordings(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "recordings" / "x.dmlrec", case)
+    found = chosen(tmp_path, AUTO)
+    assert found.name == f"recording:{path}"
+    assert isinstance(found.against(case), Recorded)
+    assert found.against(build(plan(tmp_path, "stated")[0])) is None
+
+
+def test_auto_without_recordings_is_the_reference(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    assert chosen(tmp_path, AUTO).name == "numpy"
+    assert chosen(tmp_path, AUTO).against(case) is None
+    assert isinstance(chosen(tmp_path, AUTO, "miniature:zeros").against(case), Outputs)
+
+
+def test_auto_ignores_what_was_recorded_on_the_backend_under_test(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    recorded(tmp_path / "recordings" / "a.dmlrec", case, **REFERENCE)
+    path = recorded(tmp_path / "recordings" / "b.dmlrec", case)
+    assert chosen(tmp_path, AUTO).name == f"recording:{path}"
+    replay = chosen(tmp_path, AUTO, f"recording:{path}")
+    assert not [one for one in replay.recordings if one.path == path]
+
+
+def test_auto_falls_back_where_a_recording_is_stale_and_remembers_it(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    path = recorded(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
+    found = chosen(tmp_path, AUTO)
+    assert found.recordings[0].stale_note([]) is None
+    assert judge(case, run_case(case), found.against).status is Status.UNCHECKED
+    note = str(found.recordings[0].stale_note([]))
+    assert "for 1 case and" in note
+    assert case.identifier in note
+    assert f"dmlconf record {tmp_path} -b directml -o {path}" in note
+    other = chosen(tmp_path, AUTO, "miniature:zeros")
+    verdict = judge(case, run_case(case), other.against)
+    assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.REFERENCE)
+
+
+def test_a_damaged_recording_of_the_suite_is_told_of(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(BackendError, match="a damaged one"):
+        chosen(tmp_path, AUTO)
+
+
+def test_recordings_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None:
+    (tmp_path / "cases" / "tile").mkdir(parents=True)
+    (tmp_path / "cases" / "recordings").mkdir()
+    path = tmp_path / "cases" / "recordings" / "x.dmlrec"
+    path.touch()
+    (path.parent / "notes.txt").touch()
+    part = write(tmp_path / "cases" / "tile")
+    for given in (tmp_path / "cases", tmp_path / "cases" / "tile", part):
+        assert suite_recordings([given]) == [path]
+    assert suite_recordings([part, tmp_path / "cases"]) == [path]
+    assert suite_recordings([tmp_path]) == []
+
+
+def test_recordings_are_no_case_files(tmp_path: Path) -> None:
+    suite = load_suite([write(tmp_path)])
+    recorded(tmp_path / "recordings" / "x.dmlrec", unstated(tmp_path))
+    assert load_suite([tmp_path]).digest == suite.digest

@@ -1,0 +1,91 @@
+"""Limits of what lies below DirectML: set apart, and never passed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Outcome, Outputs, Rejection
+from dmlconf.cases.build import build
+from dmlconf.cases.model import Case
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.judge import judge
+from dmlconf.runner.substrate import Substrate, read_substrate
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.runner.cases import plan
+
+FILE = """
+substrate: a test
+limits:
+  - name: no-kernel
+    operators: any
+    data_types: {InputTensor: [FLOAT32]}
+    stage: CompileOperator
+    hresult: E_FAIL
+    reason: There is
+      no kernel.
+  - name: wrong-there
+    operators: [TILE]
+    data_types: any
+    stage: Execute
+    hresult: S_OK
+    cases: [tile/mixed/stated]
+    reason: It is wrong.
+"""
+
+NO_KERNEL = Rejection("CompileOperator", "E_FAIL")
+WRONG = Outputs({"OutputTensor": np.zeros(4, np.float32)})
+RIGHT = Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)})
+
+
+@pytest.fixture
+def substrate(tmp_path: Path) -> Substrate:
+    path = tmp_path / "substrate.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    return read_substrate(path)
+
+
+def case(directory: Path, name: str) -> Case:
+    return build(plan(directory, name)[0])
+
+
+def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
+    verdict = judge(case, outcome, lambda case: None)
+    return substrate.set_apart(case, outcome, verdict).status
+
+
+def test_sets_apart_what_a_limit_explains(tmp_path: Path, substrate: Substrate) -> None:
+    stated = case(tmp_path, "stated")
+    verdict = substrate.set_apart(stated, NO_KERNEL, judge(stated, NO_KERNEL, lambda case: None))
+    assert verdict.status is Status.UNSUPPORTED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.SUBSTRATE
+    assert verdict.reason.message == "no-kernel: There is no kernel."
+    assert status(substrate, stated, WRONG) is Status.UNSUPPORTED
+
+
+def test_leaves_what_passed(tmp_path: Path, substrate: Substrate) -> None:
+    assert status(substrate, case(tmp_path, "stated"), RIGHT) is Status.PASSED
+
+
+def test_leaves_other_failures(tmp_path: Path, substrate: Substrate) -> None:
+    stated = case(tmp_path, "stated")
+    other_stage = Rejection("CreateOperator", "E_INVALIDARG")
+    assert status(substrate, stated, other_stage) is Status.FAILED
+    invalid = case(tmp_path, "invalid")
+    assert status(substrate, invalid, WRONG) is Status.FAILED
+
+
+def test_refuses_a_file_of_another_form(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    path.write_text(FILE.replace("reason:", "reasn:"), encoding="utf-8")
+    with pytest.raises(InvalidFilesError, match="did you mean `reason`"):
+        read_substrate(path)
+
+
+def test_the_limits_of_the_lab_are_readable() -> None:
+    lab = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
+    names = [limit.name for limit in read_substrate(lab).limits]
+    assert "kernels-in-dxil-only" in names
