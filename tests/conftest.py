@@ -8,7 +8,10 @@ from hypothesis import settings
 settings.register_profile("dmlconf", deadline=None, max_examples=60, database=None)
 settings.load_profile("dmlconf")
 
-NEEDS: Final = {"lab": "the Wine lab (docs/wine-lab.md)", "native": "a DirectML device"}
+NEEDS: Final = {
+    "lab": "the Wine lab (docs/wine-lab.md)",
+    "native": "Microsoft's DirectX headers and a C++ compiler",
+}
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

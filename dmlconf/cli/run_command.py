@@ -44,7 +44,7 @@ __all__ = ["command"]
 @click.option(
     "-b", "--backend", "backends", multiple=True, metavar="BACKEND",
     shell_complete=complete_backend,
-    help="What to test: numpy (the default), recording:FILE, miniature:FAULT, or a plugin's.",
+    help="What to test: numpy (the default), directml, recording:FILE, or a plugin's.",
 )  # fmt: skip
 @click.option(
     "--against", default=AUTO, show_default=True, metavar="BACKEND",

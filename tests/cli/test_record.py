@@ -36,11 +36,25 @@ RIGHT = "miniature:slow,on=nothing"
 """A backend that is right and not the reference."""
 
 
-def record(directory: Path, *arguments: str | Path, backend: str = RIGHT) -> Path:
-    """Record the suite, and return the file."""
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A recording of the suite above."""
+    directory = tmp_path_factory.mktemp("recorded")
+    return record(directory, write(directory, MIXED)).read_bytes()
+
+
+def record(directory: Path, *arguments: str | Path) -> Path:
+    """Record a suite, and return the file."""
     path = directory / "x.dmlrec"
-    done = dmlconf(directory, "record", *arguments, "-b", backend, "-o", path)
+    done = dmlconf(directory, "record", *arguments, "-b", RIGHT, "-o", path)
     assert done.returncode == 0, done.stderr
+    return path
+
+
+def kept(directory: Path, recording: bytes) -> Path:
+    """Write a recording, and return its path."""
+    path = directory / "x.dmlrec"
+    path.write_bytes(recording)
     return path
 
 
@@ -70,16 +84,17 @@ def test_says_what_it_recorded(tmp_path: Path) -> None:
     assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(tmp_path: Path) -> None:
+def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(
+    tmp_path: Path, right: bytes
+) -> None:
     suite = write(tmp_path, MIXED)
-    first = record(tmp_path, suite).read_bytes()
-    assert record(tmp_path, suite, "-j", "3").read_bytes() == first
+    assert record(tmp_path, suite, "-j", "3").read_bytes() == right
 
 
-def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path) -> None:
+def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes) -> None:
     suite = write(tmp_path, MIXED)
     before = dmlconf(tmp_path, "run", suite, "--report", "json")
-    path = record(tmp_path, suite)
+    path = kept(tmp_path, right)
     after = dmlconf(tmp_path, "run", suite, "--against", f"recording:{path}", "--report", "json")
     assert json.loads(before.stdout)["summary"]["unchecked"] > 0
     report = json.loads(after.stdout)
@@ -90,9 +105,9 @@ def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path) -> None:
     assert after.returncode == 0
 
 
-def test_wrong_results_fail_against_a_recording(tmp_path: Path) -> None:
+def test_wrong_results_fail_against_a_recording(tmp_path: Path, right: bytes) -> None:
     suite = write(tmp_path, MIXED)
-    path = record(tmp_path, suite)
+    path = kept(tmp_path, right)
     done = dmlconf(
         tmp_path, "run", suite, "-b", "miniature:zeros", "--against", f"recording:{path}"
     )
@@ -100,17 +115,17 @@ def test_wrong_results_fail_against_a_recording(tmp_path: Path) -> None:
     assert f"--against recording:{path}" in done.stdout
 
 
-def own_suite(directory: Path) -> Path:
+def own_suite(directory: Path, recording: bytes) -> Path:
     """Make a suite that has its own recording."""
     folder = directory / "suite"
     (folder / "recordings").mkdir(parents=True)
-    suite = write(folder, MIXED)
-    record(directory, suite).replace(folder / "recordings" / "a.dmlrec")
+    write(folder, MIXED)
+    (folder / "recordings" / "a.dmlrec").write_bytes(recording)
     return folder
 
 
-def test_a_suites_own_recording_is_used_by_default(tmp_path: Path) -> None:
-    own_suite(tmp_path)
+def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, right: bytes) -> None:
+    own_suite(tmp_path, right)
     done = dmlconf(tmp_path, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
     own = str(Path("suite", "recordings", "a.dmlrec"))
@@ -124,8 +139,10 @@ def test_a_suites_own_recording_is_used_by_default(tmp_path: Path) -> None:
     assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
 
 
-def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(tmp_path: Path) -> None:
-    folder = own_suite(tmp_path)
+def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(
+    tmp_path: Path, right: bytes
+) -> None:
+    folder = own_suite(tmp_path, right)
     write(folder, MIXED.replace(".inf, -.inf", "1, 2"))
     done = dmlconf(tmp_path, "run", "suite", "--log", "log.jsonl")
     assert done.returncode == 0
@@ -138,8 +155,8 @@ def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(tmp_path
     assert verdicts["tile/tile[DataType=INT8]"].status == "passed"
 
 
-def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path) -> None:
-    path = record(tmp_path, write(tmp_path, MIXED))
+def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: bytes) -> None:
+    path = kept(tmp_path, right)
     other = MIXED.replace(".inf, -.inf", "1, 2").replace("name: invalid", "name: unknown")
     suite = write(tmp_path, other)
     done = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}")
@@ -150,8 +167,8 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path) -> None:
     assert "the recording has no such case" in done.stdout
 
 
-def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path) -> None:
-    path = record(tmp_path, write(tmp_path, MIXED))
+def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -> None:
+    path = kept(tmp_path, right)
     stale = len(read_recording(path).entries) - 1
     other = MIXED.replace("fill: sequence", "fill: {constant: {value: 2}}")
     suite = write(tmp_path, other.replace(".inf, -.inf", "1, 2"))
@@ -164,8 +181,8 @@ def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path) -> None:
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_4_for_a_recording_of_another_suite(tmp_path: Path) -> None:
-    path = record(tmp_path, write(tmp_path, MIXED))
+def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> None:
+    path = kept(tmp_path, right)
     done = dmlconf(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
     assert "was made for another suite" in done.stderr
@@ -182,12 +199,12 @@ def test_4_for_a_recording_of_another_suite(tmp_path: Path) -> None:
     ],
 )
 def test_4_for_what_is_no_recording(
-    tmp_path: Path, use: str, content: bytes | None, told: str
+    tmp_path: Path, right: bytes, use: str, content: bytes | None, told: str
 ) -> None:
     suite = write(tmp_path, MIXED)
     path = tmp_path / "x.dmlrec"
     if content == b"half":
-        whole = record(tmp_path, suite).read_bytes()
+        whole = right
         path.write_bytes(whole[: len(whole) // 2])
     elif content is not None:
         path.write_bytes(content)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.device import Buffer
 from dmlconf.backends.directml.dml import DML_BINDING_DESC, DML_BINDING_TYPE, DML_BUFFER_BINDING
+from dmlconf.backends.directml.memory import Buffer
 from dmlconf.backends.directml.placement import Place, Placement
 from dmlconf.backends.directml.vtable import ComObject
 

@@ -11,9 +11,10 @@ import numpy as np
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind_operator
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
-from dmlconf.backends.directml.device import Buffer, DescriptorHeap, Device
+from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.graph import compile_graph
 from dmlconf.backends.directml.inspection import inspect
+from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.placement import POISONS, Placement, place
 from dmlconf.backends.directml.structs import NativeDesc
 from dmlconf.backends.directml.vtable import ComObject

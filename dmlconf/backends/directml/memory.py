@@ -1,0 +1,111 @@
+"""Buffers and descriptors of a Direct3D 12 device."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+from dmlconf.backends.directml import d3d12, dml
+from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.vtable import ComObject
+
+__all__ = ["Buffer", "DescriptorHeap"]
+
+_ALLOW_UNORDERED_ACCESS: Final = 4
+_CBV_SRV_UAV: Final = 0
+_DIMENSION_BUFFER: Final = 1
+_LAYOUT_ROW_MAJOR: Final = 1
+_SHADER_VISIBLE: Final = 1
+
+
+class Buffer:
+    """A buffer of the device.
+
+    Attributes:
+        resource: the ID3D12Resource.
+        size: its bytes.
+        memory: the address of its bytes, for one that the processor can reach; else 0.
+    """
+
+    def __init__(self, device: ComObject, size: int, kind: D3D12_HEAP_TYPE) -> None:
+        """Make a buffer.
+
+        Args:
+            device: the ID3D12Device.
+            size: its bytes.
+            kind: where it lies; upload and readback buffers are mapped for as long as they live.
+
+        Raises:
+            HResultError: there is not enough memory, or the device is gone.
+        """
+        states = {
+            D3D12_HEAP_TYPE.DEFAULT: D3D12_RESOURCE_STATES.COMMON,
+            D3D12_HEAP_TYPE.UPLOAD: D3D12_RESOURCE_STATES.GENERIC_READ,
+            D3D12_HEAP_TYPE.READBACK: D3D12_RESOURCE_STATES.COPY_DEST,
+        }
+        on_device = kind is D3D12_HEAP_TYPE.DEFAULT
+        heap = d3d12.D3D12_HEAP_PROPERTIES(Type=kind)
+        desc = d3d12.D3D12_RESOURCE_DESC(
+            Dimension=_DIMENSION_BUFFER, Width=size, Height=1, DepthOrArraySize=1, MipLevels=1,
+            SampleDesc=d3d12.DXGI_SAMPLE_DESC(1, 0), Layout=_LAYOUT_ROW_MAJOR,
+            Flags=_ALLOW_UNORDERED_ACCESS if on_device else 0,
+        )  # fmt: skip
+        self.size = size
+        self.memory = 0
+        self.resource = device.create(
+            "CreateCommittedResource", d3d12.ID3D12_RESOURCE,
+            ctypes.byref(heap), 0, ctypes.byref(desc), states[kind], None,
+        )  # fmt: skip
+        if not on_device:
+            self._map()
+
+    def _map(self) -> None:
+        address = ctypes.c_void_p()
+        try:
+            self.resource.call("Map", 0, None, ctypes.byref(address))
+        except HResultError:
+            self.release()
+            raise
+        self.memory = address.value or 0
+
+    def release(self) -> None:
+        """Give the buffer back."""
+        self.resource.release()
+
+
+class DescriptorHeap:
+    """A heap of descriptors that shaders can see.
+
+    Attributes:
+        heap: the ID3D12DescriptorHeap.
+        size: its descriptors.
+    """
+
+    def __init__(self, device: ComObject, size: int) -> None:
+        """Make a heap.
+
+        Raises:
+            HResultError: there is not enough memory, or the device is gone.
+        """
+        desc = d3d12.D3D12_DESCRIPTOR_HEAP_DESC(_CBV_SRV_UAV, size, _SHADER_VISIBLE, 0)
+        self.size = size
+        self.heap = device.create(
+            "CreateDescriptorHeap", d3d12.ID3D12_DESCRIPTOR_HEAP, ctypes.byref(desc)
+        )
+        self._step: int = device.call("GetDescriptorHandleIncrementSize", _CBV_SRV_UAV)
+        self._cpu: int = self.heap.call("GetCPUDescriptorHandleForHeapStart").ptr
+        self._gpu: int = self.heap.call("GetGPUDescriptorHandleForHeapStart").ptr
+
+    def table(self, dispatchable: ComObject, first: int, count: int) -> dml.DML_BINDING_TABLE_DESC:
+        """Return the desc of a binding table over `count` descriptors from `first` on."""
+        return dml.DML_BINDING_TABLE_DESC(
+            dispatchable.address,
+            d3d12.D3D12_CPU_DESCRIPTOR_HANDLE(self._cpu + first * self._step),
+            d3d12.D3D12_GPU_DESCRIPTOR_HANDLE(self._gpu + first * self._step),
+            count,
+        )
+
+    def release(self) -> None:
+        """Give the heap back."""
+        self.heap.release()
