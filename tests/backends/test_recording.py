@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +221,18 @@ def test_zeros_of_both_signs_have_different_digests(tmp_path: Path) -> None:
     assert case_digest(zero) != case_digest(negative)
 
 
+def test_the_digest_covers_attributes_to_the_bit(tmp_path: Path) -> None:
+    case = built(tmp_path, TILE)
+
+    def digest(value: Any) -> str:
+        return case_digest(replace(case, desc={**case.desc, "Attribute": value}))
+
+    different = [0, -0.0, 1, 0.1, 0.1 + 2**-56, math.inf, math.nan, None, (1,), "1", {"Scale": 1}]
+    assert len(set(map(digest, different))) == len(different)
+    assert digest(1.0) == digest(1) == digest(True)
+    assert digest({"Scale": 1.0, "Bias": 2}) == digest({"Bias": 2.0, "Scale": 1})
+
+
 def test_the_digest_leaves_out_what_the_outcome_does_not_depend_on(tmp_path: Path) -> None:
     before = case_digest(built(tmp_path, TILE))
     noted = text_changed(TILE, "name: a", "name: b\n    note: another\n    tags: [x]")
@@ -371,18 +385,29 @@ def test_refuses_whatever_the_schema_refuses(tmp_path: Path, values: dict[str, A
 
 @pytest.mark.parametrize(
     "output",
-    [
-        {"at": 1},
-        {"at": 1 << 62},
-        {"sizes": [3]},
-        {"sizes": [1 << 40, 1 << 40]},
-        {"sizes": [1] * 99},
-    ],
+    [{"at": 1}, {"at": 1 << 40}, {"sizes": [3]}, {"sizes": [1 << 40, 1 << 40]}],
 )
 def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[str, Any]) -> None:
     content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | output}}}
+    path = changed(tmp_path / "x.dmlrec", content, cases=cases)
+    assert "the case a: X lies beyond the end of outputs.bin" in refusal(path)
+
+
+@pytest.mark.parametrize("sizes", [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]])
+def test_refuses_sizes_that_no_array_has(tmp_path: Path, sizes: list[int]) -> None:
+    content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
+    cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": sizes}}}}
     assert "the case a: " in refusal(changed(tmp_path / "x.dmlrec", content, cases=cases))
+
+
+def test_refuses_a_case_that_is_there_twice(tmp_path: Path) -> None:
+    members = unpacked(recording_bytes(recording({"a": Rejection("CreateOperator", "E_FAIL")})))
+    text = members["recording.json"].decode()
+    (line,) = (line for line in text.splitlines() if line.startswith('"a"'))
+    twice = text_changed(text, line, f"{line},\n{line}").encode()
+    path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": twice})
+    assert "the manifest has a key twice" in refusal(path)
 
 
 def test_a_message_has_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:

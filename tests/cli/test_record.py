@@ -84,11 +84,10 @@ def test_says_what_it_recorded(tmp_path: Path) -> None:
     assert inside(tmp_path) == ["tile.yaml", "x.dmlrec"]
 
 
-def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(
-    tmp_path: Path, right: bytes
-) -> None:
+def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    assert record(tmp_path, suite, "-j", "3").read_bytes() == right
+    first = record(tmp_path, suite).read_bytes()
+    assert record(tmp_path, suite, "-j", "3").read_bytes() == first
 
 
 def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes) -> None:
