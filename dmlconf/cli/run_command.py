@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,6 +137,8 @@ def _default_log() -> Path:
     try:
         return new_log()
     except OSError as error:
+        import tempfile  # Seldom needed, and it takes a while to import.
+
         handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
         os.close(handle)
         click.echo(f"Warning: {error.strerror}: the run log is {name}", err=True)

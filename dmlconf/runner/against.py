@@ -9,12 +9,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Environment, Outcome, Rejection
-from dmlconf.backends.recording.file import SUFFIX, read_recording
+from dmlconf.backends.recording.file import SUFFIX, read_environment, read_recording
 from dmlconf.backends.recording.model import Gap, Recording
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
@@ -35,12 +36,23 @@ _TELLING: Final = frozenset({"E_INVALIDARG"})
 
 
 class RecordingAgainst:
-    """Gives recorded outcomes, and remembers the cases for which the recording is stale."""
+    """Gives recorded outcomes, and remembers the cases for which the recording is stale.
 
-    def __init__(self, path: Path, recording: Recording) -> None:
+    The recording is read when it is first asked: cases that state all themselves need none.
+    """
+
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.recording = recording
         self.stale: list[str] = []
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording.
+
+        Raises:
+            BackendError: it cannot be read.
+        """
+        return read_recording(self.path)
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
         """Return the recorded outcome; None where the recording cannot tell."""
@@ -130,9 +142,9 @@ def suite_recordings(paths: Iterable[Path]) -> list[Path]:
 
 def _automatic(tested: OpenBackend, subject: _Subject, paths: Sequence[Path]) -> Expectations:
     recordings = tuple(
-        RecordingAgainst(path, recording)
-        for path, recording in ((path, read_recording(path)) for path in suite_recordings(paths))
-        if _subject(recording.environment) != subject and not _both_reference(recording, subject)
+        RecordingAgainst(path)
+        for path in suite_recordings(paths)
+        if not _judges_itself(read_environment(path), subject)
     )
     names = [f"recording:{one.path}" for one in recordings]
     sources: list[Against] = list(recordings)
@@ -153,13 +165,13 @@ def _recorded(
 ) -> Expectations:
     recording = read_recording(path)
     _require_fresh(path, recording, suite, plan, suite_paths)
-    if _subject(recording.environment) == subject or _both_reference(recording, subject):
+    if _judges_itself(recording.environment, subject):
         note = (
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
         return Expectations(given, _nobody, note=note)
-    source = RecordingAgainst(path, recording)
+    source = RecordingAgainst(path)
     return Expectations(given, source, (source,))
 
 
@@ -194,8 +206,9 @@ def _subject(environment: Environment | Mapping[str, Any]) -> _Subject:
     return *(found[key] for key in ("backend", "version", "adapter", "driver")), digests
 
 
-def _both_reference(recording: Recording, subject: _Subject) -> bool:
-    return str(recording.environment["backend"]) == _REFERENCE == str(subject[0])
+def _judges_itself(recorded: Mapping[str, Any], subject: _Subject) -> bool:
+    both_reference = str(recorded["backend"]) == _REFERENCE == str(subject[0])
+    return both_reference or _subject(recorded) == subject
 
 
 def _nobody(case: Case) -> None:

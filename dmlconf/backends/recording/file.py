@@ -26,7 +26,14 @@ from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FORMAT", "SUFFIX", "manifest_of", "read_recording", "recording_bytes"]
+__all__ = [
+    "FORMAT",
+    "SUFFIX",
+    "manifest_of",
+    "read_environment",
+    "read_recording",
+    "recording_bytes",
+]
 
 FORMAT: Final = 1
 """Version of the form; it grows when a reader of the old form could be misled."""
@@ -36,6 +43,7 @@ SUFFIX: Final = ".dmlrec"
 MOST_BYTES: Final = 1 << 28
 """Of each member, uncompressed: no file of a few kilobytes may fill the memory."""
 
+_HEAD_BYTES: Final = 1 << 16
 _MANIFEST: Final = "recording.json"
 _OUTPUTS: Final = "outputs.bin"
 _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
@@ -160,6 +168,24 @@ def read_recording(path: Path) -> Recording:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
     raise BackendError(printable(f"{path}: {reason}"))
+
+
+def read_environment(path: Path) -> Mapping[str, Any]:
+    """Return what a recording's backend ran on, without reading the cases where that can be.
+
+    Raises:
+        BackendError: the file cannot be read or is not a recording of a known form.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(_MANIFEST) as member:
+            head = member.read(_HEAD_BYTES).partition(b',\n"cases"')[0]
+        found = json.loads(head + b"}")
+        if found["format"] == FORMAT and isinstance(found["environment"], dict):
+            environment: Mapping[str, Any] = found["environment"]
+            return environment
+    except (OSError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, RuntimeError):
+        pass  # Another layout, or a faulty file: reading all of it tells which.
+    return read_recording(path).environment
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:
