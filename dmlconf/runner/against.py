@@ -11,18 +11,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Environment, Outcome, Rejection
-from dmlconf.backends.recording.file import SUFFIX, read_environment, read_recording
-from dmlconf.backends.recording.model import Gap, Recording
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.session import OpenBackend, built, reference
 
-__all__ = ["AUTO", "Expectations", "RecordingAgainst", "expectations", "suite_recordings"]
+# What reads recordings is imported where it is needed: a run of one case may need none.
+if TYPE_CHECKING:
+    from dmlconf.backends.recording.model import Recording
+
+__all__ = [
+    "AUTO",
+    "Expectations",
+    "RecordingAgainst",
+    "expectations",
+    "states_all",
+    "suite_recordings",
+]
 
 AUTO: Final = "auto"
 """The suite's own recordings, and the reference where they tell nothing."""
@@ -52,10 +63,14 @@ class RecordingAgainst:
         Raises:
             BackendError: it cannot be read.
         """
+        from dmlconf.backends.recording.file import read_recording
+
         return read_recording(self.path)
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
         """Return the recorded outcome; None where the recording cannot tell."""
+        from dmlconf.backends.recording.model import Gap
+
         found = self.recording.find(case)
         if found is Gap.STALE:
             self.stale.append(case.identifier)
@@ -97,6 +112,13 @@ class Expectations:
     note: str | None = None
 
 
+def states_all(planned: PlannedCase) -> bool:
+    """Tell whether a case states all that is expected of it, and so asks nobody else."""
+    expect = planned.template.data.get("expect", {})
+    outputs = operator(planned.template.operator_name).of_kind(FieldKind.OUTPUT)
+    return "rejected" in expect or all(field.name in expect for field in outputs)
+
+
 def expectations(
     given: str,
     tested: OpenBackend,
@@ -118,6 +140,8 @@ def expectations(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = _subject(tested.environment)
+    if given == AUTO and subject[0] == _REFERENCE and all(map(states_all, plan)):
+        return Expectations(_REFERENCE, _nobody)
     if given == AUTO:
         return _automatic(tested, subject, suite_paths)
     name = registry.parse(given)
@@ -130,6 +154,8 @@ def expectations(
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
     """Return the suite's own recordings: in the folder `recordings` of a path or just above it."""
+    from dmlconf.backends.recording.file import SUFFIX
+
     found: dict[Path, Path] = {}
     for path in paths:
         for folder in (path, *path.resolve().parents[:2]):
@@ -141,6 +167,8 @@ def suite_recordings(paths: Iterable[Path]) -> list[Path]:
 
 
 def _automatic(tested: OpenBackend, subject: _Subject, paths: Sequence[Path]) -> Expectations:
+    from dmlconf.backends.recording.file import read_environment
+
     recordings = tuple(
         RecordingAgainst(path)
         for path in suite_recordings(paths)
@@ -163,6 +191,8 @@ def _recorded(
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
 ) -> Expectations:
+    from dmlconf.backends.recording.file import read_recording
+
     recording = read_recording(path)
     _require_fresh(path, recording, suite, plan, suite_paths)
     if _judges_itself(recording.environment, subject):
@@ -182,6 +212,8 @@ def _require_fresh(
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
 ) -> None:
+    from dmlconf.backends.recording.model import Gap
+
     gaps = {planned.identifier: recording.gap(built(planned)) for planned in plan}
     if recording.suite_digest != suite.digest and set(gaps.values()) == {Gap.MISSING}:
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
