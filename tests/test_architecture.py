@@ -90,11 +90,11 @@ def test_imports_are_seen_wherever_they_stand() -> None:
     assert set(imported(PACKAGE / "__main__.py")) == {"cli"}
 
 
-def test_precision_takes_only_the_model_from_the_catalogue() -> None:
+def test_precision_takes_only_its_rules_from_the_catalogue() -> None:
     for path in (PACKAGE / "precision").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf."):
-                allowed = ("dmlconf.catalogue.model", "dmlconf.precision", "dmlconf.tensors")
+                allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
                 assert str(node.module).startswith(allowed)
 
 

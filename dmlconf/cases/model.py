@@ -11,7 +11,9 @@ from typing import Any
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
+from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.catalogue.support import required_level
+from dmlconf.expressions import namespace
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -147,6 +149,12 @@ class Case:
         """The data types of its tensors."""
         kinds = FieldKind.INPUT, FieldKind.OUTPUT
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
+
+    def rule(self, output: str) -> PrecisionRule:
+        """Return the precision rule of an output tensor."""
+        field = output.partition("[")[0]
+        data_type = self.outputs()[output].DataType
+        return self.operator.rule(field, data_type, namespace(self.desc))
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.

@@ -46,6 +46,7 @@ def lint_operator(path: Path) -> list[Problem]:
     unreadable = [
         *_unreadable(document, "constraints", "require"),
         *_unreadable(document, "support", "when"),
+        *_unreadable_precision(document),
     ]
     if unreadable:
         return unreadable
@@ -83,6 +84,18 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
     return problems
 
 
+def _unreadable_precision(document: Document) -> Iterator[Problem]:
+    for output, rules in document.data["precision"].items():
+        several = isinstance(rules, list)
+        for index, rule in enumerate(rules if several else [rules]):
+            for key in ("when", "products"):
+                try:
+                    Expression(str(rule.get(key, "True")))
+                except ExpressionError as error:
+                    where = ("precision", output, *((index,) if several else ()), key)
+                    yield document.problem(where, str(error))
+
+
 def _schema(path: Path, schema: str) -> list[Problem]:
     try:
         document = read_document(path)
@@ -100,9 +113,7 @@ def _faults(operator: Operator, document: Document) -> Iterator[_Fault]:
     yield from _field_faults(operator)
     yield from _support_faults(operator)
     yield from _constraint_faults(operator)
-    outputs = {field.name for field in operator.of_kind(FieldKind.OUTPUT)}
-    if outputs != set(operator.precision):
-        yield ("precision",), f"must have one rule for each of {', '.join(sorted(outputs))}"
+    yield from _precision_faults(operator, document)
     for index, pair in enumerate(operator.in_place):
         for role, name, kind in (
             ("output", pair.output, FieldKind.OUTPUT),
@@ -167,6 +178,22 @@ def _constraint_faults(operator: Operator) -> Iterator[_Fault]:
         yield ("constraints",), f"{name} is listed twice"
     for index, constraint in enumerate(operator.constraints):
         yield from _unknown_names(operator, constraint.require, ("constraints", index, "require"))
+
+
+def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault]:
+    outputs = {field.name for field in operator.of_kind(FieldKind.OUTPUT)}
+    if outputs != set(operator.precision):
+        yield ("precision",), f"must have one rule for each of {', '.join(sorted(outputs))}"
+    for output, entries in operator.precision.items():
+        several = isinstance(document.data["precision"][output], list)
+        for index, entry in enumerate(entries):
+            where = ("precision", output, *((index,) if several else ()))
+            last = index == len(entries) - 1
+            if last != (entry.when is None):
+                yield where, "every rule but the last must have a condition `when`, and only those"
+            for key, expression in (("when", entry.when), ("products", entry.products)):
+                if expression is not None:
+                    yield from _unknown_names(operator, expression, (*where, key))
 
 
 def _unknown_names(

@@ -18,10 +18,10 @@ from dmlconf.catalogue.model import (
     InPlace,
     Operator,
     PageError,
-    PrecisionRule,
     Support,
     SupportTable,
 )
+from dmlconf.catalogue.precision import DEFAULT_FLUSHED, PrecisionEntry, RuleKind
 from dmlconf.documents.problems import nearest
 from dmlconf.documents.reader import read_document
 from dmlconf.expressions import Expression
@@ -107,7 +107,7 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         constraints=tuple(_constraint(constraint) for constraint in data["constraints"]),
         in_place=tuple(InPlace(**pair) for pair in data.get("in_place", ())),
         precision=MappingProxyType(
-            {output: _precision(rule) for output, rule in data["precision"].items()}
+            {output: _precision(rules) for output, rules in data["precision"].items()}
         ),
         page_errors=tuple(PageError(**error) for error in data.get("page_errors", ())),
     )
@@ -136,8 +136,25 @@ def _constraint(data: Mapping[str, Any]) -> Constraint:
     return Constraint(**{**data, **changed})
 
 
-def _precision(data: Mapping[str, Any]) -> PrecisionRule:
-    return PrecisionRule(data["kind"], float(data.get("limit", 0)), data["source"])
+def _precision(data: Any) -> tuple[PrecisionEntry, ...]:
+    entries = data if isinstance(data, list) else [data]
+    return tuple(_precision_entry(entry) for entry in entries)
+
+
+def _precision_entry(data: Mapping[str, Any]) -> PrecisionEntry:
+    kind = RuleKind(data["kind"])
+    limit = data.get("limit", 1 if kind is RuleKind.ACCUMULATE else 0)
+    by_type = limit if isinstance(limit, Mapping) else {}
+    flushed = data.get("flushed_subnormals", DEFAULT_FLUSHED)
+    return PrecisionEntry(
+        kind=kind,
+        source=data["source"],
+        limit=0.0 if by_type else float(limit),
+        limits=MappingProxyType({DataType(name): float(value) for name, value in by_type.items()}),
+        when=Expression(data["when"]) if "when" in data else None,
+        products=Expression(str(data["products"])) if "products" in data else None,
+        flushed=frozenset(map(DataType, flushed)),
+    )
 
 
 @cache

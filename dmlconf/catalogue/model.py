@@ -9,7 +9,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple, Self
 
-from dmlconf.expressions import Expression
+from dmlconf.catalogue.precision import PrecisionEntry, PrecisionRule
+from dmlconf.expressions import Expression, Namespace
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "InPlace",
     "Operator",
     "PageError",
-    "PrecisionRule",
     "Support",
     "SupportTable",
 ]
@@ -179,21 +179,6 @@ class InPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class PrecisionRule:
-    """How far an output may be from the expected value.
-
-    Attributes:
-        kind: `exact`, `ulp`, `absolute` or `relative`.
-        limit: the greatest permitted error in the kind's unit; 0 for `exact`.
-        source: where the rule is from.
-    """
-
-    kind: str
-    limit: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageError:
     """A known error of the page: what it says, what is right, and how that is known."""
 
@@ -235,7 +220,7 @@ class Operator:
         undocumented_data_types: what a real DirectML takes though no table lists it, by tensor.
         constraints: conditions on the desc.
         in_place: which outputs may share a buffer with which inputs.
-        precision: the rule of each output field.
+        precision: the rules of each output field; the first whose condition is met holds.
         page_errors: what is wrong on the page.
     """
 
@@ -252,7 +237,7 @@ class Operator:
     undocumented_data_types: Mapping[str, tuple[DataType, ...]]
     constraints: tuple[Constraint, ...]
     in_place: tuple[InPlace, ...]
-    precision: Mapping[str, PrecisionRule]
+    precision: Mapping[str, tuple[PrecisionEntry, ...]]
     page_errors: tuple[PageError, ...]
 
     def field(self, name: str) -> Field:
@@ -278,3 +263,15 @@ class Operator:
             if field.count is not None:
                 counted[field.count] = (*counted.get(field.count, ()), field.name)
         return counted
+
+    def rule(self, output: str, data_type: DataType, names: Namespace) -> PrecisionRule:
+        """Return the precision rule of an output of one case.
+
+        Args:
+            output: the output's field.
+            data_type: the output's data type.
+            names: the values of the case's desc, as expressions see them.
+        """
+        entries = self.precision[output]
+        holding = (entry for entry in entries if entry.holds(names))
+        return next(holding, entries[-1]).rule(names, data_type)

@@ -14,6 +14,7 @@ from dmlconf.catalogue.loader import (
     tensor_constraints,
 )
 from dmlconf.catalogue.model import Field, FieldKind, Operator, Support
+from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option
 
@@ -71,9 +72,9 @@ def _print_one(console: Console, entry: Operator) -> None:
     _print_support(console, entry)
     _print_constraints(console, entry)
     precision = _table("Output", "Precision rule", "Source")
-    for output, rule in entry.precision.items():
-        limit = f" {rule.limit:g}" if rule.limit else ""
-        precision.add_row(output, f"{rule.kind}{limit}", rule.source)
+    for output, rules in entry.precision.items():
+        for rule in rules:
+            precision.add_row(output, _rule(rule), rule.source)
     console.print(precision)
     in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
     console.print(f"in place: {in_place or 'no'}\n")
@@ -81,6 +82,15 @@ def _print_one(console: Console, entry: Operator) -> None:
         console.print("Known errors of the page", style="bold yellow")
     for error in entry.page_errors:
         console.print(f"  {error.says} {error.right} {error.why}", markup=False)
+
+
+def _rule(rule: PrecisionEntry) -> str:
+    """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
+    limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
+    told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
+    products = f"of {rule.products.source} products" if rule.products else ""
+    when = f"if {rule.when.source}" if rule.when else ""
+    return " ".join(filter(None, (str(rule.kind), told, products, when)))
 
 
 def _print_struct(console: Console, entry: Operator) -> None:

@@ -8,13 +8,17 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ordered_bits", "ulp_distance"]
+__all__ = ["UNORDERED", "ordered_bits", "ulp_distance"]
 
+_SIGNED: Final[dict[int, type[np.signedinteger[Any]]]] = {2: np.int16, 4: np.int32, 8: np.int64}
 _UNSIGNED: Final[dict[int, type[np.unsignedinteger[Any]]]] = {
     2: np.uint16,
     4: np.uint32,
     8: np.uint64,
 }
+
+UNORDERED: Final = {size: int(np.iinfo(kind).max) for size, kind in _UNSIGNED.items()}
+"""The distance between a NaN and a number, by bytes of the data type; no other is as great."""
 
 
 def ordered_bits(values: Array) -> Array:
@@ -34,23 +38,32 @@ def ordered_bits(values: Array) -> Array:
 
 
 def ulp_distance(actual: Array, expected: Array) -> Array:
-    """Return how many representable numbers lie between each pair, as UINT64.
+    """Return how many steps between representable numbers lie between each pair.
 
-    Equal numbers are 0 apart, -0 and +0 included; so are two NaNs. A NaN and a number are as
-    far apart as UINT64 can say.
+    Equal numbers are 0 apart, -0 and +0 included; so are two NaNs. A NaN and a number are
+    `UNORDERED` apart.
 
     Args:
         actual: FLOAT16, FLOAT32 or FLOAT64, of any shape.
         expected: the same data type and shape.
+
+    Returns:
+        Unsigned integers as wide as the data type.
     """
-    a, e = ordered_bits(actual).astype(np.uint64), ordered_bits(expected).astype(np.uint64)
-    distance = np.where(a > e, a - e, e - a)
-    # -0 and +0 are one number, so a distance across zero counts the step between them once less.
-    distance -= (np.signbit(actual) != np.signbit(expected)) & (distance > 0)
-    nan = np.isnan(actual) | np.isnan(expected)
-    if nan.any():
-        both = np.isnan(actual) & np.isnan(expected)
-        distance[nan] = np.iinfo(np.uint64).max
-        distance[both] = 0
-    result: Array = distance
-    return result
+    size = actual.dtype.itemsize
+    signed, unsigned = _SIGNED[size], _UNSIGNED[size]
+    a = np.ascontiguousarray(actual).view(signed)
+    e = np.ascontiguousarray(expected).view(signed)
+    # Of one sign, bits count the steps; across zero, the steps to zero from either side add up.
+    distance: Array = np.abs(a - e).view(unsigned)
+    opposite = (a ^ e) < 0
+    if opposite.any():
+        largest = np.iinfo(signed).max
+        across = (a[opposite] & largest).view(unsigned) + (e[opposite] & largest).view(unsigned)
+        distance[opposite] = across
+    nan = np.isnan(actual)
+    other = np.isnan(expected)
+    if nan.any() or other.any():
+        distance[nan ^ other] = UNORDERED[size]
+        distance[nan & other] = 0
+    return distance

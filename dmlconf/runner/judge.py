@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
@@ -17,6 +18,8 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.runner.figures import figures_of
+from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 
@@ -67,13 +70,16 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     return None
 
 
-def judge(case: Case, outcome: Outcome, against: Against) -> Verdict:
+def judge(
+    case: Case, outcome: Outcome, against: Against, *, half_precision: bool = False
+) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
     Args:
         case: the case.
         outcome: what the backend made of it.
         against: gives the expected outcome where the case itself states none.
+        half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -89,7 +95,7 @@ def judge(case: Case, outcome: Outcome, against: Against) -> Verdict:
         return _judge_rejection(case, outcome, expected)
     if isinstance(outcome, Rejection):
         return _judge_refusal(case, outcome, expected)
-    return _judge_outputs(case, outcome, expected)
+    return _judge_outputs(case, outcome, expected, half_precision)
 
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
@@ -168,8 +174,11 @@ def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) ->
     return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
 
 
-def _judge_outputs(case: Case, outcome: Outputs, expected: ExpectedOutputs) -> Verdict:
+def _judge_outputs(
+    case: Case, outcome: Outputs, expected: ExpectedOutputs, half_precision: bool
+) -> Verdict:
     faults = _conduct(outcome)
+    allowances = CaseAllowances(case, half_precision=half_precision)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
     for name, wanted in expected.outputs.items():
@@ -177,18 +186,15 @@ def _judge_outputs(case: Case, outcome: Outputs, expected: ExpectedOutputs) -> V
         if fault is not None:
             faults.append(fault)
             continue
-        rule = case.operator.precision[name.partition("[")[0]]
-        comparison = compare(outcome.arrays[name], wanted, rule)
-        figures[name] = {
-            "elements": comparison.elements,
-            "differing": comparison.differing,
-            "worst_ulp": comparison.worst_ulp,
-            "rule": rule.kind,
-            "limit": rule.limit,
-        }
-        if comparison.differing:
+        actual = outcome.arrays[name]
+        rule = case.rule(name)
+        comparison = compare(actual, wanted, rule, allowances.of(name))
+        figures[name] = figures_of(comparison, rule)
+        if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
+        else:
+            faults += suspicions(case, name, actual, wanted)
     if not faults:
         return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
     reason = _reason(faults, differences)
@@ -220,6 +226,11 @@ def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonK
 
 
 def _told(name: str, comparison: Comparison) -> str:
+    if not comparison.differing:
+        return (
+            f"each element of {name} is near enough, but the mean of their squared errors is "
+            f"{comparison.spread:,.1f} times what rounding can explain"
+        )
     elements = f"{comparison.elements:,} element{'s' if comparison.elements != 1 else ''}"
     verb = "differs" if comparison.differing == 1 else "differ"
     count = f"{comparison.differing:,} of {elements} of {name} {verb}"

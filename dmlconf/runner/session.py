@@ -224,10 +224,12 @@ def _verdicts(
     plan: Sequence[PlannedCase], backend: OpenBackend, against: Against, substrate: Substrate
 ) -> Generator[Verdict, None, None]:
     declined: deque[Verdict] = deque()
+    half = bool(backend.environment.details.get("half", False))
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()
-        yield substrate.set_apart(case, outcome, judge(case, outcome, against))
+        verdict = judge(case, outcome, against, half_precision=half)
+        yield substrate.set_apart(case, outcome, verdict)
     yield from declined
 
 

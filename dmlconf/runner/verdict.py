@@ -38,6 +38,8 @@ class ReasonKind(StrEnum):
     WRONG_DATA_TYPE = "wrong data type"
     MISSING_OUTPUT = "missing output"
     OUTPUT_NOT_WRITTEN = "output not written"
+    ALL_ZEROS = "output all zeros"
+    INPUT_COPIED = "output copies an input"
     GUARD_BAND_TOUCHED = "guard band touched"
     INPUT_CHANGED = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
@@ -88,7 +90,7 @@ class Verdict:
         expectation: where the expected values come from; None where there are none.
         reason: why, unless the case passed.
         figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
-            `rule`, `limit`.
+            `rule`, `limit`, `margin`, `source` and more, as the run log's schema tells.
         seconds: how long the backend took.
         location: the case's file and line.
     """

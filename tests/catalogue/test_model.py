@@ -7,6 +7,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import enumeration, operator, operator_names, tensor_constraints
 from dmlconf.catalogue.model import AttributeKind, FeatureLevel, Field, FieldKind, Operator
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS
 
@@ -104,9 +105,11 @@ def test_a_newer_table_takes_back_nothing(entry: Operator) -> None:
 def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> None:
     outputs = {field.name for field in entry.of_kind(FieldKind.OUTPUT)}
     assert entry.precision.keys() == outputs
-    for rule in entry.precision.values():
-        assert rule.source
-        assert (rule.kind == "exact") == (rule.limit == 0)
+    for rules in entry.precision.values():
+        for rule in rules:
+            assert rule.source
+            limited = rule.kind not in (RuleKind.EXACT, RuleKind.INTERVAL)
+            assert limited == bool(rule.limit or rule.limits)
 
 
 def test_operator_types_are_told_apart() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.catalogue.model import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.precision.compare import MOST_DIFFERENCES, Difference, compare
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.tensors.datatypes import Array, DataType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from time import perf_counter
@@ -27,7 +27,15 @@ from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["NumpyBackend", "compute", "create", "reference_function", "run_case"]
+__all__ = [
+    "NumpyBackend",
+    "arguments",
+    "compute",
+    "computed",
+    "create",
+    "reference_function",
+    "run_case",
+]
 
 HIGHEST_LEVEL = FeatureLevel(6, 4)
 
@@ -78,35 +86,42 @@ def run_case(case: Case) -> Outcome:
 
 def compute(case: Case) -> dict[str, Array]:
     """Return the outputs' arrays by tensor, for a case that breaks no constraint."""
-    entry = case.operator
-    function = reference_function(entry.name)
-    computed = function(**_arguments(entry, case))
-    arrays = list(computed) if isinstance(computed, tuple) else [computed]
+    return computed(case, case.inputs())
+
+
+def computed(case: Case, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the outputs' arrays by tensor, for other inputs than the case has."""
+    found = reference_function(case.operator_name)(**arguments(case.operator, case, inputs))
+    arrays = list(found) if isinstance(found, tuple) else [found]
     return {
         name: array.reshape(tensor.Sizes)
         for (name, tensor), array in zip(case.outputs().items(), arrays, strict=True)
     }
 
 
-def _arguments(entry: Operator, case: Case) -> dict[str, Any]:
-    inputs = case.inputs()
-    arguments: dict[str, Any] = {}
+def arguments(entry: Operator, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
+    """Return what the functions of an operator take: the desc's fields, with arrays as inputs."""
+    taken: dict[str, Any] = {}
     counts = entry.count_fields
     for field in entry.fields:
         value = case.desc[field.name]
         if field.kind is not FieldKind.INPUT or value is None:
             if field.name not in counts:
-                arguments[field.name] = value
+                taken[field.name] = value
         elif field.is_array:
-            arguments[field.name] = [inputs[f"{field.name}[{i}]"] for i in range(len(value))]
+            taken[field.name] = [inputs[f"{field.name}[{i}]"] for i in range(len(value))]
         else:
-            arguments[field.name] = inputs[field.name]
-    return arguments
+            taken[field.name] = inputs[field.name]
+    return taken
 
 
 @cache
-def reference_function(name: str) -> Callable[..., Array | tuple[Array, ...]]:
+def reference_function(name: str, part: str = "") -> Callable[..., Any]:
     """Return the reference's function of an operator.
+
+    Args:
+        name: the operator's.
+        part: nothing for the outputs, or what is told of them, such as `magnitude`.
 
     Raises:
         BackendError: the reference has none.
@@ -114,7 +129,8 @@ def reference_function(name: str) -> Callable[..., Array | tuple[Array, ...]]:
     entry = operator(name)
     try:
         module = import_module(f"dmlconf.backends.numpy.{entry.family}")
-        function: Callable[..., Array | tuple[Array, ...]] = getattr(module, name.lower())
+        function: Callable[..., Any] = getattr(module, "_".join(filter(None, (name.lower(), part))))
     except (ImportError, AttributeError) as error:
-        raise BackendError(f"the reference has no function of {name}") from error
+        told = f"the {part} of {name}" if part else name
+        raise BackendError(f"the reference has no function of {told}") from error
     return function

@@ -1,0 +1,91 @@
+"""What precision rules permit beside the reference's outputs, computed from the same case."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import arguments, computed, reference_function
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["CaseAllowances"]
+
+
+class CaseAllowances:
+    """Gives the allowance of each output of one case; nothing is computed before it is asked."""
+
+    def __init__(self, case: Case, *, half_precision: bool = False) -> None:
+        """Remember the case.
+
+        Args:
+            case: the case.
+            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        """
+        self.half_precision = half_precision
+        self._case = case
+        self._outputs = list(case.outputs())
+
+    def of(self, output: str) -> _OutputAllowance:
+        """Return the allowance of an output tensor."""
+        return _OutputAllowance(self, self._outputs.index(output), output)
+
+    @cached_property
+    def magnitudes(self) -> tuple[Array, ...]:
+        """The operator on absolute inputs, by output."""
+        found = self._call("magnitude")
+        return found if isinstance(found, tuple) else (found,)
+
+    @cached_property
+    def intervals(self) -> tuple[tuple[Array, Array], ...]:
+        """The least and the greatest right values, by output."""
+        found = self._call("interval")
+        return found if isinstance(found[0], tuple) else (found,)
+
+    @cached_property
+    def flushed(self) -> dict[str, Array] | None:
+        """The outputs for subnormal inputs taken for zero; None where no input is subnormal."""
+        inputs = self._case.inputs()
+        without = {name: _flushed(array) for name, array in inputs.items()}
+        if all(array is without[name] for name, array in inputs.items()):
+            return None
+        return computed(self._case, without)
+
+    def _call(self, part: str) -> Any:
+        function = reference_function(self._case.operator_name, part)
+        return function(**arguments(self._case.operator, self._case, self._case.inputs()))
+
+
+class _OutputAllowance:
+    """The allowance of one output."""
+
+    def __init__(self, case: CaseAllowances, index: int, name: str) -> None:
+        self._of_case, self._index, self._name = case, index, name
+
+    @property
+    def half_precision(self) -> bool:
+        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
+        return self._of_case.half_precision
+
+    def magnitude(self) -> Array | None:
+        """Return the operator on absolute inputs, FLOAT64."""
+        return self._of_case.magnitudes[self._index]
+
+    def interval(self) -> tuple[Array, Array] | None:
+        """Return the least and the greatest right values."""
+        return self._of_case.intervals[self._index]
+
+    def flushed(self) -> Array | None:
+        """Return what is expected with subnormal inputs as zeros; None without such inputs."""
+        found = self._of_case.flushed
+        return None if found is None else found[self._name]
+
+
+def _flushed(array: Array) -> Array:
+    """Return the array with zeros for subnormal numbers; itself where it has none."""
+    if array.dtype not in (DataType.FLOAT32.dtype, DataType.FLOAT16.dtype):
+        return array
+    small = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
+    return np.where(small, np.copysign(array.dtype.type(0), array), array) if small.any() else array

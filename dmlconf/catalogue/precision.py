@@ -1,0 +1,91 @@
+"""Precision rules as the catalogue states them, and the one that holds for a tensor of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from dmlconf.expressions import Expression, Namespace
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["DEFAULT_FLUSHED", "PrecisionEntry", "PrecisionRule", "RuleKind"]
+
+DEFAULT_FLUSHED: Final = frozenset({DataType.FLOAT32})
+"""Data types whose subnormals arithmetic may flush, by the Direct3D functional specification."""
+
+
+class RuleKind(StrEnum):
+    """What the limit of a rule is counted in."""
+
+    EXACT = "exact"
+    ULP = "ulp"
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+    ACCUMULATE = "accumulate"
+    INTERVAL = "interval"
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRule:
+    """How far an output may be from the expected value.
+
+    Attributes:
+        kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the bound of
+            the same operator on absolute inputs; `interval`, between two values that the
+            reference gives.
+        limit: the greatest permitted error in the kind's unit; 0 for `exact` and `interval`; for
+            `accumulate` a factor on the bound.
+        source: where the rule is from.
+        products: for `accumulate`, how many terms are added up for one element.
+        flushes: whether subnormal numbers may be taken for zero.
+    """
+
+    kind: str
+    limit: float
+    source: str
+    products: int = 1
+    flushes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionEntry:
+    """A rule as the catalogue states it, for all cases that meet a condition.
+
+    Attributes:
+        kind: as `PrecisionRule.kind`.
+        source: where the rule is from.
+        limit: the limit of data types that `limits` does not name.
+        limits: limits by data type of the output.
+        when: the condition, over the desc; None where the entry holds for all others.
+        products: for `accumulate`, the number of terms, over the desc.
+        flushed: data types whose subnormals may be taken for zero.
+    """
+
+    kind: RuleKind
+    source: str
+    limit: float = 0
+    limits: Mapping[DataType, float] | None = None
+    when: Expression | None = None
+    products: Expression | None = None
+    flushed: frozenset[DataType] = DEFAULT_FLUSHED
+
+    def holds(self, names: Namespace) -> bool:
+        """Tell whether the entry's condition is met."""
+        return self.when is None or bool(self.when.evaluate(names))
+
+    def rule(self, names: Namespace, data_type: DataType) -> PrecisionRule:
+        """Return the rule of an output of this data type.
+
+        Args:
+            names: the desc's values.
+            data_type: the output's.
+        """
+        return PrecisionRule(
+            kind=self.kind,
+            limit=(self.limits or {}).get(data_type, self.limit),
+            source=self.source,
+            products=max(1, int(self.products.evaluate(names))) if self.products else 1,
+            flushes=self.kind is not RuleKind.EXACT and data_type in self.flushed,
+        )

@@ -1,0 +1,48 @@
+"""What a rule permits beside the expected values themselves, as the reference tells it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Allowance", "NoAllowance"]
+
+
+class Allowance(Protocol):
+    """What is known of one output of one case; asked only where values differ."""
+
+    @property
+    def half_precision(self) -> bool:
+        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
+        ...
+
+    def magnitude(self) -> Array | None:
+        """Return the operator on absolute inputs, FLOAT64, shaped like the output."""
+        ...
+
+    def interval(self) -> tuple[Array, Array] | None:
+        """Return the least and the greatest right values, shaped like the output."""
+        ...
+
+    def flushed(self) -> Array | None:
+        """Return what is expected with subnormal inputs as zeros; None without such inputs."""
+        ...
+
+
+class NoAllowance:
+    """Nothing is known but the expected values."""
+
+    half_precision = False
+
+    def magnitude(self) -> Array | None:
+        """Return None."""
+        return None
+
+    def interval(self) -> tuple[Array, Array] | None:
+        """Return None."""
+        return None
+
+    def flushed(self) -> Array | None:
+        """Return None."""
+        return None
