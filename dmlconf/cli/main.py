@@ -18,7 +18,9 @@ from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = ("run", "list", "show", "validate", "operators", "devices", "record", "report")
+_COMMANDS: Final = (
+    "run", "list", "show", "validate", "operators", "strength", "devices", "record", "report",
+)  # fmt: skip
 
 
 class _LazyGroup(click.Group):

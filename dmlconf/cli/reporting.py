@@ -1,10 +1,11 @@
-"""Show a run's reports: the table in the terminal, and those that `--report` asks for."""
+"""Show reports: the table in the terminal, and those that `--report` asks for."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,19 +13,26 @@ from dmlconf.documents.problems import printable
 from dmlconf.reports.registry import FORMATS, parse_report
 from dmlconf.runner.log import RunLog
 
-__all__ = ["parse_reports", "show"]
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["parse_reports", "show", "write"]
 
 Report = tuple[str, Path | None]
 
 
-def parse_reports(options: Sequence[str]) -> list[Report]:
+def parse_reports(options: Sequence[str], formats: Collection[str] = FORMATS) -> list[Report]:
     """Return the formats and files that `--report FORMAT[:FILE]` names.
+
+    Args:
+        options: what the user gave.
+        formats: the formats that the command knows.
 
     Raises:
         click.BadParameter: a format is unknown, or two reports go to standard output.
     """
     try:
-        reports = [parse_report(option) for option in options]
+        reports = [parse_report(option, formats) for option in options]
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--report") from error
     if sum(file is None for _, file in reports) > 1:
@@ -34,19 +42,37 @@ def parse_reports(options: Sequence[str]) -> list[Report]:
 
 
 def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> None:
-    """Write the reports and the table; a report on standard output sends the table to the other.
+    """Write a run's reports and its table.
+
+    Raises:
+        click.UsageError: a report's file cannot be written.
+    """
+    from dmlconf.reports import terminal
+
+    table = terminal.render(log, verbose=verbose, quiet=quiet)
+    write(reports, lambda name: FORMATS[name](log), table, color)
+
+
+def write(
+    reports: Sequence[Report], render: Callable[[str], str], table: RenderableType, color: str
+) -> None:
+    """Write reports and a table; a report on standard output sends the table to the other.
+
+    Args:
+        reports: formats and files.
+        render: returns the text of a format.
+        table: what the terminal shows.
+        color: as `--color` has it.
 
     Raises:
         click.UsageError: a report's file cannot be written.
     """
     from dmlconf.cli.console import make_console
-    from dmlconf.reports import terminal
 
-    to_output = [name for name, file in reports if file is None]
-    console = make_console(color, stderr=bool(to_output))
-    console.print(terminal.render(log, verbose=verbose, quiet=quiet), crop=False)
+    to_output = any(file is None for _, file in reports)
+    make_console(color, stderr=to_output).print(table, crop=False)
     for name, file in reports:
-        text = FORMATS[name](log)
+        text = render(name)
         if file is None:
             # A pipe's own encoding, on Windows for one, may lack characters of the report.
             sys.stdout.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -35,17 +35,19 @@ FORMATS: Final[Mapping[str, Render]] = {
 """Functions from a run log to text, by the name of their format."""
 
 
-def parse_report(option: str) -> tuple[str, Path | None]:
+def parse_report(
+    option: str, formats: Collection[str] = FORMATS
+) -> tuple[str, Path | None]:
     """Return format and file of `FORMAT[:FILE]`; None for standard output.
 
     Raises:
         ValueError: there is no such format, or no file behind the colon.
     """
     name, colon, file = option.partition(":")
-    if name not in FORMATS:
-        near = nearest(name, FORMATS)
+    if name not in formats:
+        near = nearest(name, formats)
         hint = f"did you mean {near}? " if near else ""
-        known = f"the formats are {', '.join(FORMATS)}"
+        known = f"the formats are {', '.join(formats)}"
         raise ValueError(f"there is no report format {name!r}: {hint}{known}")
     if colon and not file:
         raise ValueError(f"{option!r} names no file behind the colon")

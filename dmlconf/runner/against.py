@@ -32,6 +32,7 @@ __all__ = [
     "RecordingAgainst",
     "expectations",
     "states_all",
+    "suite_expectations",
     "suite_recordings",
 ]
 
@@ -150,6 +151,13 @@ def expectations(
     if name.name == _REFERENCE == subject[0]:
         return Expectations(given, _nobody)
     return Expectations(given, reference(given, tested.name))
+
+
+def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
+    """Return what tells of a suite, whoever is under test: its recordings, else the reference."""
+    recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
+    backend = registry.create(registry.parse(_REFERENCE))
+    return _first([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:

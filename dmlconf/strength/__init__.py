@@ -1,0 +1,1 @@
+"""How strong a suite is: which share of defects, injected into correct outputs, it catches."""

@@ -1,0 +1,192 @@
+"""Inject every defect into every correct output of a suite, and count what its verdicts catch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.precision.compare import compare
+from dmlconf.runner.judge import Against, Recorded, judge
+from dmlconf.runner.verdict import Status
+from dmlconf.strength.computed_defects import COMPUTED_DEFECTS
+from dmlconf.strength.injection import Defect, Site
+from dmlconf.strength.legitimate import LEGITIMATE_DIFFERENCES
+from dmlconf.strength.value_defects import VALUE_DEFECTS
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["DEFECTS", "Mutant", "Refusal", "Strength", "Tally", "measure"]
+
+DEFECTS: Final = (*VALUE_DEFECTS, *COMPUTED_DEFECTS)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mutant:
+    """An operator with one defect in one output of one data type.
+
+    Attributes:
+        operator: its name.
+        defect: the defect's name, with what tells several apart.
+        output: the output's field.
+        data_type: the output's data type.
+    """
+
+    operator: str
+    defect: str
+    output: str
+    data_type: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the cases made of one mutant.
+
+    Attributes:
+        injected: cases whose output the defect put outside the rule.
+        caught: those of them whose verdict fails.
+        within: cases whose output it changed within the rule.
+        hidden: cases with a place for it whose output it leaves as it is.
+        missed: the first case that should have caught it and did not.
+    """
+
+    injected: int = 0
+    caught: int = 0
+    within: int = 0
+    hidden: int = 0
+    missed: str | None = None
+
+    @property
+    def outside(self) -> bool:
+        """Whether the suite should catch the mutant: no rule permits what it does."""
+        return self.injected > 0 or (self.hidden > 0 and not self.within)
+
+    @property
+    def detected(self) -> bool:
+        """Whether at least one case catches it."""
+        return self.caught > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A legitimate difference that fails.
+
+    Attributes:
+        operator: its name.
+        difference: the difference's name.
+        case: the case's identifier.
+    """
+
+    operator: str
+    difference: str
+    case: str
+
+
+@dataclass(slots=True)
+class Strength:
+    """How strong a suite is.
+
+    Attributes:
+        mutants: what became of each mutant.
+        legitimate: how many legitimate differences were tried, by operator and name.
+        refused: those of them that failed.
+        cases: how many cases were used.
+        unused: cases whose right outputs have no independent expectation or do not pass.
+    """
+
+    mutants: dict[Mutant, Tally] = field(default_factory=dict)
+    legitimate: dict[tuple[str, str], int] = field(default_factory=dict)
+    refused: list[Refusal] = field(default_factory=list)
+    cases: int = 0
+    unused: list[str] = field(default_factory=list)
+
+
+def measure(
+    cases: Iterable[Case], against: Against, advance: Callable[[], None] = lambda: None
+) -> Strength:
+    """Return how strong the cases are.
+
+    Args:
+        cases: the suite; those that expect a rejection tell nothing here.
+        against: gives the expected outcome of cases that state none.
+        advance: is called after each case.
+    """
+    strength = Strength()
+    for case in cases:
+        outcome = run_case(case)
+        if isinstance(outcome, Outputs):
+            _measure_case(strength, case, outcome, against)
+        advance()
+    return strength
+
+
+def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Against) -> None:
+    known = _Remembered(against)
+    if judge(case, outcome, known).status is not Status.PASSED:
+        strength.unused.append(case.identifier)
+        return
+    strength.cases += 1
+    for name in outcome.arrays:
+        site = Site(case, outcome.arrays, name)
+        for mutant, defect, wrong in _injections(site, DEFECTS):
+            if wrong is not None:
+                _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, known)
+            elif defect.shows:
+                hidden = strength.mutants.setdefault(mutant, Tally())
+                hidden.hidden += 1
+                hidden.missed = hidden.missed or case.identifier
+        for mutant, _, other in _injections(site, LEGITIMATE_DIFFERENCES):
+            key = mutant.operator, mutant.defect
+            strength.legitimate[key] = strength.legitimate.get(key, 0) + 1
+            if other is not None and _fails(site, other, known):
+                strength.refused.append(Refusal(*key, case.identifier))
+
+
+class _Remembered:
+    """Asks what gives expected outcomes once, since all defects of a case have the same."""
+
+    def __init__(self, against: Against) -> None:
+        self._against = against
+        self._told: list[Outcome | Recorded | None] = []
+
+    def __call__(self, case: Case) -> Outcome | Recorded | None:
+        if not self._told:
+            self._told.append(self._against(case))
+        return self._told[0]
+
+
+def _injections(
+    site: Site, defects: Sequence[Defect]
+) -> Iterator[tuple[Mutant, Defect, Array | None]]:
+    """Yield each wrong output; None for one that is as it was, to the bit."""
+    right = np.ascontiguousarray(site.correct).tobytes()
+    output = site.name.partition("[")[0]
+    data_type = str(site.case.outputs()[site.name].DataType)
+    for defect in defects:
+        for note, wrong in defect.inject(site):
+            name = f"{defect.name}, {note}" if note else defect.name
+            mutant = Mutant(site.case.operator_name, name, output, data_type)
+            changed = np.ascontiguousarray(wrong)
+            yield mutant, defect, None if changed.tobytes() == right else changed
+
+
+def _tally(tally: Tally, site: Site, wrong: Array, against: Against) -> None:
+    allowance = CaseAllowances(site.case).of(site.name)
+    if compare(wrong, site.correct, site.rule, allowance).passed:
+        tally.within += 1
+        return
+    tally.injected += 1
+    if _fails(site, wrong, against):
+        tally.caught += 1
+    elif tally.missed is None:
+        tally.missed = site.case.identifier
+
+
+def _fails(site: Site, output: Array, against: Against) -> bool:
+    arrays: Mapping[str, Array] = {**site.outputs, site.name: output}
+    return judge(site.case, Outputs(arrays), against).status.fails_run

@@ -1,0 +1,217 @@
+"""A suite's strength as a table for the terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import dmlconf
+from dmlconf.documents.problems import printable
+from dmlconf.strength.measure import Mutant, Strength, Tally
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = [
+    "OperatorStrength",
+    "closing_sentence",
+    "operator_strengths",
+    "render_json",
+    "render_markdown",
+    "render_table",
+    "share",
+    "survivors",
+]
+
+_HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Cases", "Refused")
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorStrength:
+    """What the table says of one operator.
+
+    Attributes:
+        operator: its name.
+        injected: defects that no rule permits and that have a place in at least one case.
+        caught: those of them that at least one case catches.
+        within: defects that stay within its rules in every case.
+        cases_injected: pairs of such a defect and a case that it breaks the rule in.
+        cases_caught: those of them that the case catches.
+        refused: legitimate differences that fail.
+    """
+
+    operator: str
+    injected: int
+    caught: int
+    within: int
+    cases_injected: int
+    cases_caught: int
+    refused: int
+
+
+def share(caught: int, injected: int) -> float:
+    """Return the share in percent; 100 where nothing was injected."""
+    return 100 * caught / injected if injected else 100.0
+
+
+def operator_strengths(strength: Strength) -> list[OperatorStrength]:
+    """Return the figures of each operator, by name."""
+    tallies: dict[str, list[Tally]] = {}
+    for mutant, tally in sorted(strength.mutants.items()):
+        tallies.setdefault(mutant.operator, []).append(tally)
+    return [
+        OperatorStrength(
+            operator=name,
+            injected=sum(tally.outside for tally in found),
+            caught=sum(tally.detected for tally in found),
+            within=sum(not tally.outside for tally in found),
+            cases_injected=sum(tally.injected for tally in found),
+            cases_caught=sum(tally.caught for tally in found),
+            refused=sum(refusal.operator == name for refusal in strength.refused),
+        )
+        for name, found in tallies.items()
+    ]
+
+
+def _total(rows: list[OperatorStrength]) -> OperatorStrength:
+    keys = [key for key in OperatorStrength.__slots__ if key != "operator"]
+    return OperatorStrength("total", *(sum(getattr(row, key) for row in rows) for key in keys))
+
+
+def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
+    """Return the defects that break a rule and that no case catches."""
+    found = sorted(strength.mutants.items())
+    return [(mutant, tally) for mutant, tally in found if tally.outside and not tally.detected]
+
+
+def closing_sentence(strength: Strength) -> str:
+    """Say in one sentence what share was caught, and whether a legitimate difference fails."""
+    total = _total(operator_strengths(strength))
+    tried = sum(strength.legitimate.values())
+    return (
+        f"{total.caught:,} of {total.injected:,} injected defects caught "
+        f"({share(total.caught, total.injected):.2f}%); "
+        f"{len(strength.refused):,} of {tried:,} legitimate differences fail; "
+        f"{strength.cases:,} cases used"
+    )
+
+
+def _cells(row: OperatorStrength) -> list[str]:
+    return [
+        row.operator, f"{row.injected:,}", f"{row.caught:,}",
+        f"{share(row.caught, row.injected):.1f}%", f"{row.within:,}",
+        f"{row.cases_caught:,}/{row.cases_injected:,}", f"{row.refused:,}",
+    ]  # fmt: skip
+
+
+def _rows(strength: Strength) -> list[list[str]]:
+    rows = operator_strengths(strength)
+    return [
+        _cells(row) for row in (*rows, _total(rows)) if len(rows) > 1 or row.operator != "total"
+    ]
+
+
+def _remarks(strength: Strength) -> Iterator[str]:
+    for mutant, tally in survivors(strength):
+        what = f"{mutant.defect} in {mutant.output} ({mutant.data_type})"
+        yield f"not caught: {mutant.operator}, {what}, as in {tally.missed}"
+    for refusal in strength.refused:
+        yield f"fails, yet is legitimate: {refusal.difference} in {refusal.case}"
+    if strength.unused:
+        count = len(strength.unused)
+        yield (
+            f"{count:,} case{'s' if count != 1 else ''} not used: the right outputs have no "
+            f"independent expectation or do not pass, as in {strength.unused[0]}"
+        )
+
+
+def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType:
+    """Return the report for the terminal; verbose with a line for each kind of defect."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for heading in _HEADINGS:
+        left = heading == "Operator"
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for row in _rows(strength):
+        table.add_row(*(Text(cell) for cell in row))
+    parts: list[RenderableType] = [table, ""]
+    if verbose:
+        parts += [_defects_table(strength), ""]
+    remarks = [Text(printable(remark), "red") for remark in _remarks(strength)]
+    return Group(*parts, *remarks, Text(closing_sentence(strength), "bold"))
+
+
+def _defects_table(strength: Strength) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for heading in ("Operator", "Defect", "Injected", "Caught", "Within"):
+        left = heading in ("Operator", "Defect")
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for (operator, defect), tally in _by_defect(strength).items():
+        figures = (tally.injected, tally.caught, tally.within)
+        table.add_row(Text(operator), Text(printable(defect)), *(f"{n:,}" for n in figures))
+    return table
+
+
+def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
+    """Return how many cases each kind of defect was injected into, over outputs and types."""
+    sums: dict[tuple[str, str], Tally] = {}
+    for mutant, tally in sorted(strength.mutants.items()):
+        found = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())
+        found.injected += tally.injected
+        found.caught += tally.caught
+        found.within += tally.within
+    return sums
+
+
+def render_markdown(strength: Strength) -> str:
+    """Return the report as Markdown."""
+    lines = [
+        f"## {closing_sentence(strength)}", "",
+        f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
+        *(f"| {' | '.join(row)} |" for row in _rows(strength)),
+    ]  # fmt: skip
+    remarks = [f"- {printable(remark)}" for remark in _remarks(strength)]
+    return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
+
+
+def render_json(strength: Strength) -> str:
+    """Return the report as JSON."""
+    rows = operator_strengths(strength)
+    total = _total(rows)
+    data: dict[str, Any] = {
+        "format": 1,
+        "dmlconf": dmlconf.__version__,
+        "summary": {
+            "injected": total.injected,
+            "caught": total.caught,
+            "within_rules": total.within,
+            "cases": strength.cases,
+            "cases_injected": total.cases_injected,
+            "cases_caught": total.cases_caught,
+            "legitimate": sum(strength.legitimate.values()),
+            "legitimate_refused": len(strength.refused),
+        },
+        "operators": [asdict(row) for row in rows],
+        "defects": [
+            {**asdict(mutant), "cases_injected": tally.injected, "cases_caught": tally.caught,
+             "cases_within": tally.within, "cases_hidden": tally.hidden, "missed": tally.missed}
+            for mutant, tally in sorted(strength.mutants.items())
+        ],
+        "legitimate": [
+            {"operator": operator, "difference": name, "tried": tried}
+            for (operator, name), tried in sorted(strength.legitimate.items())
+        ],
+        "refused": [asdict(refusal) for refusal in strength.refused],
+        "unused": strength.unused,
+    }  # fmt: skip
+    return json.dumps(data, indent=2)

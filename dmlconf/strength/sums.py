@@ -1,0 +1,114 @@
+"""Operators that add up products, computed part by part in a given order and precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import computed
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.strength.injection import Site
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
+
+_MOST_PARTS: Final = 64
+
+
+def summed_axis(case: Case) -> int:
+    """Return an axis of the first input along which the operator adds up: the last it reduces."""
+    axes = case.desc.get("Axes")
+    if isinstance(axes, Sequence) and axes:
+        return int(max(axes))
+    if case.desc.get("TransA") == "TRANSPOSE":
+        return -2
+    return -1
+
+
+def partial_sums(site: Site) -> list[Array] | None:
+    """Return parts of an output that add up to it, FLOAT64; None where the operator is not linear.
+
+    Each part is what the operator makes of its first input with all but some elements along an
+    axis set to zero; the first part is what it makes of zeros, such as a bias.
+    """
+    if site.rule.kind != RuleKind.ACCUMULATE or site.correct.dtype.kind != "f":
+        return None
+    inputs = site.case.inputs()
+    first, array = next(iter(inputs.items()))
+    if array.dtype.kind != "f" or not all(np.isfinite(a).all() for a in inputs.values()):
+        return None
+    axis = summed_axis(site.case)
+    size = array.shape[axis]
+    step = -(-size // _MOST_PARTS)
+    nothing = _output(site, {**inputs, first: np.zeros_like(array)})
+    parts = [nothing]
+    for start in range(0, size, step):
+        chosen = np.zeros_like(array)
+        where: list[Any] = [slice(None)] * array.ndim
+        where[axis] = slice(start, start + step)
+        chosen[tuple(where)] = array[tuple(where)]
+        parts.append(_output(site, {**inputs, first: chosen}) - nothing)
+    with np.errstate(all="ignore"):
+        total = np.sum(parts, axis=0)
+        near = np.allclose(total, site.correct.astype(np.float64), rtol=1e-2, atol=1e-3)
+    return parts if near and np.isfinite(total).all() else None
+
+
+def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
+    """Return the output for other inputs, FLOAT64."""
+    case = replace(site.case, data={**site.case.data, **inputs})
+    return computed(case, inputs)[site.name].astype(np.float64)
+
+
+_Add = Callable[[Array, Array], Array]
+
+
+def _forward(parts: Sequence[Array], add: _Add) -> Array:
+    return reduce(add, parts)
+
+
+def _backward(parts: Sequence[Array], add: _Add) -> Array:
+    return reduce(add, reversed(parts))
+
+
+def _pairwise(parts: Sequence[Array], add: _Add) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return add(_pairwise(parts[:half], add), _pairwise(parts[half:], add))
+
+
+def _blocked(parts: Sequence[Array], add: _Add) -> Array:
+    blocks = [reduce(add, parts[start : start + 8]) for start in range(0, len(parts), 8)]
+    return reduce(add, blocks)
+
+
+ORDERS: Final[Mapping[str, Callable[[Sequence[Array], _Add], Array]]] = {
+    "forward": _forward,
+    "backward": _backward,
+    "pairwise": _pairwise,
+    "blocked": _blocked,
+}
+"""Orders in which parts may be added up, by name."""
+
+
+def added_up(site: Site, order: str, precision: type[np.floating[Any]]) -> Array | None:
+    """Return the output with its parts added up in an order, rounding after each addition.
+
+    Args:
+        site: the output.
+        order: one of `ORDERS`.
+        precision: the type of the sum.
+    """
+    parts = partial_sums(site)
+    if parts is None:
+        return None
+    with np.errstate(all="ignore"):
+        rounded = [part.astype(precision) for part in parts]
+        total = ORDERS[order](rounded, lambda a, b: (a + b).astype(precision))
+        return total.astype(site.correct.dtype)

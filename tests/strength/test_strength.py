@@ -1,0 +1,101 @@
+"""The share of injected defects that a suite catches: strong and weak suites, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.resources import cases_directory
+from dmlconf.strength.measure import Strength, measure
+from dmlconf.strength.report import closing_sentence, operator_strengths, survivors
+from tests.cli.process import dmlconf
+
+WEAK = """
+operator: TILE
+cases:
+  - name: all-alike
+    desc:
+      InputTensor: {Sizes: [2, 2], DataType: FLOAT32, fill: {constant: {value: 1}}}
+      OutputTensor: {Sizes: [4, 4], DataType: FLOAT32}
+      Repeats: [2, 2]
+"""
+
+STRONG = """
+operator: TILE
+cases:
+  - name: all-different
+    desc:
+      InputTensor: {Sizes: [3, 5], DataType: FLOAT32, fill: specials}
+      OutputTensor: {Sizes: [6, 15], DataType: FLOAT32}
+      Repeats: [2, 3]
+  - name: other-repeats
+    desc:
+      InputTensor: {Sizes: [3, 5], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [6, 10], DataType: FLOAT32}
+      Repeats: [2, 2]
+"""
+
+
+def strength_of(directory: Path, text: str) -> Strength:
+    file = directory / "suite.yaml"
+    file.write_text(text, encoding="utf-8")
+    return measure(map(build, load_suite([file]).plan()), run_case)
+
+
+def test_a_suite_of_equal_values_misses_what_moves_them(tmp_path: Path) -> None:
+    found = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, WEAK))}
+    assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= found
+    assert {"rounded through float16", "input transposed, InputTensor"} <= found
+    assert "1 ULP" not in found and "last element wrong" not in found
+
+
+def test_a_suite_of_different_values_misses_nothing(tmp_path: Path) -> None:
+    strength = strength_of(tmp_path, STRONG)
+    assert survivors(strength) == []
+    [row] = operator_strengths(strength)
+    assert row.injected == row.caught > 15
+    defects = {mutant.defect for mutant in strength.mutants}
+    assert {"subnormals flushed", "sign of zero dropped", "NaN for infinity"} <= defects
+
+
+def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(WEAK, encoding="utf-8")
+    strength = measure(map(build, load_suite([file]).plan()), lambda case: None)
+    assert (strength.cases, strength.unused) == (0, ["tile/suite/all-alike"])
+    assert closing_sentence(strength).startswith("0 of 0 injected defects")
+
+
+def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
+    (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
+    report = tmp_path / "out" / "strength.json"
+    markdown = tmp_path / "strength.md"
+    found = dmlconf(
+        tmp_path, "strength", str(tmp_path / "weak.yaml"), "--fail-under", "99",
+        "--report", f"json:{report}", "--report", f"markdown:{markdown}",
+    )  # fmt: skip
+    assert found.returncode == 1
+    assert "TILE" in found.stderr and "fewer than 99%" in found.stderr
+    assert "not caught: TILE, axes swapped" in found.stdout
+    data = json.loads(report.read_text("utf-8"))
+    assert 0 < data["summary"]["caught"] < data["summary"]["injected"]
+    assert markdown.read_text("utf-8").startswith("## ")
+
+
+def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
+    (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
+    found = dmlconf(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
+    assert found.returncode == 0
+    assert json.loads(found.stdout)["summary"]["cases"] == 1
+
+
+@pytest.mark.parametrize("arguments", [("--report", "svg"), ("--fail-under", "101")])
+def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    found = dmlconf(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
+    assert found.returncode == 2
+    assert "Traceback" not in found.stderr
