@@ -81,11 +81,39 @@ def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: 
     return (low + fraction * (high - low)).astype(data_type.dtype)
 
 
+def _specials(count: int, data_type: DataType, *, seed: int = 0) -> Array:
+    """Numbers that are easily lost, in turn from the one at `seed` on; a prime number of them.
+
+    Floating-point types: signed zeros, infinities, NaN, subnormal, smallest, largest and
+    unround numbers. Integers: the limits, the values next to them, and unequal bytes.
+    """
+    kinds = _special_floats(data_type) if data_type.is_float else _special_integers(data_type)
+    return kinds[(np.arange(count) + seed) % len(kinds)]
+
+
+def _special_floats(data_type: DataType) -> Array:
+    info = np.finfo(data_type.dtype)
+    least, tiny, most = info.smallest_subnormal, info.tiny, info.max
+    values = [
+        1 / 3, -0.0, least, -math.pi, math.inf, 0.0, most, -tiny, 1 + info.eps,
+        -math.inf, tiny - least, math.nan, -most,
+    ]  # fmt: skip
+    return np.array(values, data_type.dtype)
+
+
+def _special_integers(data_type: DataType) -> Array:
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    pattern = int.from_bytes(bytes(range(0x11, 0x99, 0x11)), "big") & high
+    values = [low, high, 1, pattern, 0, high - 1, low + 2]
+    return np.array(values, data_type.dtype)
+
+
 FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "constant": _constant,
     "sequence": _sequence,
     "integers": _integers,
     "uniform": _uniform,
+    "specials": _specials,
 }
 """The generators by name; their keyword arguments are what a case may say."""
 

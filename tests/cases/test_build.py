@@ -244,7 +244,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: a fill has one name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: , constant: }}
                |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: one of constant, sequence, integers, uniform
+            hint: one of constant, sequence, integers, uniform, specials
         """,
     ),
     "a fill that lacks an argument": (
