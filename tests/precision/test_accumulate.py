@@ -1,0 +1,218 @@
+"""Sums of products: every legitimate order passes, every defect of the published study fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.tensors.datatypes import Array
+
+ROWS, COLUMNS = 24, 32
+LENGTHS: Final = (16, 256, 2048)
+DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]] = {
+    "signed": lambda random, shape: random.uniform(-1, 1, shape),
+    "positive": lambda random, shape: random.uniform(0, 1, shape),
+    "normal": lambda random, shape: random.standard_normal(shape),
+}
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The magnitude of a matrix product."""
+
+    bound: Array
+    half_precision: bool = False
+
+    def magnitude(self) -> Array:
+        return self.bound
+
+    def interval(self) -> None:
+        return None
+
+    def flushed(self) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Product:
+    """Two matrices, with what their product is and how it may be judged."""
+
+    a: Array
+    b: Array
+
+    def judged(
+        self, actual: Array, data_type: Any = np.float32, *, half: bool = False
+    ) -> Comparison:
+        a, b = self.a.astype(np.float64), self.b.astype(np.float64)
+        rule = PrecisionRule("accumulate", 1, "test", self.a.shape[1], data_type is np.float32)
+        allowed = Allowed(np.abs(a) @ np.abs(b), half)
+        return compare(actual.astype(data_type), (a @ b).astype(data_type), rule, allowed)
+
+
+def product(draw: str, length: int, data_type: Any = np.float32) -> Product:
+    random = np.random.default_rng(length)
+    a = DRAWS[draw](random, (ROWS, length)).astype(data_type)
+    return Product(a, DRAWS[draw](random, (length, COLUMNS)).astype(data_type))
+
+
+def accumulated(pair: Product, places: Any, precision: Any = np.float32) -> Array:
+    """Add up the products one after the other, rounding each and each sum."""
+    total = np.zeros((ROWS, COLUMNS), precision)
+    for k in places:
+        terms = np.outer(pair.a[:, k], pair.b[k]).astype(precision)
+        total = (total + terms).astype(precision)
+    return total
+
+
+def forward(pair: Product) -> Array:
+    return accumulated(pair, range(pair.a.shape[1]))
+
+
+def backward(pair: Product) -> Array:
+    return accumulated(pair, reversed(range(pair.a.shape[1])))
+
+
+def blocked(pair: Product) -> Array:
+    length = pair.a.shape[1]
+    blocks = [accumulated(pair, range(k, min(k + 32, length))) for k in range(0, length, 32)]
+    return np.add.reduce(blocks, dtype=np.float32)
+
+
+def pairwise(pair: Product) -> Array:
+    terms = np.einsum("ik,kj->kij", pair.a, pair.b)
+    while len(terms) > 1:
+        terms = terms[0::2] + terms[1::2]
+    result: Array = terms[0]
+    return result
+
+
+def fused(pair: Product) -> Array:
+    """Round each sum once, as a fused multiply-add does."""
+    total = np.zeros((ROWS, COLUMNS), np.float64)
+    for k in range(pair.a.shape[1]):
+        exact = np.outer(pair.a[:, k].astype(np.float64), pair.b[k].astype(np.float64))
+        total = (total + exact).astype(np.float32).astype(np.float64)
+    return total
+
+
+def library(pair: Product) -> Array:
+    result: Array = pair.a @ pair.b
+    return result
+
+
+def last_dropped(pair: Product) -> Array:
+    result: Array = pair.a[:, :-1].astype(np.float64) @ pair.b[:-1].astype(np.float64)
+    return result
+
+
+def inputs_through(bits: int) -> Callable[[Product], Array]:
+    """Return what computes with inputs of so many bits of fraction."""
+
+    def shortened(values: Array) -> Array:
+        scale = 2.0 ** (bits - np.frexp(values.astype(np.float64))[1] + 1)
+        return np.rint(values * scale) / scale
+
+    def computed(pair: Product) -> Array:
+        result: Array = shortened(pair.a) @ shortened(pair.b)
+        return result
+
+    return computed
+
+
+def in_float16(pair: Product) -> Array:
+    return accumulated(pair, range(pair.a.shape[1]), np.float16)
+
+
+def one_element_off(pair: Product) -> Array:
+    result = pair.a.astype(np.float64) @ pair.b.astype(np.float64)
+    place = np.unravel_index(np.abs(result).argmax(), result.shape)
+    result[place] *= 1.01
+    return result
+
+
+LEGITIMATE: Final = (forward, backward, blocked, pairwise, fused, library)
+DEFECTS: Final = {
+    "last product dropped": last_dropped,
+    "float16 inputs": inputs_through(10),
+    "bfloat16 inputs": inputs_through(7),
+    "accumulated in float16": in_float16,
+    "one element 1% off": one_element_off,
+}
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("way", LEGITIMATE, ids=lambda way: way.__name__)
+def test_every_order_of_adding_up_in_float32_passes(
+    way: Callable[[Product], Array], draw: str, length: int
+) -> None:
+    pair = product(draw, length)
+    found = pair.judged(way(pair))
+    assert found.passed
+    assert max(found.margin, found.spread) < 1
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_every_defect_fails(defect: str, draw: str, length: int) -> None:
+    pair = product(draw, length)
+    assert not pair.judged(DEFECTS[defect](pair)).passed
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("draw", DRAWS)
+def test_float16_tensors_may_be_computed_in_three_ways(draw: str, length: int) -> None:
+    pair = product(draw, length, np.float16)
+    inside = Product(pair.a.astype(np.float32), pair.b.astype(np.float32))
+    products = np.einsum("ik,kj->kij", pair.a, pair.b)
+    in_float32 = np.add.reduce(products.astype(np.float32))
+    throughout = accumulated(pair, range(length), np.float16)
+    assert pair.judged(forward(inside), np.float16).passed
+    assert pair.judged(in_float32, np.float16).passed
+    assert pair.judged(throughout, np.float16, half=True).passed
+
+
+def test_float16_throughout_fails_unless_it_is_permitted() -> None:
+    ones = Product(np.ones((1, 4096), np.float16), np.ones((4096, 1), np.float16))
+    stuck = np.array([[2048]], np.float16)
+    assert not ones.judged(stuck, np.float16).passed
+    assert ones.judged(stuck, np.float16, half=True).passed
+
+
+def test_equal_errors_of_equal_elements_do_not_count_as_many() -> None:
+    pair = Product(np.full((8, 1000), 0.1, np.float32), np.ones((1000, 16), np.float32))
+    assert pair.judged(accumulated_evenly(pair)).passed
+
+
+def accumulated_evenly(pair: Product) -> Array:
+    total = np.float32(0)
+    for value in pair.a[0]:
+        total += value
+    return np.full((8, 16), total)
+
+
+def test_overflow_on_the_way_makes_any_result_right() -> None:
+    large = np.float32(3e38)
+    pair = Product(np.array([[large, large, -large]]), np.ones((3, 1), np.float32))
+    for value in (np.inf, np.nan, 3e38):
+        assert pair.judged(np.array([[value]])).passed
+
+
+def test_an_infinite_result_where_the_sum_is_small_fails() -> None:
+    pair = Product(np.array([[1, 2]], np.float32), np.ones((2, 1), np.float32))
+    for value in (np.inf, -np.inf, np.nan):
+        found = pair.judged(np.array([[value]]))
+        assert found.differing == 1
+
+
+def test_nothing_to_add_up_is_exactly_zero() -> None:
+    pair = Product(np.zeros((1, 4), np.float32), np.ones((4, 1), np.float32))
+    assert pair.judged(np.zeros((1, 1))).passed
+    assert not pair.judged(np.full((1, 1), 1e-30)).passed

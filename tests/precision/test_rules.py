@@ -1,0 +1,130 @@
+"""What rules permit beside the expected values: intervals, flushed subnormals; and the figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.compare import compare
+from dmlconf.tensors.datatypes import Array, DataType
+
+FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
+
+
+def floats(*values: float, data_type: Any = np.float32) -> Array:
+    return np.array(values, data_type)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What the reference would say of the output."""
+
+    low: Array | None = None
+    high: Array | None = None
+    without_subnormals: Array | None = None
+    half_precision: bool = False
+
+    def magnitude(self) -> None:
+        return None
+
+    def interval(self) -> tuple[Array, Array] | None:
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def flushed(self) -> Array | None:
+        return self.without_subnormals
+
+
+def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
+    return PrecisionRule("ulp", limit, "test", flushes=flushes)
+
+
+def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
+    rule = PrecisionRule("interval", 0, "test")
+    allowed = Allowed(np.array([2, 2, 2]), np.array([3, 3, 3]))
+    expected = np.array([2, 2, 3])
+    assert compare(np.array([3, 2, 2]), expected, rule, allowed).passed
+    found = compare(np.array([4, 1, 2]), expected, rule, allowed)
+    assert (found.differing, found.margin) == (2, math.inf)
+
+
+def test_an_interval_tells_the_margin_from_the_expected_value() -> None:
+    rule = PrecisionRule("interval", 0, "test")
+    allowed = Allowed(floats(0), floats(4))
+    assert compare(floats(2), floats(1), rule, allowed).margin == pytest.approx(1 / 3)
+    assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
+
+
+@pytest.mark.parametrize("kind", ["accumulate", "interval"])
+def test_a_rule_that_needs_the_reference_says_so(kind: str) -> None:
+    with pytest.raises(ValueError, match="needs the"):
+        compare(floats(1), floats(2), PrecisionRule(kind, 1, "test"))
+
+
+def test_subnormal_results_may_be_zero_where_arithmetic_flushes() -> None:
+    small = floats(1e-40, -1e-40, 1e-30)
+    flushed = floats(0, -0.0, 1e-30)
+    assert compare(flushed, small, ulp(1, flushes=True)).passed
+    assert compare(flushed, small, ulp(1)).differing == 2
+    assert compare(floats(0, 0, 0), small, ulp(1, flushes=True)).differing == 1
+
+
+def test_subnormal_inputs_may_be_taken_for_zero() -> None:
+    expected, without = floats(0.5, 2, 3), floats(math.nan, math.inf, 3)
+    rule = ulp(1, flushes=True)
+    allowed = Allowed(without_subnormals=without)
+    assert compare(floats(math.nan, 2, 3), expected, rule, allowed).passed
+    assert compare(floats(0.5, math.inf, 3), expected, rule, allowed).passed
+    assert compare(floats(0.5, math.nan, 3), expected, rule, allowed).differing == 1
+    assert compare(floats(math.nan, 2, 3), expected, ulp(1), allowed).differing == 1
+
+
+def test_the_step_beyond_the_largest_number_is_infinity() -> None:
+    largest = floats(np.finfo(np.float32).max)
+    assert compare(floats(math.inf), largest, ulp(1)).margin == 1
+    assert compare(largest, floats(math.inf), ulp(1)).passed
+    assert not compare(-largest, floats(math.inf), ulp(1)).passed
+
+
+@given(
+    st.sampled_from(FLOATS),
+    st.integers(0, 200),
+    st.lists(st.integers(0, 400), min_size=1, max_size=40),
+)
+def test_margin_and_histogram_tell_of_every_element(
+    data_type: DataType, limit: int, steps: list[int]
+) -> None:
+    width = data_type.dtype.itemsize
+    start = np.full(len(steps), 1, data_type.dtype).view(f"i{width}")
+    actual = (start + np.array(steps, f"i{width}")).view(data_type.dtype)
+    found = compare(actual, start.view(data_type.dtype), ulp(max(limit, 1)))
+    assert found.margin == max(steps) / max(limit, 1)
+    assert found.differing == sum(step > max(limit, 1) for step in steps)
+    if any(steps):
+        assert sum(found.histogram.values()) == len(steps)
+        for step in steps:
+            assert found.histogram[2.0 ** (step.bit_length() - 1) if step else 0.0] > 0
+
+
+def test_the_histogram_sets_nan_apart() -> None:
+    found = compare(floats(1, math.nan, 2), floats(1, 1, 4), ulp(1))
+    assert found.histogram == {0.0: 1, 2.0**23: 1, math.inf: 1}
+    assert found.worst_ulp == math.inf
+
+
+@pytest.mark.parametrize("size", [1 << 15, (1 << 15) + 1, 100_000])
+def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
+    expected = np.arange(size, dtype=np.float32).reshape(-1, 1)
+    actual = expected.copy()
+    actual[-1] += 1
+    actual[7] = -1
+    found = compare(actual, expected, PrecisionRule("exact", 0, "test"))
+    assert found.differing == 2
+    assert [difference.coordinates for difference in found.first] == [(7, 0), (size - 1, 0)]
+    assert found.elements == size
