@@ -156,9 +156,11 @@ def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
 
 def _support_faults(operator: Operator) -> Iterator[_Fault]:
     tensors = {field.name for field in operator.fields if field.is_tensor}
+    required = tensors - {field.name for field in operator.fields if field.optional}
     levels: dict[str, list[Any]] = {}
     for index, table in enumerate(operator.support):
-        if set(table.tensors) != tensors:
+        # An optional tensor that a later level introduced is missing from older tables.
+        if not required <= set(table.tensors) <= tensors:
             yield ("support", index), f"must list {', '.join(sorted(tensors))}"
         for name, support in table.tensors.items():
             if support.ranks[0] > support.ranks[1]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import Array, DataType
 
 INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
@@ -42,21 +43,18 @@ def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...
 def test_every_operator_has_a_function_of_its_fields() -> None:
     for name in operator_names():
         entry = operator(name)
-        parameters = list(inspect.signature(reference_function(name)).parameters)
+        parameters = list(signature(reference_function(name)).parameters)
         counts = entry.count_fields
         assert parameters == [f.name for f in entry.fields if f.name not in counts], name
 
 
-def test_every_function_belongs_to_an_operator() -> None:
-    for family in {operator(name).family for name in operator_names()}:
-        module = inspect.getmodule(reference_function(_first_of(family)))
-        assert module is not None
-        known = {n.lower() for n in operator_names() if operator(n).family == family}
-        assert set(module.__all__) == known
-
-
-def _first_of(family: str) -> str:
-    return next(name for name in operator_names() if operator(name).family == family)
+def test_what_rules_need_of_the_reference_is_there() -> None:
+    parts = {RuleKind.ACCUMULATE: "magnitude", RuleKind.INTERVAL: "interval"}
+    for name in operator_names():
+        for rules in operator(name).precision.values():
+            for part in {parts[rule.kind] for rule in rules if rule.kind in parts}:
+                own, whole = (signature(reference_function(name, p)) for p in (part, ""))
+                assert list(own.parameters) == list(whole.parameters), name
 
 
 @given(shapes(), st.data())

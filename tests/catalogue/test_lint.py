@@ -359,7 +359,7 @@ def test_finds_every_fault_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", operator_files(), ids=lambda path: path.stem)
 def test_finds_a_broken_copy_of_a_bundled_operator(tmp_path: Path, path: Path) -> None:
-    text = path.read_text("utf-8").replace("InputTensor", "InputTenser", 1)
+    text = path.read_text("utf-8").replace("kind: output", "kind: input", 1)
     assert lint_operator(write(tmp_path, text, path.name))
 
 
