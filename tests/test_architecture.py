@@ -24,7 +24,7 @@ LAYERS: Final = (
     {"precision"},
     {"backends"},
     {"runner"},
-    {"reports", "strength"},
+    {"reports", "strength", "coverage"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

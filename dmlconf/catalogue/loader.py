@@ -110,6 +110,7 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
             {output: _precision(rules) for output, rules in data["precision"].items()}
         ),
         page_errors=tuple(PageError(**error) for error in data.get("page_errors", ())),
+        examples=data.get("examples", 0),
     )
 
 

@@ -222,6 +222,7 @@ class Operator:
         in_place: which outputs may share a buffer with which inputs.
         precision: the rules of each output field; the first whose condition is met holds.
         page_errors: what is wrong on the page.
+        examples: how many worked examples the page has.
     """
 
     name: str
@@ -239,6 +240,7 @@ class Operator:
     in_place: tuple[InPlace, ...]
     precision: Mapping[str, tuple[PrecisionEntry, ...]]
     page_errors: tuple[PageError, ...]
+    examples: int = 0
 
     def field(self, name: str) -> Field:
         """Return the field of that name.

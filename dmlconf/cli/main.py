@@ -19,7 +19,8 @@ from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
-    "run", "list", "show", "validate", "operators", "strength", "devices", "record", "report",
+    "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
+    "report",
 )  # fmt: skip
 
 

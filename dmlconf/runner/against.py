@@ -7,7 +7,7 @@ with the same files on the same adapter and driver, nor the reference by a recor
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ __all__ = [
     "Expectations",
     "RecordingAgainst",
     "expectations",
+    "recorded_in",
     "states_all",
     "suite_expectations",
     "suite_recordings",
@@ -158,6 +159,12 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(_REFERENCE))
     return _first([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
+
+
+def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
+    """Return what tells whether one of the recordings has a case as it is now."""
+    recordings = [RecordingAgainst(path).recording for path in paths]
+    return lambda case: any(recording.gap(case) is None for recording in recordings)
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:

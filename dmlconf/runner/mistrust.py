@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.ulp import ulp_distance
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.tensors.datatypes import Array
 
@@ -20,9 +22,15 @@ __all__ = ["suspicions"]
 _LEAST_ELEMENTS: Final = 8
 """Elements from which on such likeness is no chance."""
 
+_NEAR_ULP: Final = 16
+"""Steps up to which a value may come out as the input that it is almost equal to."""
+
+_CANCELLED: Final = 2.0**-10
+"""Share of its terms below which a sum may well come out as zero."""
+
 
 def suspicions(
-    case: Case, name: str, actual: Array, expected: Array
+    case: Case, name: str, actual: Array, expected: Array, allowance: Allowance
 ) -> Iterator[tuple[ReasonKind, str]]:
     """Yield what is suspicious of an output that keeps its rule.
 
@@ -31,20 +39,37 @@ def suspicions(
         name: the output tensor.
         actual: what the backend computed.
         expected: what is expected, of the same sizes and data type.
+        allowance: what the rule permits beside the expected values.
     """
-    if actual.size < _LEAST_ELEMENTS:
+    if actual.size < _LEAST_ELEMENTS or np.array_equal(actual, expected, equal_nan=True):
         return
-    if not actual.any() and _most(expected != 0):
-        message = f"{name} is all zeros, where most of it must not be"
-        yield ReasonKind.ALL_ZEROS, message
-    if np.array_equal(actual, expected, equal_nan=True):
-        return
+    if not actual.any() and _most(_not_zero(case, name, expected, allowance)):
+        yield ReasonKind.ALL_ZEROS, f"{name} is all zeros, where most of it must not be"
     for source, array in case.inputs().items():
         if array.shape != actual.shape or array.dtype != actual.dtype:
             continue
-        if np.array_equal(actual, array, equal_nan=True) and _most(expected != array):
+        if np.array_equal(actual, array, equal_nan=True) and _most(_apart(expected, array)):
             message = f"{name} is a copy of {source}, where most of it must not be"
             yield ReasonKind.INPUT_COPIED, message
+
+
+def _not_zero(case: Case, name: str, expected: Array, allowance: Allowance) -> Array:
+    """Tell which elements are certainly not zero, neither flushed nor cancelled."""
+    if expected.dtype.kind != "f":
+        nonzero: Array = expected != 0
+        return nonzero
+    certain: Array = np.abs(expected) >= np.finfo(expected.dtype).tiny
+    if case.rule(name).kind == "accumulate":
+        magnitude = allowance.magnitude()
+        if magnitude is not None:
+            certain &= np.abs(expected) > _CANCELLED * magnitude
+    return certain
+
+
+def _apart(expected: Array, source: Array) -> Array:
+    is_float = expected.dtype.kind == "f"
+    apart: Array = ulp_distance(expected, source) > _NEAR_ULP if is_float else expected != source
+    return apart
 
 
 def _most(elements: Array) -> bool:

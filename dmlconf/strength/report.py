@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Cases", "Refused")
+_LONG: Final = "Cases"
+"""The column that a terminal goes without, so that the operators' names have room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +136,13 @@ def render_table(strength: Strength, *, verbose: bool = False) -> RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
-    for heading in _HEADINGS:
-        left = heading == "Operator"
-        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    shown = [index for index, heading in enumerate(_HEADINGS) if heading != _LONG]
+    for index in shown:
+        left = index == 0
+        table.add_column(_HEADINGS[index], justify="left" if left else "right", overflow="fold")
     for row in _rows(strength):
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(row[index]) for index in shown))
     parts: list[RenderableType] = [table, ""]
     if verbose:
         parts += [_defects_table(strength), ""]

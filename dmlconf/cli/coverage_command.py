@@ -1,0 +1,78 @@
+"""`dmlconf coverage`: which parts of the documentation a suite covers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import color_option, load, paths_argument, suite_paths
+from dmlconf.cli.progress import progress
+from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.coverage import report
+from dmlconf.coverage.measure import OperatorCoverage, measure
+from dmlconf.documents.problems import printable
+from dmlconf.runner.against import recorded_in, suite_recordings
+from dmlconf.runner.session import built
+
+__all__ = ["command"]
+
+_FORMATS: Final[Mapping[str, Callable[[Sequence[OperatorCoverage]], str]]] = {
+    "json": report.render_json,
+    "markdown": report.render_markdown,
+}
+
+
+@click.command("coverage")
+@paths_argument
+@click.option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
+              help="Look at this operator only.")  # fmt: skip
+@click.option("--missing", is_flag=True, help="List what no case covers.")
+@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
+              help="Also report as json or markdown.")  # fmt: skip
+@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
+              help="Fail where a lower share is covered.")  # fmt: skip
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@color_option
+def command(
+    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    missing: bool,
+    report_options: tuple[str, ...],
+    fail_under: float | None,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Tell which parts of the documentation the suite under PATHS covers.
+
+    For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
+    documented parts a case shows: cells of the support tables (tensor, data type, rank, feature
+    level), values of attributes, optional fields present and absent, worked examples, constraints.
+
+    Exit codes: as `run`; 1 where the share is below --fail-under.
+    """
+    reports = parse_reports(report_options, _FORMATS)
+    try:
+        operators = [operator(name) for name in names or operator_names()]
+    except UnknownOperatorError as error:
+        raise click.UsageError(printable(str(error))) from error
+    chosen = {entry.name for entry in operators}
+    suite = load(paths)
+    plan = [case for case in suite.plan() if case.template.operator_name in chosen]
+    recorded = recorded_in(suite_recordings(suite_paths(paths)))
+    with progress(len(plan), quiet=quiet, color=color) as advance:
+        found = measure(operators, map(built, plan), recorded, lambda: advance(False))
+    rows = [found[name] for name in sorted(found)]
+    width = shutil.get_terminal_size((80, 24)).columns
+    table = report.render_table(rows, width=width, missing=missing)
+    write(reports, lambda name: _FORMATS[name](rows), table, color)
+    covered, of = report.total_share(rows)
+    if fail_under is not None and 100 * covered < fail_under * of:
+        click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS

@@ -1,0 +1,1 @@
+"""Which parts of the documentation a suite covers, and which it does not."""

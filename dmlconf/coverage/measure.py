@@ -1,0 +1,153 @@
+"""Hold a suite's cases against what the catalogue has of each operator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.loader import enumeration
+from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator, SupportTable
+from dmlconf.catalogue.support import supported_tables
+
+__all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
+
+KINDS: Final = ("documented", "matrix", "boundary", "invalid")
+"""The kinds of cases, told by their tags."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """One thing that the documentation says of an operator, and that a case can show.
+
+    Attributes:
+        kind: `support`, `attribute`, `optional`, `example` or `constraint`.
+        name: what it is, as reports show it.
+    """
+
+    kind: str
+    name: str
+
+
+@dataclass(slots=True)
+class OperatorCoverage:
+    """What a suite covers of one operator.
+
+    Attributes:
+        operator: its name.
+        total: number of cases.
+        cases: number of cases by kind.
+        recorded: cases that a recording of the suite has.
+        parts: how many cases show each documented part; 0 for one that none shows.
+    """
+
+    operator: str
+    total: int = 0
+    cases: Counter[str] = field(default_factory=Counter)
+    recorded: int = 0
+    parts: dict[Part, int] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> list[Part]:
+        """Parts that no case shows."""
+        return [part for part, count in self.parts.items() if not count]
+
+    def share(self, kind: str | None = None) -> tuple[int, int]:
+        """Return how many parts of a kind, or of all, are covered, and how many there are."""
+        counts = [n for part, n in self.parts.items() if kind in (None, part.kind)]
+        return sum(map(bool, counts)), len(counts)
+
+
+def measure(
+    operators: Iterable[Operator],
+    cases: Iterable[Case],
+    recorded: Callable[[Case], bool],
+    advance: Callable[[], None] = lambda: None,
+) -> dict[str, OperatorCoverage]:
+    """Return what the cases cover of each operator, by name.
+
+    Args:
+        operators: those to look at.
+        cases: the suite's; cases of other operators do not count.
+        recorded: tells whether a recording of the suite has a case.
+        advance: is called after each case.
+    """
+    found = {
+        operator.name: OperatorCoverage(
+            operator.name, parts=dict.fromkeys(documented_parts(operator), 0)
+        )
+        for operator in operators
+    }
+    for case in cases:
+        row = found.get(case.operator_name)
+        if row is not None:
+            row.total += 1
+            row.cases.update(tag for tag in case.tags if tag in KINDS)
+            row.recorded += recorded(case)
+            for part in set(_shown(case)) & row.parts.keys():
+                row.parts[part] += 1
+        advance()
+    return found
+
+
+def documented_parts(operator: Operator) -> Iterator[Part]:
+    """Yield all that the catalogue has of an operator and that a case can show."""
+    for table in operator.support:
+        for tensor, support in table.tensors.items():
+            for data_type in support.data_types:
+                for rank in range(support.ranks[0], support.ranks[1] + 1):
+                    yield _cell(table, tensor, data_type, rank)
+    for entry in operator.of_kind(FieldKind.ATTRIBUTE):
+        if entry.attribute_kind is AttributeKind.ENUM and entry.base_type not in _TYPES:
+            for value in enumeration(entry.base_type).values:
+                yield Part("attribute", f"{entry.name} {value}")
+        elif entry.attribute_kind is AttributeKind.BOOL:
+            yield Part("attribute", f"{entry.name} true")
+            yield Part("attribute", f"{entry.name} false")
+    for entry in operator.fields:
+        if entry.optional:
+            yield Part("optional", f"{entry.name} present")
+            yield Part("optional", f"{entry.name} absent")
+    for number in range(1, operator.examples + 1):
+        yield Part("example", str(number))
+    for constraint in operator.constraints:
+        if constraint.enforced:
+            yield Part("constraint", constraint.name)
+
+
+_TYPES: Final = frozenset({"DML_TENSOR_DATA_TYPE"})
+"""Enums whose values follow from the tensors' data types."""
+
+
+def _cell(table: SupportTable, tensor: str, data_type: str, rank: int) -> Part:
+    when = f" where {table.when.source}" if table.when else ""
+    return Part("support", f"{tensor} {data_type}, rank {rank}, at {table.since}{when}")
+
+
+def _shown(case: Case) -> Iterator[Part]:
+    """Yield the documented parts that a case shows."""
+    if case.about.example is not None:
+        yield Part("example", str(case.about.example).partition(",")[0])
+    if isinstance(case.expectation, ExpectedRejection):
+        if case.expectation.constraint:
+            yield Part("constraint", case.expectation.constraint)
+        return
+    tensors = list(tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT))
+    for table in supported_tables(case.operator, case.desc):
+        for _, entry, tensor in tensors:
+            yield _cell(table, entry.name, tensor.DataType, tensor.DimensionCount)
+    yield from _attributes(case.operator, case.desc)
+
+
+def _attributes(operator: Operator, desc: Mapping[str, object]) -> Iterator[Part]:
+    for entry in operator.fields:
+        value = desc.get(entry.name)
+        if entry.optional:
+            yield Part("optional", f"{entry.name} {'absent' if value is None else 'present'}")
+        if entry.kind is FieldKind.ATTRIBUTE and isinstance(value, bool):
+            yield Part("attribute", f"{entry.name} {str(value).lower()}")
+        elif entry.kind is FieldKind.ATTRIBUTE and isinstance(value, str):
+            yield Part("attribute", f"{entry.name} {value}")

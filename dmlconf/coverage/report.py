@@ -1,0 +1,148 @@
+"""What a suite covers, as a table for the terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import dmlconf
+from dmlconf.coverage.measure import KINDS, OperatorCoverage
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["closing_sentence", "render_json", "render_markdown", "render_table", "total_share"]
+
+_PARTS: Final = {
+    "support": "Support",
+    "attribute": "Attributes",
+    "optional": "Optional",
+    "example": "Examples",
+    "constraint": "Constraints",
+}
+"""Headings of the kinds of documented parts."""
+
+_HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
+_SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
+
+
+def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
+    """Return how many documented parts are covered, and how many there are."""
+    shares = [row.share() for row in rows]
+    return sum(covered for covered, _ in shares), sum(of for _, of in shares)
+
+
+def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
+    """Say in one sentence how much is covered."""
+    covered, of = total_share(rows)
+    share = 100 * covered / of if of else 100.0
+    without = sum(not row.total for row in rows)
+    told = f"; {without} without any case" if without else ""
+    whole = f"{of:,} documented parts of {len(rows)} operators"
+    return f"{covered:,} of {whole} covered ({share:.2f}%){told}"
+
+
+def _cells(row: OperatorCoverage) -> list[str]:
+    kinds = [f"{row.cases[kind]:,}" if row.cases[kind] else "-" for kind in KINDS]
+    return [row.operator, *kinds, f"{row.recorded:,}", *(_told(row, kind) for kind in _PARTS)]
+
+
+def _told(row: OperatorCoverage, kind: str) -> str:
+    covered, of = row.share(kind)
+    return f"{covered:,}/{of:,}" if of else "-"
+
+
+def _short_cells(row: OperatorCoverage) -> list[str]:
+    covered, of = row.share()
+    return [
+        row.operator,
+        f"{row.total:,}",
+        f"{row.recorded:,}",
+        f"{covered:,}/{of:,}",
+        f"{of - covered:,}",
+    ]
+
+
+def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
+    for row in rows:
+        if not row.total:
+            yield f"{row.operator}: no case"
+            continue
+        for part in row.missing:
+            yield f"{row.operator}: {part.kind} {part.name}"
+
+
+def render_table(
+    rows: Sequence[OperatorCoverage], *, width: int, missing: bool = False
+) -> RenderableType:
+    """Return the report for the terminal.
+
+    Args:
+        rows: what is covered, by operator.
+        width: columns of the terminal; a narrow one gets fewer of the table's.
+        missing: whether to list each part that no case shows.
+    """
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    if missing:
+        return Group(*map(Text, _missing(rows)), Text(closing_sentence(rows), "bold"))
+    wide = width >= _WIDE
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in _HEADINGS if wide else _SHORT:
+        left = heading == "Operator"
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for row in rows:
+        style = "" if not row.missing and row.total else "yellow"
+        table.add_row(
+            *(Text(cell) for cell in (_cells if wide else _short_cells)(row)), style=style
+        )
+    return Group(table, "", Text(closing_sentence(rows), "bold"))
+
+
+_WIDE: Final = 130
+
+
+def render_markdown(rows: Sequence[OperatorCoverage]) -> str:
+    """Return the report as Markdown."""
+    lines = [
+        f"## {closing_sentence(rows)}", "",
+        f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
+        *(f"| {' | '.join(_cells(row))} |" for row in rows),
+    ]  # fmt: skip
+    missing = [f"- {line}" for line in _missing(rows)]
+    return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
+
+
+def render_json(rows: Sequence[OperatorCoverage]) -> str:
+    """Return the report as JSON."""
+    covered, of = total_share(rows)
+    data: dict[str, Any] = {
+        "format": 1,
+        "dmlconf": dmlconf.__version__,
+        "summary": {
+            "operators": len(rows),
+            "operators_with_cases": sum(bool(row.total) for row in rows),
+            "cases": sum(row.total for row in rows),
+            "recorded": sum(row.recorded for row in rows),
+            "documented": of,
+            "covered": covered,
+        },
+        "operators": [
+            {
+                "operator": row.operator,
+                "cases": row.total,
+                "kinds": {kind: row.cases[kind] for kind in KINDS},
+                "recorded": row.recorded,
+                "parts": [
+                    {"kind": part.kind, "name": part.name, "cases": count}
+                    for part, count in row.parts.items()
+                ],
+            }
+            for row in rows
+        ],
+    }  # fmt: skip
+    return json.dumps(data, indent=1)

@@ -1,0 +1,113 @@
+"""What a suite covers of the documentation: parts, recordings, and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.catalogue.loader import operator
+from dmlconf.coverage.measure import OperatorCoverage, Part, documented_parts, measure
+from dmlconf.resources import cases_directory
+from tests.cli.process import dmlconf
+
+FEW = """
+operator: ARGMIN
+cases:
+  - name: one
+    example: 2, first half
+    desc:
+      InputTensor: {Sizes: [3], DataType: INT64, values: [3, 1, 2]}
+      OutputTensor: {Sizes: [1], DataType: UINT32}
+      Axes: [0]
+      AxisDirection: INCREASING
+    expect: {OutputTensor: [1]}
+  - name: invalid
+    desc:
+      InputTensor: {Sizes: [3], DataType: FLOAT32}
+      OutputTensor: {Sizes: [1], DataType: UINT32}
+      Axes: [7]
+      AxisDirection: DECREASING
+    expect: {rejected: E_INVALIDARG, constraint: axes-in-range}
+"""
+
+
+def covered(directory: Path, text: str) -> OperatorCoverage:
+    path = directory / "few.yaml"
+    path.write_text(text, encoding="utf-8")
+    cases = map(build, load_suite([path]).plan())
+    return measure([operator("ARGMIN")], cases, lambda case: case.identifier.endswith("one"))[
+        "ARGMIN"
+    ]
+
+
+def test_a_case_covers_what_it_shows_and_no_more(tmp_path: Path) -> None:
+    row = covered(tmp_path, FEW)
+    shown = {part for part, count in row.parts.items() if count}
+    assert shown == {
+        Part("support", "InputTensor INT64, rank 1, at 4_1"),
+        Part("support", "OutputTensor UINT32, rank 1, at 4_1"),
+        Part("attribute", "AxisDirection INCREASING"),
+        Part("example", "2"),
+        Part("constraint", "axes-in-range"),
+    }
+    assert row.recorded == 1
+    assert Part("attribute", "AxisDirection DECREASING") in row.missing
+
+
+def test_an_older_level_is_covered_by_what_it_supports_too(tmp_path: Path) -> None:
+    row = covered(tmp_path, FEW.replace("INT64", "INT32"))
+    assert row.parts[Part("support", "InputTensor INT32, rank 1, at 4_1")] == 1
+    assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
+
+
+def test_every_cell_of_every_table_is_a_part() -> None:
+    entry = operator("ARGMIN")
+    cells = sum(
+        len(support.data_types) * (support.ranks[1] - support.ranks[0] + 1)
+        for table in entry.support
+        for support in table.tensors.values()
+    )
+    parts = list(documented_parts(entry))
+    assert sum(part.kind == "support" for part in parts) == cells
+    assert len(set(parts)) == len(parts)
+
+
+def test_the_command_lists_what_is_missing_and_fails_under_a_share(tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    found = dmlconf(
+        tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
+    )
+    assert found.returncode == 1
+    assert "ARGMIN: attribute AxisDirection DECREASING" in found.stdout
+    assert "is below 50%" in found.stderr
+
+
+def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    found = dmlconf(
+        tmp_path, "coverage", "few.yaml", "--report", "json", "--report", "markdown:coverage.md"
+    )
+    data = json.loads(found.stdout)
+    assert data["summary"]["operators_with_cases"] == 1
+    [argmin] = [row for row in data["operators"] if row["operator"] == "ARGMIN"]
+    assert argmin["cases"] == 2
+    assert "- GATHER: no case" in (tmp_path / "coverage.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("width", ["80", "150"])
+def test_no_row_of_the_table_is_wider_than_the_terminal(tmp_path: Path, width: str) -> None:
+    found = dmlconf(
+        tmp_path, "coverage", str(cases_directory() / "tile"), "-o", "TILE", COLUMNS=width
+    )
+    assert found.returncode == 0
+    assert max(map(len, found.stdout.splitlines())) <= int(width)
+
+
+def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
+    found = dmlconf(tmp_path, "coverage", "-o", "TILES")
+    assert found.returncode == 2
+    assert "did you mean TILE?" in found.stderr
