@@ -20,7 +20,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report",
+    "report", "new",
 )  # fmt: skip
 
 

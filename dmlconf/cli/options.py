@@ -25,6 +25,7 @@ __all__ = [
     "color_option",
     "complete_backend",
     "complete_case",
+    "complete_operator",
     "load",
     "long_selection_options",
     "nothing_selected",
@@ -36,9 +37,8 @@ __all__ = [
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _complete_operator(
-    ctx: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[str]:
+def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the operators that begin so."""
     return [name for name in operator_names() if name.startswith(incomplete.upper())]
 
 
@@ -62,7 +62,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     return _added(
         click.option(
             *operator_flags, "operators", multiple=True, metavar="OPERATOR",
-            shell_complete=_complete_operator, help="Take cases of this operator only.",
+            shell_complete=complete_operator, help="Take cases of this operator only.",
         ),
         click.option(
             "-k", "keywords", metavar="EXPRESSION",

@@ -81,7 +81,8 @@ def backward(pair: Product) -> Array:
 def blocked(pair: Product) -> Array:
     length = pair.a.shape[1]
     blocks = [accumulated(pair, range(k, min(k + 32, length))) for k in range(0, length, 32)]
-    return np.add.reduce(blocks, dtype=np.float32)
+    total: Array = np.add.reduce(blocks, dtype=np.float32)
+    return total
 
 
 def pairwise(pair: Product) -> Array:

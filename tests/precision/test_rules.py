@@ -86,7 +86,7 @@ def test_subnormal_inputs_may_be_taken_for_zero() -> None:
 
 
 def test_the_step_beyond_the_largest_number_is_infinity() -> None:
-    largest = floats(np.finfo(np.float32).max)
+    largest = floats(float(np.finfo(np.float32).max))
     assert compare(floats(math.inf), largest, ulp(1)).margin == 1
     assert compare(largest, floats(math.inf), ulp(1)).passed
     assert not compare(-largest, floats(math.inf), ulp(1)).passed

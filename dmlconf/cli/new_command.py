@@ -1,0 +1,56 @@
+"""`dmlconf new`: begin a new file from what the catalogue and the suite know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.cases.scaffold import pattern_of, scaffold
+from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import complete_operator, load
+from dmlconf.documents.problems import printable
+from dmlconf.runner.session import built
+
+__all__ = ["command"]
+
+
+@click.group("new")
+def command() -> None:
+    """Begin a new case."""
+
+
+@command.command("case")
+@click.argument("name", metavar="OPERATOR", shell_complete=complete_operator)
+@click.option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
+              help="The case's name.")  # fmt: skip
+@click.option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write here instead of to standard output; never over a file that exists.",
+              )  # fmt: skip
+def case(name: str, case_name: str, file: Path | None) -> int:
+    """Write a case file for OPERATOR with one case that is valid as it stands.
+
+    Its desc and data are those of a small case of the bundled suite, with what the catalogue says
+    of each field and the constraints that a desc must meet as comments.
+    """
+    try:
+        entry = operator(name)
+    except UnknownOperatorError as error:
+        raise click.UsageError(printable(str(error))) from error
+    plan = [one for one in load(()).plan() if one.template.operator_name == entry.name]
+    pattern = pattern_of(map(built, plan))
+    if pattern is None:
+        raise click.UsageError(f"the bundled suite has no case of {entry.name} to begin from")
+    text = scaffold(case_name, pattern)
+    if file is None:
+        click.echo(text, nl=False)
+        return ExitCode.SUCCESS
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(f"--output {file}: it exists already") from error
+    except OSError as error:
+        raise click.UsageError(f"--output {file}: {error.strerror}") from error
+    return ExitCode.SUCCESS
