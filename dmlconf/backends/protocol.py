@@ -93,11 +93,14 @@ class Outputs:
         seconds: how long it took.
         faults: what the operator did wrong beside the values, the gravest first. Arrays that come
             with faults are to be looked at, not to be trusted.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
+            has none.
     """
 
     arrays: Mapping[str, Array]
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
+    dispatch_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ def _verdict(
         reason=reason,
         figures=figures or {},
         seconds=outcome.seconds,
+        dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
     )
 

@@ -142,6 +142,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         "seconds": round(verdict.seconds, 6),
         "location": verdict.location,
     }
+    if verdict.dispatch_seconds:
+        data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,
@@ -226,6 +228,7 @@ def _footer(record: Mapping[str, Any]) -> Footer:
 def _verdict(record: Mapping[str, Any]) -> Verdict:
     data = {key: value for key, value in record.items() if key != "record"}
     data["tags"] = tuple(data["tags"])
+    data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
     data["status"] = Status(data["status"])
     data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
     if data["reason"] is not None:

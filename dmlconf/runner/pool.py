@@ -1,7 +1,8 @@
 """Worker processes that may crash or hang, so that each such case costs only its own verdict.
 
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
-ran before it in the same process may be at fault.
+ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
+it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 """
 
 from __future__ import annotations
@@ -50,13 +51,15 @@ class _Worker:
         theirs.close()
         self.ready: Ready | None = None
         self.batch: deque[Case] = deque()
+        self.single = False
         self.alone = False
         self.fresh = True
         self.deadline = monotonic() + START_SECONDS
 
     def give(self, cases: list[Case], timeout: float) -> None:
         self.batch = deque(cases)
-        self.alone = self.fresh and len(cases) == 1
+        self.single = len(cases) == 1
+        self.alone = self.fresh and self.single
         self.fresh = False
         self.deadline = monotonic() + timeout
         self.connection.send(cases)
@@ -84,24 +87,28 @@ class _Queue:
     """The cases that are still to run.
 
     Attributes:
-        suspects: cases whose worker broke down, to be tried once alone.
-        again: cases that a worker was given and did not come to.
+        suspects: cases whose worker broke down, to be tried once alone in a fresh process.
+        singles: cases of batches that broke down, to be tried one at a time.
     """
 
     def __init__(self, cases: Iterator[Case]) -> None:
         self._cases = cases
+        self._next: deque[Case] = deque()
         self.suspects: deque[Case] = deque()
-        self.again: deque[Case] = deque()
+        self.singles: deque[Case] = deque()
 
     def waiting(self) -> bool:
         """Tell whether any case is still to be given to a worker."""
-        if not self.suspects and not self.again:
-            self.again.extend(islice(self._cases, 1))
-        return bool(self.suspects or self.again)
+        if not self._next:
+            self._next.extend(islice(self._cases, 1))
+        return bool(self.suspects or self.singles or self._next)
 
     def batch(self) -> list[Case]:
-        """Take the next cases, at most a batch of them."""
-        taken = [self.again.popleft() for _ in range(min(BATCH, len(self.again)))]
+        """Take the next cases: a single one, or at most a batch of them."""
+        if self.singles:
+            return [self.singles.popleft()]
+        taken = list(self._next)
+        self._next.clear()
         return taken + list(islice(self._cases, BATCH - len(taken)))
 
 
@@ -225,23 +232,28 @@ class WorkerPool:
                 yield from self._bury(worker, queue, BreakdownKind.HANG)
 
     def _hear(self, worker: _Worker, queue: _Queue) -> Iterator[tuple[Case, Outcome]]:
+        """Take a worker's messages; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
             self._greet(worker)
             return
+        heard: list[tuple[Case, Outcome]] = []
         while worker.batch:
             try:
                 if not worker.connection.poll():
-                    return
+                    break
                 outcome = worker.connection.recv()
             except (EOFError, OSError):
-                yield from self._bury(worker, queue, BreakdownKind.CRASH)
-                return
+                heard += self._bury(worker, queue, BreakdownKind.CRASH)
+                break
             worker.deadline = monotonic() + self._timeout
             removed = BreakdownKind.DEVICE_REMOVED
             if isinstance(outcome, Breakdown) and outcome.kind is removed:
-                yield from self._bury(worker, queue, removed, outcome)
-                return
-            yield worker.batch.popleft(), outcome
+                heard += self._bury(worker, queue, removed, outcome)
+                break
+            heard.append((worker.batch.popleft(), outcome))
+        if worker in self._workers and not worker.batch:
+            self._employ(worker, queue)
+        yield from heard
 
     def _bury(
         self,
@@ -255,11 +267,12 @@ class WorkerPool:
             worker.process.join(5)
         ended = _ended(worker.process)
         self._drop(worker)
-        suspect, *rest = worker.batch
-        queue.again.extend(rest)
         if not worker.alone:
-            queue.suspects.append(suspect)
+            # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
+            held = queue.suspects if worker.single else queue.singles
+            held.extend(worker.batch)
             return
+        suspect = worker.batch.popleft()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
             message = overdue if kind is BreakdownKind.HANG else f"its process {ended}"

@@ -93,6 +93,8 @@ class Verdict:
             `rule`, `limit`, `margin`, `source` and more, as the run log's schema tells.
         seconds: how long the backend took.
         location: the case's file and line.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
+            has none.
     """
 
     case: str
@@ -104,3 +106,4 @@ class Verdict:
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seconds: float = 0.0
     location: str = ""
+    dispatch_seconds: tuple[float, ...] = ()

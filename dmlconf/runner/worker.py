@@ -48,24 +48,36 @@ class Refused:
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
-    """Yield one outcome for each case, whatever exceptions the backend raises."""
-    done = 0
+    """Yield one outcome for each case, whatever exceptions the backend raises.
+
+    A backend may run all of a batch before it tells of the first case, so an exception is no one
+    case's: the rest is then run one at a time, and a case that raises by itself is to blame.
+    """
+    done, together = 0, len(cases)
     while done < len(cases):
+        given = cases[done : done + together]
+        end = done + len(given)
         try:
-            for outcome in backend.run(cases[done:]):
+            for outcome in backend.run(given):
                 yield outcome
                 done += 1
-            if done < len(cases):
+            if done < end:
                 message = "the backend returned fewer outcomes than cases"
                 yield Breakdown(BreakdownKind.ERROR, message)
                 done += 1
-        except MemoryError as error:
-            yield Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
-            done += 1
         except Exception as error:
-            message = f"{type(error).__name__}: {error}"
-            yield Breakdown(BreakdownKind.ERROR, message, traceback.format_exc())
+            if len(given) > 1:
+                together = 1
+                continue
+            yield _broken(error)
             done += 1
+
+
+def _broken(error: Exception) -> Breakdown:
+    if isinstance(error, MemoryError):
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
+    message = f"{type(error).__name__}: {error}"
+    return Breakdown(BreakdownKind.ERROR, message, traceback.format_exc())
 
 
 def work(connection: Connection, backend: registry.BackendName, diagnostics: Path) -> None:

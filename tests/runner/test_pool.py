@@ -111,3 +111,105 @@ def test_reads_cases_only_as_workers_need_them(tmp_path: Path) -> None:
         pool.ready()
         next(pool.run(cases()))
         assert len(taken) < 200
+
+
+TOGETHER = '''
+"""A backend that runs a batch as one, as a device does with one list of commands."""
+
+import os
+import sys
+import time
+
+from dmlconf.backends.numpy.backend import create as reference, run_case
+from dmlconf.backends.protocol import Breakdown, BreakdownKind
+
+
+class Together:
+    def __init__(self, options):
+        self.fault, _, self.part = options.partition("@")
+        self.environment = reference("").environment
+        self.capabilities = reference("").capabilities
+        self.batches = 0
+
+    def close(self):
+        pass
+
+    def run(self, cases):
+        self.batches += 1
+        with open(os.environ["TOGETHER_LOG"], "a") as log:
+            log.write(f"{os.getpid()} {' '.join(case.identifier for case in cases)}\\n")
+        if any(self.part in case.identifier for case in cases):
+            if self.fault == "crash":
+                os.abort()
+            if self.fault == "hang":
+                time.sleep(3600)
+            if self.fault == "raise":
+                raise RuntimeError("something in the batch is wrong")
+            if self.fault == "removed":
+                yield from [Breakdown(BreakdownKind.DEVICE_REMOVED, "gone")] * len(cases)
+                return
+        yield from [run_case(case) for case in cases]
+
+
+create = Together
+'''
+
+
+@pytest.fixture
+def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a plugin that runs batches as one; return its list of process and cases."""
+    plugin = tmp_path / "plugin"
+    information = plugin / "together-1.0.dist-info"
+    information.mkdir(parents=True)
+    (plugin / "together.py").write_text(TOGETHER, encoding="utf-8")
+    (information / "METADATA").write_text("Name: together\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[dmlconf.backends]\ntogether = together:create\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(plugin)
+    log = tmp_path / "together.txt"
+    monkeypatch.setenv("TOGETHER_LOG", str(log))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("crash", BreakdownKind.CRASH), ("hang", BreakdownKind.HANG),
+     ("removed", BreakdownKind.DEVICE_REMOVED)],
+)  # fmt: skip
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(
+    tmp_path: Path, together: Path, fault: str, kind: BreakdownKind, workers: int
+) -> None:
+    backend = f"together:{fault}@=40]"
+    outcomes = run(tmp_path, backend, 70, workers=workers, timeout=2)
+    broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
+    assert list(broken) == [40]
+    assert broken[40].kind is kind
+    assert len(outcomes) == 70
+    calls = [line.split() for line in together.read_text("utf-8").splitlines()]
+    with_fault = [call for call in calls if any(each.endswith("=40]") for each in call[1:])]
+    # Once in its batch, once singly behind others, once alone in a process of its own.
+    assert [len(call) - 1 for call in with_fault] == [32, 1, 1]
+    assert len({call[0] for call in with_fault}) == 3
+    alone = with_fault[-1][0]
+    assert [call[0] for call in calls].count(alone) == 1
+    assert max(len(call) - 1 for call in calls) == 32
+
+
+def test_two_cases_at_fault_in_one_batch_are_both_found(tmp_path: Path, together: Path) -> None:
+    outcomes = run(tmp_path, "together:crash@0]", 32)
+    broken = [n for n, outcome in outcomes.items() if isinstance(outcome, Breakdown)]
+    assert broken == [0, 10, 20, 30]
+    processes = {line.split()[0] for line in together.read_text("utf-8").splitlines()}
+    assert len(processes) <= 2 + 2 * len(broken)
+
+
+def test_an_exception_of_a_batch_is_blamed_on_the_case_that_raises_alone(
+    tmp_path: Path, together: Path
+) -> None:
+    outcomes = run(tmp_path, "together:raise@=5]", 40)
+    broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
+    assert list(broken) == [5]
+    assert "something in the batch is wrong" in broken[5].message
+    assert len({line.split()[0] for line in together.read_text("utf-8").splitlines()}) == 1

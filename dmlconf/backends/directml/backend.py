@@ -12,41 +12,23 @@ in that process any more; an access violation ends the process, which can no lon
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from time import perf_counter
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.execution import Executor
-from dmlconf.backends.directml.hresult import HResultError, is_removal
+from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, load
-from dmlconf.backends.directml.vtable import NativeFaultError
+from dmlconf.backends.directml.running import Runner
 from dmlconf.backends.options import choose, split_options
-from dmlconf.backends.protocol import (
-    BackendError,
-    Breakdown,
-    BreakdownKind,
-    Capabilities,
-    Environment,
-    Outcome,
-    Outputs,
-    Rejection,
-)
+from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 
-__all__ = ["DirectMLBackend", "Options", "create", "failure", "parse_options"]
-
-_REFUSING: Final = frozenset(
-    {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
-)
-_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
-"""0xC0000005, with which Windows ends a process after an access violation."""
+__all__ = ["DirectMLBackend", "Options", "create", "parse_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +101,6 @@ class DirectMLBackend:
         """
         self._options = options
         self._libraries: Libraries = load(options.path)
-        self._removed: str | None = None
         with Adapters(self._libraries) as adapters, ExitStack() as owned:
             self._adapter: Adapter = choose_adapter(options.adapter, adapters.found)
             native = adapters.native(self._adapter)
@@ -128,6 +109,7 @@ class DirectMLBackend:
             try:
                 self._capabilities = self._device.capabilities()
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
+                self._runner = Runner(self._executor)
             except HResultError as error:
                 raise BackendError(f"{self._adapter.description}: {error}") from error
             owned.pop_all()
@@ -162,55 +144,13 @@ class DirectMLBackend:
         return self._capabilities
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case."""
-        for case in cases:
-            yield self._run_case(case)
+        """Yield one outcome for each case, in order; those of a batch become known together."""
+        return self._runner.run(cases)
 
     def close(self) -> None:
         """Give back the device and its memory."""
         self._executor.close()
         self._device.close()
-
-    def _run_case(self, case: Case) -> Outcome:
-        if self._removed is not None:
-            return Breakdown(BreakdownKind.DEVICE_REMOVED, self._removed)
-        began = perf_counter()
-        try:
-            return self._attempt(case, began)
-        except HResultError as error:
-            outcome = failure(error, perf_counter() - began)
-            if isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED:
-                self._removed = outcome.message
-            return outcome
-        except NativeFaultError as error:
-            _die(case, error)
-
-    def _attempt(self, case: Case, began: float) -> Outcome:
-        arrays, faults = self._executor.run(case)
-        return Outputs(arrays, perf_counter() - began, faults)
-
-
-def failure(error: HResultError, seconds: float) -> Outcome:
-    """Return what a failed call makes of its case.
-
-    Args:
-        error: the call and its HRESULT.
-        seconds: how long the case took.
-    """
-    if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):
-        message = f"the device was removed: {error}"
-        return Breakdown(BreakdownKind.DEVICE_REMOVED, message, "", seconds)
-    if error.name == "E_OUTOFMEMORY":
-        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
-    if error.call in _REFUSING:
-        return Rejection(error.call, error.name, (), seconds)
-    return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
-
-
-def _die(case: Case, error: NativeFaultError) -> NoReturn:
-    """End the process as Windows would have done, had Python not caught the exception."""
-    print(f"{case.identifier}: {error}", file=sys.stderr, flush=True)
-    os._exit(_ACCESS_VIOLATION)
 
 
 def create(argument: str) -> DirectMLBackend:

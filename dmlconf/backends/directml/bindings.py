@@ -9,7 +9,7 @@ from typing import Final
 
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.dml import DML_BINDING_DESC, DML_BINDING_TYPE, DML_BUFFER_BINDING
-from dmlconf.backends.directml.memory import Buffer
+from dmlconf.backends.directml.memory import Region
 from dmlconf.backends.directml.placement import Place, Placement
 from dmlconf.backends.directml.vtable import ComObject
 
@@ -20,7 +20,7 @@ _NOTHING: Final = DML_BUFFER_BINDING(None, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The buffers that a case needs.
+    """The memory that belongs to one case.
 
     Attributes:
         arena: holds all tensors.
@@ -28,17 +28,9 @@ class Resources:
         persistent: what the initialiser leaves to the operator, or None.
     """
 
-    arena: Buffer
-    temporary: Buffer | None
-    persistent: Buffer | None
-
-    def all(self) -> list[Buffer]:
-        """Return the buffers."""
-        return [b for b in (self.arena, self.temporary, self.persistent) if b]
-
-    def fresh(self) -> list[Buffer]:
-        """Return the buffers that are filled anew before each dispatch."""
-        return [b for b in (self.arena, self.temporary) if b]
+    arena: Region
+    temporary: Region | None
+    persistent: Region | None
 
 
 def bind_initializer(
@@ -71,8 +63,7 @@ def bind_initializer(
     _bind_whole(table, "BindTemporaryResource", resources.temporary, needs.TemporaryResourceSize)
     if resources.persistent:
         # The persistent memory is what the initialiser puts out.
-        size = operator_needs.PersistentResourceSize
-        whole = DML_BUFFER_BINDING(resources.persistent.resource.address, 0, size)
+        whole = _range(resources.persistent, 0, operator_needs.PersistentResourceSize)
         binding = DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER, ctypes.addressof(whole))
         table.call("BindOutputs", 1, ctypes.byref(binding))
 
@@ -99,12 +90,16 @@ def bind_operator(
     _bind_whole(table, "BindPersistentResource", resources.persistent, needs.PersistentResourceSize)
 
 
-def _tensor(place: Place, arena: Buffer) -> DML_BUFFER_BINDING:
-    return DML_BUFFER_BINDING(arena.resource.address, place.offset, place.size)
+def _range(region: Region, offset: int, size: int) -> DML_BUFFER_BINDING:
+    return DML_BUFFER_BINDING(region.buffer.resource.address, region.offset + offset, size)
+
+
+def _tensor(place: Place, arena: Region) -> DML_BUFFER_BINDING:
+    return _range(arena, place.offset, place.size)
 
 
 def _bind_tensors(
-    table: ComObject, call: str, places: Sequence[Place | None], arena: Buffer
+    table: ComObject, call: str, places: Sequence[Place | None], arena: Region
 ) -> None:
     ranges = (DML_BUFFER_BINDING * max(len(places), 1))()
     bindings = (DML_BINDING_DESC * max(len(places), 1))()
@@ -116,8 +111,8 @@ def _bind_tensors(
     table.call(call, len(places), bindings)
 
 
-def _bind_whole(table: ComObject, call: str, buffer: Buffer | None, size: int) -> None:
-    if buffer is not None and size:
-        whole = DML_BUFFER_BINDING(buffer.resource.address, 0, size)
+def _bind_whole(table: ComObject, call: str, region: Region | None, size: int) -> None:
+    if region is not None and size:
+        whole = _range(region, 0, size)
         binding = DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER, ctypes.addressof(whole))
         table.call(call, ctypes.byref(binding))

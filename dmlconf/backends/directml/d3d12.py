@@ -19,6 +19,9 @@ __all__ = [
     "D3D12_GPU_DESCRIPTOR_HANDLE",
     "D3D12_HEAP_PROPERTIES",
     "D3D12_HEAP_TYPE",
+    "D3D12_QUERY_HEAP_DESC",
+    "D3D12_QUERY_HEAP_TYPE",
+    "D3D12_QUERY_TYPE",
     "D3D12_RESOURCE_BARRIER",
     "D3D12_RESOURCE_DESC",
     "D3D12_RESOURCE_STATES",
@@ -36,6 +39,7 @@ __all__ = [
     "ID3D12_GRAPHICS_COMMAND_LIST",
     "ID3D12_OBJECT",
     "ID3D12_PAGEABLE",
+    "ID3D12_QUERY_HEAP",
     "ID3D12_RESOURCE",
     "LUID",
 ]
@@ -69,6 +73,18 @@ class D3D12_HEAP_TYPE(IntEnum):
     READBACK = 3
 
 
+class D3D12_QUERY_HEAP_TYPE(IntEnum):
+    """What the queries of a heap ask."""
+
+    TIMESTAMP = 1
+
+
+class D3D12_QUERY_TYPE(IntEnum):
+    """What a query asks."""
+
+    TIMESTAMP = 2
+
+
 class D3D12_RESOURCE_STATES(IntFlag):
     """What a resource is ready for."""
 
@@ -95,6 +111,12 @@ class D3D12_DESCRIPTOR_HEAP_DESC(ctypes.Structure):
     """How a descriptor heap is made."""
 
     _fields_ = (("Type", UINT), ("NumDescriptors", UINT), ("Flags", UINT), ("NodeMask", UINT))
+
+
+class D3D12_QUERY_HEAP_DESC(ctypes.Structure):
+    """How a heap of queries is made."""
+
+    _fields_ = (("Type", UINT), ("Count", UINT), ("NodeMask", UINT))
 
 
 class D3D12_CPU_DESCRIPTOR_HANDLE(ctypes.Structure):
@@ -208,10 +230,9 @@ ID3D12_DEVICE: Final = Interface(
         ),
         Method("CreateFence", (UINT64, UINT, *NEW_OBJECT)),
         Method("GetDeviceRemovedReason", ()),
-        *uncalled(
-            "GetCopyableFootprints CreateQueryHeap SetStablePowerState CreateCommandSignature "
-            "GetResourceTiling"
-        ),
+        *uncalled("GetCopyableFootprints"),
+        Method("CreateQueryHeap", (POINTER, *NEW_OBJECT)),
+        *uncalled("SetStablePowerState CreateCommandSignature GetResourceTiling"),
         Method("GetAdapterLuid", (), LUID),
     ),
 )
@@ -225,7 +246,9 @@ ID3D12_COMMAND_QUEUE: Final = Interface(
         Method("ExecuteCommandLists", (UINT, POINTER), None),
         *uncalled("SetMarker BeginEvent EndEvent"),
         Method("Signal", (POINTER, UINT64)),
-        *uncalled("Wait GetTimestampFrequency GetClockCalibration GetDesc"),
+        *uncalled("Wait"),
+        Method("GetTimestampFrequency", (ctypes.POINTER(UINT64),)),
+        *uncalled("GetClockCalibration GetDesc"),
     ),
 )
 
@@ -259,6 +282,19 @@ ID3D12_GRAPHICS_COMMAND_LIST: Final = Interface(
         Method("ResourceBarrier", (UINT, POINTER), None),
         *uncalled("ExecuteBundle"),
         Method("SetDescriptorHeaps", (UINT, POINTER), None),
+        *uncalled(
+            "SetComputeRootSignature SetGraphicsRootSignature SetComputeRootDescriptorTable "
+            "SetGraphicsRootDescriptorTable SetComputeRoot32BitConstant "
+            "SetGraphicsRoot32BitConstant SetComputeRoot32BitConstants "
+            "SetGraphicsRoot32BitConstants SetComputeRootConstantBufferView "
+            "SetGraphicsRootConstantBufferView SetComputeRootShaderResourceView "
+            "SetGraphicsRootShaderResourceView SetComputeRootUnorderedAccessView "
+            "SetGraphicsRootUnorderedAccessView IASetIndexBuffer IASetVertexBuffers SOSetTargets "
+            "OMSetRenderTargets ClearDepthStencilView ClearRenderTargetView "
+            "ClearUnorderedAccessViewUint ClearUnorderedAccessViewFloat DiscardResource BeginQuery"
+        ),
+        Method("EndQuery", (POINTER, UINT, UINT), None),
+        Method("ResolveQueryData", (POINTER, UINT, UINT, UINT, POINTER, UINT64), None),
     ),
 )
 
@@ -271,6 +307,10 @@ ID3D12_DESCRIPTOR_HEAP: Final = Interface(
         Method("GetCPUDescriptorHandleForHeapStart", (), D3D12_CPU_DESCRIPTOR_HANDLE),
         Method("GetGPUDescriptorHandleForHeapStart", (), D3D12_GPU_DESCRIPTOR_HANDLE),
     ),
+)
+
+ID3D12_QUERY_HEAP: Final = Interface(
+    "ID3D12QueryHeap", "0d9658ae-ed45-469e-a61d-970ec583cab4", ID3D12_PAGEABLE
 )
 
 ID3D12_RESOURCE: Final = Interface(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Final
 
 from dmlconf.backends.directml import d3d12, dml
@@ -44,6 +44,8 @@ class Device:
         d3d: the ID3D12Device.
         dml: the IDMLDevice.
         recorder: the IDMLCommandRecorder.
+        queue: the ID3D12CommandQueue.
+        commands: the ID3D12GraphicsCommandList.
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
@@ -59,6 +61,7 @@ class Device:
         """
         self._owned = ExitStack()
         self._submitted = 0
+        self._recording = False
         try:
             self._open(libraries, adapter, debug)
         except (HResultError, NativeFaultError) as error:
@@ -73,14 +76,14 @@ class Device:
             _enable_debug_layer(libraries)
         self.d3d, kind = self._create_d3d(libraries, adapter)
         queue_desc = d3d12.D3D12_COMMAND_QUEUE_DESC(Type=kind)
-        self._queue = self._own(
+        self.queue = self._own(
             "CreateCommandQueue", d3d12.ID3D12_COMMAND_QUEUE, ctypes.byref(queue_desc)
         )
         self._allocator = self._own("CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, kind)
-        self._list = self._own(
+        self.commands = self._own(
             "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST, 0, kind, self._allocator, None
         )
-        self._list.call("Close")
+        self.commands.call("Close")
         self._fence = self._own("CreateFence", d3d12.ID3D12_FENCE, 0, 0)
         flag = dml.DML_CREATE_DEVICE_FLAGS.DEBUG if debug else dml.DML_CREATE_DEVICE_FLAGS.NONE
         create = function(
@@ -159,14 +162,19 @@ class Device:
 
     def begin(self, heap: DescriptorHeap) -> None:
         """Begin a new list of commands, whose dispatches use the heap."""
+        if self._recording:
+            # What was recorded and never submitted, for an exception, is thrown away.
+            with suppress(HResultError):
+                self.commands.call("Close")
+        self._recording = True
         self._allocator.call("Reset")
-        self._list.call("Reset", self._allocator, None)
+        self.commands.call("Reset", self._allocator, None)
         heaps = (POINTER * 1)(heap.heap.address)
-        self._list.call("SetDescriptorHeaps", 1, heaps)
+        self.commands.call("SetDescriptorHeaps", 1, heaps)
 
     def copy(self, target: Buffer, at: int, source: Buffer, start: int, size: int) -> None:
         """Record a copy of `size` bytes."""
-        self._list.call("CopyBufferRegion", target.resource, at, source.resource, start, size)
+        self.commands.call("CopyBufferRegion", target.resource, at, source.resource, start, size)
 
     def change(
         self,
@@ -187,13 +195,13 @@ class Device:
                 for buffer in buffers
             )
         )
-        self._list.call("ResourceBarrier", len(buffers), barriers)
+        self.commands.call("ResourceBarrier", len(buffers), barriers)
 
     def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
         """Record a dispatch, and that what follows waits for what it writes."""
-        self.recorder.call("RecordDispatch", self._list, dispatchable, table)
+        self.recorder.call("RecordDispatch", self.commands, dispatchable, table)
         barrier = d3d12.D3D12_RESOURCE_BARRIER(_BARRIER_UAV)
-        self._list.call("ResourceBarrier", 1, ctypes.byref(barrier))
+        self.commands.call("ResourceBarrier", 1, ctypes.byref(barrier))
 
     def submit(self) -> None:
         """Run what was recorded, and wait until it is done.
@@ -201,11 +209,12 @@ class Device:
         Raises:
             HResultError: the list cannot be closed, or the device was removed.
         """
-        self._list.call("Close")
-        lists = (POINTER * 1)(self._list.address)
-        self._queue.call("ExecuteCommandLists", 1, lists)
+        self._recording = False
+        self.commands.call("Close")
+        lists = (POINTER * 1)(self.commands.address)
+        self.queue.call("ExecuteCommandLists", 1, lists)
         self._submitted += 1
-        self._queue.call("Signal", self._fence, self._submitted)
+        self.queue.call("Signal", self._fence, self._submitted)
         # Without an event the call itself waits; a removed device ends every wait.
         self._fence.call("SetEventOnCompletion", self._submitted, None)
         self.check_removed()

@@ -1,40 +1,67 @@
-"""Run one case on a device: compile the operator, initialise it, and dispatch it twice."""
+"""Run batches of cases on a device: initialise each operator, and dispatch it twice."""
 
 from __future__ import annotations
 
 import ctypes
 from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter
 from typing import Final
 
 import numpy as np
 
 from dmlconf.backends.directml import dml
+from dmlconf.backends.directml.batch import MOST_DESCRIPTORS, Batch, Member, Prepared
 from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind_operator
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.graph import compile_graph
 from dmlconf.backends.directml.inspection import inspect
-from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
-from dmlconf.backends.directml.placement import POISONS, Placement, place
-from dmlconf.backends.directml.structs import NativeDesc
+from dmlconf.backends.directml.memory import Buffer, DescriptorHeap, Region
+from dmlconf.backends.directml.operators import OperatorCache
+from dmlconf.backends.directml.placement import POISONS, place
+from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Executor"]
+__all__ = ["Executor", "Result"]
 
 _FIRST_BYTES: Final = 1 << 22
-_FIRST_DESCRIPTORS: Final = 1 << 12
 _LARGE_BYTES: Final = 1 << 26
 _POISON_BYTES: Final = 1 << 20
+_ROUNDS: Final = len(POISONS)
 
 _States = D3D12_RESOURCE_STATES
 _Heap = D3D12_HEAP_TYPE
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the dispatches of a case made.
+
+    Attributes:
+        arrays: the outputs by tensor.
+        faults: what must not have happened.
+        dispatch_seconds: how long each dispatch took by the device's clock, if it has one.
+    """
+
+    arrays: dict[str, Array]
+    faults: tuple[Fault, ...]
+    dispatch_seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A case whose binding tables are filled."""
+
+    member: Member
+    initializer_table: ComObject
+    operator_table: ComObject
+
+
 class Executor:
-    """Runs cases on one device, with buffers and descriptors that it keeps from case to case."""
+    """Runs cases on one device, with buffers and descriptors that it keeps from batch to batch."""
 
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
@@ -50,137 +77,140 @@ class Executor:
             HResultError: there is not enough memory, or the device is gone.
         """
         self._device = device
-        self._flags = flags
         self._graph = graph
+        self._operators = OperatorCache(device.dml, flags, graph=graph)
+        self._timestamps = Timestamps(device.d3d, device.queue)
         self._buffers: dict[str, Buffer] = {}
-        self._heap = DescriptorHeap(device.d3d, _FIRST_DESCRIPTORS)
-        self._poison = self._buffer("poison", _POISON_BYTES * len(POISONS), _Heap.UPLOAD)
+        self._heap = DescriptorHeap(device.d3d, MOST_DESCRIPTORS)
+        self._poison = self._buffer("poison", _POISON_BYTES * _ROUNDS, _Heap.UPLOAD)
         for index, byte in enumerate(POISONS):
             ctypes.memset(self._poison.memory + index * _POISON_BYTES, byte, _POISON_BYTES)
 
     def close(self) -> None:
-        """Give back the buffers and the heap."""
+        """Give back the operators, the buffers and the heap."""
+        self._operators.close()
+        self._timestamps.close()
         for buffer in self._buffers.values():
             buffer.release()
         self._buffers.clear()
         self._heap.release()
 
-    def run(self, case: Case) -> tuple[dict[str, Array], tuple[Fault, ...]]:
-        """Compile the case's operator, dispatch it twice, and return outputs and faults.
+    def prepare(self, case: Case) -> Prepared:
+        """Compile a case's operator; what is returned can be run until the next `run` has ended.
 
         Raises:
-            HResultError: DirectML refuses the case, a call failed, or the device is gone.
+            HResultError: DirectML refuses the case, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
-        with ExitStack() as owner:
-            operator = owner.enter_context(self._create(case))
-            if self._graph:
-                placement = place(case)
-                compiled = compile_graph(self._device.dml, operator, placement, self._flags)
-                placement = placement.present()
-            else:
-                compiled = self._device.dml.create(
-                    "CompileOperator", dml.IDML_COMPILED_OPERATOR, operator, self._flags
-                )
-                placement = place(case)
-            owner.enter_context(compiled)
-            before, after = self._execute(compiled, placement, case.inputs())
-        return inspect(placement, before, after)
+        began = perf_counter()
+        placement = place(case)
+        compiled = self._operators.get(case, placement)
+        placement = placement.present() if self._graph else placement
+        return Prepared(case, compiled, placement, perf_counter() - began)
 
-    def _create(self, case: Case) -> ComObject:
-        desc = NativeDesc(case.operator, case.desc)
-        return self._device.dml.create(
-            "CreateOperator", dml.IDML_OPERATOR, ctypes.byref(desc.structure)
-        )
+    def trim(self) -> None:
+        """Give back operators that need not be kept; none that was prepared may be run any more."""
+        self._operators.trim()
 
-    def _execute(
-        self, compiled: ComObject, placement: Placement, data: dict[str, Array]
-    ) -> tuple[list[Array], list[Array]]:
-        """Initialise an operator, and dispatch it twice.
-
-        Args:
-            compiled: the compiled operator.
-            placement: where the tensors lie.
-            data: the inputs' arrays by tensor.
-
-        Returns:
-            The arena's bytes before and behind each dispatch.
+    def run(self, batch: Batch) -> list[Result]:
+        """Initialise the operators, dispatch each twice, and return what they made, in order.
 
         Raises:
             HResultError: a call failed, or the device is gone.
+            NativeFaultError: DirectML crashed, and Windows told.
         """
-        span = placement.span
-        count = len(POISONS) + placement.any_owned()
+        inputs = [member.prepared.case.inputs() for member in batch]
+        owned = any(member.prepared.placement.any_owned() for member in batch)
         # The device refuses what is too large before this process fills as much memory.
-        upload = self._buffer("upload", span * count, _Heap.UPLOAD)
-        readback = self._buffer("readback", span * len(POISONS), _Heap.READBACK)
-        self._buffer("arena", span, _Heap.DEFAULT)
-        images = [placement.image(data, poison) for poison in POISONS]
-        uploads = [*images, placement.initial(data)] if placement.any_owned() else images
-        for index, image in enumerate(uploads):
-            ctypes.memmove(upload.memory + index * span, image.ctypes.data, span)
+        upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
+        readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
+        self._buffer("arena", batch.arena, _Heap.DEFAULT)
+        before = [
+            [member.prepared.placement.image(data, poison) for poison in POISONS]
+            for member, data in zip(batch, inputs, strict=True)
+        ]
+        for member, data, images in zip(batch, inputs, before, strict=True):
+            initial = [member.prepared.placement.initial(data)] if owned else []
+            for index, image in enumerate((*images, *initial)):
+                address = upload.memory + index * batch.arena + member.arena
+                ctypes.memmove(address, image.ctypes.data, len(image))
         with ExitStack() as owner:
-            self._record(compiled, placement, upload, readback, owner)
+            self._record(batch, owned, upload, readback, owner)
             self._device.submit()
-        content = ctypes.string_at(readback.memory, span * len(POISONS))
-        return images, list(np.frombuffer(content, np.uint8).reshape(-1, span))
+        content = ctypes.string_at(readback.memory, batch.arena * _ROUNDS)
+        after = np.frombuffer(content, np.uint8).reshape(_ROUNDS, batch.arena)
+        seconds = self._timestamps.seconds(2 * _ROUNDS * len(batch))
+        results = []
+        for index, (member, images) in enumerate(zip(batch, before, strict=True)):
+            placement = member.prepared.placement
+            own = after[:, member.arena : member.arena + placement.span]
+            arrays, faults = inspect(placement, images, list(own))
+            results.append(Result(arrays, faults, tuple(seconds[index :: len(batch)])))
+        return results
 
     def _record(
-        self,
-        compiled: ComObject,
-        placement: Placement,
-        upload: Buffer,
-        readback: Buffer,
-        owner: ExitStack,
+        self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisation and dispatches; the stack owns what must live until they ran."""
-        device = self._device
-        operators = (ctypes.c_void_p * 1)(compiled.address)
-        initializer = owner.enter_context(
-            device.dml.create(
-                "CreateOperatorInitializer", dml.IDML_OPERATOR_INITIALIZER, 1, operators
-            )
-        )
-        initial = initializer.call("GetBindingProperties")
-        needs = compiled.call("GetBindingProperties")
-        scratch = max(initial.TemporaryResourceSize, needs.TemporaryResourceSize)
-        kept = needs.PersistentResourceSize
-        span = placement.span
-        resources = Resources(
-            self._buffer("arena", span, _Heap.DEFAULT),
-            self._buffer("temporary", scratch, _Heap.DEFAULT) if scratch else None,
-            self._buffer("persistent", kept, _Heap.DEFAULT) if kept else None,
-        )
-        counts = [max(p.RequiredDescriptorCount, 1) for p in (initial, needs)]
-        self._make_room(sum(counts))
-        tables = [
-            owner.enter_context(self._table(dispatchable, first, count))
-            for dispatchable, first, count in (
-                (initializer, 0, counts[0]),
-                (compiled, counts[0], counts[1]),
-            )
-        ]
-        bind_initializer(tables[0], initial, needs, placement, resources)
-        bind_operator(tables[1], needs, placement, resources)
+        """Record initialisations and dispatches; the stack owns what must live until they ran."""
+        device, clock = self._device, self._timestamps
+        arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
+        temporary = self._optional("temporary", batch.temporary)
+        persistent = self._optional("persistent", batch.persistent)
+        fresh = [buffer for buffer in (arena, temporary) if buffer]
+        every = [*fresh, persistent] if persistent else fresh
+        self._make_room(batch.descriptors)
+        clock.make_room(2 * _ROUNDS * len(batch))
+        bound = [self._bind(member, arena, temporary, persistent, owner) for member in batch]
 
         device.begin(self._heap)
-        device.change(resources.all(), _States.COMMON, _States.COPY_DEST)
-        initial_image = len(POISONS) if placement.any_owned() else 0
-        device.copy(resources.arena, 0, upload, initial_image * span, span)
-        self._fill(resources.temporary, scratch, 0)
-        self._fill(resources.persistent, kept, 0)
-        device.change(resources.all(), _States.COPY_DEST, _States.UNORDERED_ACCESS)
-        device.dispatch(initializer, tables[0])
-        for index in range(len(POISONS)):
-            device.change(resources.fresh(), _States.UNORDERED_ACCESS, _States.COPY_DEST)
-            device.copy(resources.arena, 0, upload, index * span, span)
-            self._fill(resources.temporary, scratch, index)
-            device.change(resources.fresh(), _States.COPY_DEST, _States.UNORDERED_ACCESS)
-            device.dispatch(compiled, tables[1])
-            device.change([resources.arena], _States.UNORDERED_ACCESS, _States.COPY_SOURCE)
-            device.copy(readback, index * span, resources.arena, 0, span)
-            device.change([resources.arena], _States.COPY_SOURCE, _States.UNORDERED_ACCESS)
-        device.change(resources.all(), _States.UNORDERED_ACCESS, _States.COMMON)
+        device.change(every, _States.COMMON, _States.COPY_DEST)
+        if owned:
+            device.copy(arena, 0, upload, _ROUNDS * batch.arena, batch.arena)
+        self._fill(temporary, batch.temporary, 0)
+        self._fill(persistent, batch.persistent, 0)
+        device.change(every, _States.COPY_DEST, _States.UNORDERED_ACCESS)
+        for each in bound:
+            device.dispatch(each.member.prepared.compiled.initializer, each.initializer_table)
+        for index in range(_ROUNDS):
+            device.change(fresh, _States.UNORDERED_ACCESS, _States.COPY_DEST)
+            device.copy(arena, 0, upload, index * batch.arena, batch.arena)
+            self._fill(temporary, batch.temporary, index)
+            device.change(fresh, _States.COPY_DEST, _States.UNORDERED_ACCESS)
+            for number, each in enumerate(bound, index * len(batch)):
+                clock.take(device.commands, 2 * number)
+                device.dispatch(each.member.prepared.compiled.operator, each.operator_table)
+                clock.take(device.commands, 2 * number + 1)
+            device.change([arena], _States.UNORDERED_ACCESS, _States.COPY_SOURCE)
+            device.copy(readback, index * batch.arena, arena, 0, batch.arena)
+            device.change([arena], _States.COPY_SOURCE, _States.UNORDERED_ACCESS)
+        clock.collect(device.commands, 2 * _ROUNDS * len(batch))
+        device.change(every, _States.UNORDERED_ACCESS, _States.COMMON)
+
+    def _bind(
+        self,
+        member: Member,
+        arena: Buffer,
+        temporary: Buffer | None,
+        persistent: Buffer | None,
+        owner: ExitStack,
+    ) -> _Bound:
+        """Fill a case's binding tables, which the stack owns."""
+        compiled, placement = member.prepared.compiled, member.prepared.placement
+        resources = Resources(
+            Region(arena, member.arena, placement.span),
+            _region(temporary, member.temporary, compiled.temporary_size),
+            _region(persistent, member.persistent, compiled.persistent_size),
+        )
+        first, (initial, own) = member.descriptor, compiled.descriptors
+        bound = _Bound(
+            member,
+            owner.enter_context(self._table(compiled.initializer, first, initial)),
+            owner.enter_context(self._table(compiled.operator, first + initial, own)),
+        )
+        needs, initial_needs = compiled.needs, compiled.initializer_needs
+        bind_initializer(bound.initializer_table, initial_needs, needs, placement, resources)
+        bind_operator(bound.operator_table, needs, placement, resources)
+        return bound
 
     def _table(self, dispatchable: ComObject, first: int, count: int) -> ComObject:
         desc = self._heap.table(dispatchable, first, count)
@@ -197,8 +227,12 @@ class Executor:
 
     def _make_room(self, descriptors: int) -> None:
         if self._heap.size < descriptors:
+            larger = DescriptorHeap(self._device.d3d, 1 << (descriptors - 1).bit_length())
             self._heap.release()
-            self._heap = DescriptorHeap(self._device.d3d, 1 << (descriptors - 1).bit_length())
+            self._heap = larger
+
+    def _optional(self, name: str, size: int) -> Buffer | None:
+        return self._buffer(name, size, _Heap.DEFAULT) if size else None
 
     def _buffer(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
         """Return the kept buffer of that name, made larger where it is too small."""
@@ -209,3 +243,7 @@ class Executor:
             room = size if size > _LARGE_BYTES else max(_FIRST_BYTES, 1 << (size - 1).bit_length())
             buffer = self._buffers[name] = Buffer(self._device.d3d, room, kind)
         return buffer
+
+
+def _region(buffer: Buffer | None, offset: int, size: int) -> Region | None:
+    return Region(buffer, offset, size) if buffer and size else None

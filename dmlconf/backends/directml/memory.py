@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from typing import Final
 
 from dmlconf.backends.directml import d3d12, dml
@@ -10,7 +11,7 @@ from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STAT
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.vtable import ComObject
 
-__all__ = ["Buffer", "DescriptorHeap"]
+__all__ = ["Buffer", "DescriptorHeap", "Region"]
 
 _ALLOW_UNORDERED_ACCESS: Final = 4
 _CBV_SRV_UAV: Final = 0
@@ -72,6 +73,21 @@ class Buffer:
     def release(self) -> None:
         """Give the buffer back."""
         self.resource.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a buffer.
+
+    Attributes:
+        buffer: the buffer.
+        offset: its first byte there.
+        size: its bytes.
+    """
+
+    buffer: Buffer
+    offset: int
+    size: int
 
 
 class DescriptorHeap:

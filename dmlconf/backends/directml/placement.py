@@ -78,6 +78,12 @@ class Placement:
     outputs: tuple[Place | None, ...]
     span: int
 
+    @property
+    def alignment(self) -> int:
+        """What the arena's own offset in a larger buffer must be a multiple of."""
+        places = (place for place in (*self.inputs, *self.outputs) if place)
+        return max([GUARD, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])
+
     def ordered(self) -> list[Place]:
         """Return the present tensors by offset; of those that share a place, the output only."""
         shared = {output.in_place for output in self.outputs if output}

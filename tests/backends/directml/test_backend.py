@@ -7,9 +7,10 @@ import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.directml import library
-from dmlconf.backends.directml.backend import Options, create, failure, parse_options
+from dmlconf.backends.directml.backend import Options, create, parse_options
 from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.running import failure
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Rejection
 
 

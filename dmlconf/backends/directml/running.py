@@ -1,0 +1,164 @@
+"""Run cases in batches, and make an outcome of whatever happens to each.
+
+A batch that fails as a whole is run again case by case, so that each case answers for itself. So is
+one after which a guard band or an input had changed, since the memory of its cases lies side by
+side. A removed device ends all: no device works in that process any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import Final, NoReturn
+
+from dmlconf.backends.directml.batch import Batch, Prepared
+from dmlconf.backends.directml.execution import Executor, Result
+from dmlconf.backends.directml.hresult import HResultError, is_removal
+from dmlconf.backends.directml.vtable import NativeFaultError
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case
+
+__all__ = ["Runner", "failure"]
+
+MOST_SECONDS: Final = 1.0
+"""Seconds of compiling after which a batch is run as it is, so that outcomes keep coming."""
+
+_REFUSING: Final = frozenset(
+    {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
+)
+_STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
+"""What a case may owe to another one of its batch."""
+
+_ACCESS_VIOLATION: Final = -0x3FFF_FFFB
+"""0xC0000005, with which Windows ends a process after an access violation."""
+
+
+class Runner:
+    """Runs cases in batches that fit the memory meant for them."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._removed: Outcome | None = None
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case, in order."""
+        batch = Batch()
+        # What is known of the cases of this batch; those that it holds have no outcome yet.
+        waiting: deque[Outcome | None] = deque()
+        for case in cases:
+            found = self._prepare(case)
+            if isinstance(found, Prepared):
+                if not batch.add(found):
+                    yield from self._finish(batch, waiting)
+                    batch = Batch()
+                    batch.add(found)
+                waiting.append(None)
+                seconds = sum(member.prepared.seconds for member in batch)
+                if seconds > MOST_SECONDS:
+                    yield from self._finish(batch, waiting)
+                    batch = Batch()
+            elif waiting:
+                waiting.append(found)
+            else:
+                yield found
+        yield from self._finish(batch, waiting)
+
+    def _finish(self, batch: Batch, waiting: deque[Outcome | None]) -> Iterator[Outcome]:
+        """Run a batch, and yield every outcome that waits for it or behind it."""
+        outcomes = iter(self._outcomes(batch))
+        while waiting:
+            yield waiting.popleft() or next(outcomes)
+        self._executor.trim()
+
+    def _prepare(self, case: Case) -> Prepared | Outcome:
+        if self._removed is not None:
+            return self._removed
+        began = perf_counter()
+        try:
+            return self._executor.prepare(case)
+        except HResultError as error:
+            return self._failed(error, perf_counter() - began)
+        except NativeFaultError as error:
+            _die([case], error)
+
+    def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
+        if self._removed is not None:
+            yield from [self._removed] * len(batch)
+            return
+        if not len(batch):
+            return
+        began = perf_counter()
+        try:
+            results = self._executor.run(batch)
+        except HResultError as error:
+            outcome = self._failed(error, perf_counter() - began)
+            if len(batch) == 1 or _is_removed(outcome):
+                yield from [outcome] * len(batch)
+            else:
+                yield from self._singly(batch)
+            return
+        except NativeFaultError as error:
+            _die([member.prepared.case for member in batch], error)
+        if len(batch) > 1 and any(map(_strayed, results)):
+            yield from self._singly(batch)
+            return
+        share = (perf_counter() - began) / len(batch)
+        for member, result in zip(batch, results, strict=True):
+            seconds = member.prepared.seconds + share
+            yield Outputs(result.arrays, seconds, result.faults, result.dispatch_seconds)
+
+    def _singly(self, batch: Batch) -> Iterator[Outcome]:
+        for member in batch:
+            alone = Batch()
+            alone.add(member.prepared)
+            yield from self._outcomes(alone)
+
+    def _failed(self, error: HResultError, seconds: float) -> Outcome:
+        outcome = failure(error, seconds)
+        if _is_removed(outcome):
+            self._removed = outcome
+        return outcome
+
+
+def failure(error: HResultError, seconds: float) -> Outcome:
+    """Return what a failed call makes of its case.
+
+    Args:
+        error: the call and its HRESULT.
+        seconds: how long the case took.
+    """
+    if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):
+        message = f"the device was removed: {error}"
+        return Breakdown(BreakdownKind.DEVICE_REMOVED, message, "", seconds)
+    if error.name == "E_OUTOFMEMORY":
+        return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
+    if error.call in _REFUSING:
+        return Rejection(error.call, error.name, (), seconds)
+    return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
+
+
+def _is_removed(outcome: Outcome) -> bool:
+    return isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED
+
+
+def _strayed(result: Result) -> bool:
+    return any(fault.kind in _STRAYING for fault in result.faults)
+
+
+def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+    """End the process as Windows would have done, had Python not caught the exception."""
+    told = cases[0].identifier
+    if len(cases) > 1:
+        told += f" or one of the {len(cases) - 1} that ran with it"
+    print(f"{told}: {error}", file=sys.stderr, flush=True)
+    os._exit(_ACCESS_VIOLATION)

@@ -1,0 +1,112 @@
+"""Where the memory of cases that run together lies."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from dmlconf.backends.directml import batch as limits
+from dmlconf.backends.directml.batch import Batch, Prepared
+from dmlconf.backends.directml.dml import BINDING_ALIGNMENT, DML_BINDING_PROPERTIES
+from dmlconf.backends.directml.operators import CompiledOperator, desc_key
+from dmlconf.backends.directml.placement import GUARD, place
+from dmlconf.backends.directml.vtable import IUNKNOWN, ComObject
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import DataType
+from tests.backends.directml.cases import case, tile
+
+
+def prepared(
+    elements: int = 2, *, temporary: int = 0, persistent: int = 0, descriptors: int = 3,
+    alignment: int = 0,
+) -> Prepared:  # fmt: skip
+    made = tile(
+        InputTensor=TensorDesc(
+            DataType.FLOAT32, (elements,), GuaranteedBaseOffsetAlignment=alignment
+        )
+    )
+    never_called = ComObject(IUNKNOWN, 1)
+    needs = DML_BINDING_PROPERTIES(descriptors, temporary, persistent)
+    compiled = CompiledOperator(never_called, never_called, needs, DML_BINDING_PROPERTIES(0, 7, 0))
+    return Prepared(made, compiled, place(made))
+
+
+def filled(*cases: Prepared) -> Batch:
+    batch = Batch()
+    assert [batch.add(each) for each in cases] == [True] * len(cases)
+    return batch
+
+
+def test_no_two_cases_share_memory_or_descriptors() -> None:
+    batch = filled(
+        prepared(3, temporary=5, persistent=300),
+        prepared(70, temporary=1000, descriptors=9),
+        prepared(1, persistent=1, alignment=1024),
+        prepared(5, temporary=6),
+    )
+    for before, after in pairwise(batch):
+        compiled = before.prepared.compiled
+        assert before.arena + before.prepared.placement.span <= after.arena
+        assert before.temporary + compiled.temporary_size <= after.temporary
+        assert before.persistent + compiled.persistent_size <= after.persistent
+        assert before.descriptor + sum(compiled.descriptors) <= after.descriptor
+    last = batch.members[-1]
+    assert batch.arena == last.arena + last.prepared.placement.span
+    assert batch.temporary == last.temporary + last.prepared.compiled.temporary_size
+    assert batch.descriptors == last.descriptor + sum(last.prepared.compiled.descriptors)
+
+
+def test_places_are_aligned_as_the_tensors_and_directml_ask() -> None:
+    batch = filled(
+        *(prepared(n, temporary=n, persistent=n, alignment=1 << n) for n in range(1, 13))
+    )
+    for member in batch:
+        alignment = member.prepared.placement.alignment
+        assert alignment >= GUARD
+        assert member.arena % alignment == 0
+        assert member.temporary % BINDING_ALIGNMENT == 0
+        assert member.persistent % BINDING_ALIGNMENT == 0
+    assert max(member.prepared.placement.alignment for member in batch) == 4096
+
+
+def test_scratch_memory_suffices_for_initialiser_and_operator() -> None:
+    assert prepared(temporary=3).compiled.temporary_size == 7
+    assert prepared(temporary=30).compiled.temporary_size == 30
+    assert prepared(descriptors=0).compiled.descriptors == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "large",
+    [{"elements": limits.MOST_BYTES // 4}, {"temporary": limits.MOST_BYTES},
+     {"persistent": limits.MOST_BYTES}, {"descriptors": limits.MOST_DESCRIPTORS}],
+    ids=lambda large: next(iter(large)),
+)  # fmt: skip
+def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
+    batch = filled(prepared())
+    arena = batch.arena
+    assert not batch.add(prepared(**large))
+    assert (len(batch), batch.arena) == (1, arena)
+    alone = filled(prepared(**large))
+    assert not alone.add(prepared())
+    assert len(alone) == 1
+
+
+def test_operators_are_told_apart_by_their_desc_and_not_by_data_or_places() -> None:
+    in_place = tile({"OutputTensor": "InputTensor"})
+    assert desc_key(tile()) == desc_key(in_place)
+    others = [
+        tile(Repeats=(3,)),
+        tile(InputTensor=TensorDesc(DataType.FLOAT16, (2,))),
+        tile(InputTensor=TensorDesc(DataType.FLOAT32, (2,), (1,))),
+        tile(InputTensor=TensorDesc(DataType.FLOAT32, (2,), None, ("OWNED_BY_DML",))),
+    ]
+    assert len({desc_key(each) for each in (tile(), *others)}) == 5
+
+
+def test_zeros_of_both_signs_and_nan_are_told_apart() -> None:
+    values = (0.0, -0.0, 1, float("nan"), -float("nan"))
+    keys = {desc_key(case("TILE", Nested={"Value": value})) for value in values}
+    assert len(keys) == 5
+    same = [desc_key(case("TILE", Nested={"Value": float("nan")})) for _ in range(2)]
+    assert same[0] == same[1]

@@ -1,0 +1,124 @@
+"""Batches on Microsoft's DirectML, in the Wine lab. Build it first: python3 lab/lab.py build."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+SCRIPT: Final = Path(__file__).parents[3] / "lab" / "lab.py"
+
+CASES: Final = """
+operator: TILE
+cases:
+  - matrix: {Number: "=range(8)"}
+    desc:
+      InputTensor: {Sizes: [2], DataType: INT32, values: "=(Number, Number + 1)"}
+      OutputTensor: {Sizes: [4], DataType: INT32}
+      Repeats: [2]
+  - name: refused
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32}
+      OutputTensor: {Sizes: [5], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {rejected: E_INVALIDARG, constraint: output-sizes}
+  - name: behind-the-refused
+    desc:
+      InputTensor: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
+      OutputTensor: {Sizes: [9], DataType: FLOAT32}
+      Repeats: [3]
+"""
+
+CODE: Final = """
+import json
+from pathlib import Path
+from dmlconf.backends.directml import vtable
+from dmlconf.backends.directml.backend import create
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+
+calls, removed, fail = [], [], []
+call = vtable.ComObject.call
+
+def counted(self, name, *arguments):
+    calls.append(name)
+    result = call(self, name, *arguments)
+    if fail and name == "Close":
+        raise HResultError(*fail.pop())
+    return result
+
+vtable.ComObject.call = counted
+
+def told(outcome):
+    if isinstance(outcome, Outputs):
+        arrays = {name: array.tolist() for name, array in outcome.arrays.items()}
+        return [arrays, [fault.message for fault in outcome.faults], len(outcome.dispatch_seconds)]
+    return str(getattr(outcome, "hresult", getattr(outcome, "kind", None)))
+
+def run(cases, *failing):
+    calls.clear()
+    fail[:] = failing
+    made = list(map(told, backend.run(cases)))
+    return made, {name: calls.count(name) for name in ("CompileOperator", "Close")}
+
+backend = create("")
+cases = [build(planned) for planned in load_suite([Path("many.yaml")], every_case=True).plan()]
+together = run(cases)
+print(json.dumps({
+    "together": together,
+    "singly": [run([case])[0][0] for case in cases],
+    "failing": run(cases, ("Close", 0x80070057)),
+    "removed": run(cases, ("Close", 0x887A0005)),
+}))
+backend.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What DirectML made of the cases: outcomes, and the calls that this took."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "many.yaml").write_text(CASES, encoding="utf-8")
+    (folder / "script.py").write_text(CODE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "python", "--", "script.py"],
+        capture_output=True, text=True, check=False, cwd=folder, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_batch_gives_every_case_its_own_outcome_in_order(found: Any) -> None:
+    outcomes, _ = found["together"]
+    expected: list[Any] = [[{"OutputTensor": [n, n + 1, n, n + 1]}, [], 2] for n in range(8)]
+    expected += ["E_INVALIDARG", [{"OutputTensor": [1, 2, 3] * 3}, [], 2]]
+    assert outcomes == expected
+
+
+def test_batch_is_one_submission_and_compiles_each_desc_once(found: Any) -> None:
+    _, calls = found["together"]
+    assert calls == {"CompileOperator": 2, "Close": 1}
+
+
+def test_batch_and_single_cases_agree(found: Any) -> None:
+    assert found["singly"] == found["together"][0]
+
+
+def test_failed_batch_is_run_again_case_by_case(found: Any) -> None:
+    outcomes, calls = found["failing"]
+    assert outcomes == found["together"][0]
+    assert calls["Close"] == 1 + 9
+
+
+def test_removed_device_ends_every_case_of_its_batch(found: Any) -> None:
+    outcomes, calls = found["removed"]
+    assert [outcome for outcome in outcomes if outcome != "E_INVALIDARG"] == ["device removed"] * 9
+    assert calls["Close"] == 1

@@ -1,0 +1,53 @@
+"""What the device's clock tells of a case, from the outcome to log and report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Outcome, Outputs, Rejection
+from dmlconf.cases.build import build
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.runner.judge import judge
+from dmlconf.runner.log import verdict_data
+from dmlconf.runner.verdict import Status, Verdict
+from tests.runner.cases import plan
+
+
+def verdict(directory: Path, outcome: Outcome) -> Verdict:
+    return judge(build(plan(directory, "stated")[0]), outcome, lambda case: None)
+
+
+def valid(data: object) -> None:
+    """Check a verdict, as JSON has it, against the schemas of log and report."""
+    for name in ("run-log", "report"):
+        schema = bundled_schema(name)
+        inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
+        jsonschema.validate(data, inside)
+
+
+def test_is_told_with_the_verdict(tmp_path: Path) -> None:
+    values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
+    made = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
+    assert (made.status, made.seconds) == (Status.PASSED, 0.25)
+    data = json.loads(json.dumps(verdict_data(made)))
+    assert data["dispatch_seconds"] == [0.5, 0.000001235]
+    valid(data)
+    with pytest.raises(jsonschema.ValidationError):
+        valid({**data, "dispatch_seconds": [-1]})
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)}),
+     Rejection("CompileOperator", "E_FAIL")],
+    ids=["no clock", "refused"],
+)  # fmt: skip
+def test_is_absent_where_nothing_was_measured(tmp_path: Path, outcome: Outcome) -> None:
+    data = json.loads(json.dumps(verdict_data(verdict(tmp_path, outcome))))
+    assert "dispatch_seconds" not in data
+    valid(data)
