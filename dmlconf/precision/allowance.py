@@ -25,8 +25,11 @@ class Allowance(Protocol):
         """Return the least and the greatest right values, shaped like the output."""
         ...
 
-    def flushed(self) -> Array | None:
-        """Return what is expected with subnormal inputs as zeros; None without such inputs."""
+    def flushed(self) -> tuple[Array, Array] | None:
+        """Return what is right with subnormal inputs as they are, and with zeros for them.
+
+        None where no input is subnormal.
+        """
         ...
 
 
@@ -43,6 +46,6 @@ class NoAllowance:
         """Return None."""
         return None
 
-    def flushed(self) -> Array | None:
+    def flushed(self) -> tuple[Array, Array] | None:
         """Return None."""
         return None

@@ -137,9 +137,9 @@ class _Judge:
         self.varied = self.magnitude is not None and _varied(expected)
 
     @cached_property
-    def flushed(self) -> Array | None:
-        """What is expected where subnormal inputs are taken for zero."""
-        return _flat(self._allowance.flushed()) if self.rule.flushes else None
+    def alternatives(self) -> tuple[Array, ...]:
+        """What is right with subnormal inputs as they are, and as zeros; nothing without such."""
+        return tuple(array.ravel() for array in self._allowance.flushed() or ())
 
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
@@ -152,13 +152,21 @@ class _Judge:
         errors = self._errors(block, actual, expected)
         share = self._used(actual, expected, distance, errors, bounds)
         squares = float(errors @ errors) if errors is not None and self.varied else 0.0
-        if self.rule.flushes and (share > 1).any() and self.flushed is not None:
-            wanted = self.flushed[block]
-            steps = None if distance is None else ulp_distance(actual, wanted)
-            again = self._errors(block, actual, wanted)
-            share = np.minimum(share, self._used(actual, wanted, steps, again, bounds))
+        if self.rule.flushes and (share > 1).any() and self.alternatives:
+            near = self._near_any(block, actual, bounds) & self._near_any(block, expected, bounds)
+            share = np.where(near, np.minimum(share, 1.0), share)
             squares = 0.0
         return share, squares
+
+    def _near_any(self, block: slice, values: Array, interval: tuple[Array, Array] | None) -> Array:
+        """Tell which elements are right for the inputs as they are, or without subnormals."""
+        near = np.zeros(len(values), bool)
+        for right in self.alternatives:
+            wanted = right[block]
+            steps = ulp_distance(values, wanted) if values.dtype.kind == "f" else None
+            errors = self._errors(block, values, wanted)
+            near |= self._used(values, wanted, steps, errors, interval) <= 1
+        return near
 
     def _errors(self, block: slice, actual: Array, expected: Array) -> Array | None:
         if self.magnitude is None:

@@ -63,10 +63,11 @@ def used(
     else:
         share = _beyond(actual, expected, rule)
     if rule.flushes and actual.dtype.kind == "f":
-        zero = np.flatnonzero(actual == 0)
-        if len(zero):
-            tiny = np.finfo(actual.dtype).tiny
-            share[zero[np.abs(expected[zero]) < tiny]] = 0
+        tiny = np.finfo(actual.dtype).tiny
+        for one, other in ((actual, expected), (expected, actual)):
+            zero = np.flatnonzero(one == 0)
+            if len(zero):
+                share[zero[np.abs(other[zero]) < tiny]] = 0
     return share
 
 
@@ -139,15 +140,25 @@ def _special_errors(
 
 
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
-    """Return 0 for the expected value itself, up to 1 within the interval, infinity outside."""
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
-    low, high = lowest.astype(np.float64), highest.astype(np.float64)
+    """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
+
+    An expected value that lies outside itself, such as one recorded elsewhere, makes nothing
+    right but what is equal to it.
+    """
+    share = np.where(actual == expected, 0.0, math.inf)
+    other = np.flatnonzero(share)
+    if not len(other):
+        return share
+    a, e, low, high = (part[other] for part in (actual, expected, lowest, highest))
+    within = (a >= low) & (a <= high) & (e >= low) & (e <= high)
     with np.errstate(all="ignore"):
-        within = (actual >= lowest) & (actual <= highest)
-        room = np.where(a > e, high - e, e - low)
-        share = np.where(room > 0, np.minimum(np.abs(a - e) / room, 1.0), 1.0)
-    same = (actual == expected) | (np.isnan(a) & np.isnan(e))
-    return np.where(same, 0.0, np.where(within, np.nan_to_num(share, nan=1.0), math.inf))
+        ends = np.where(a > e, high, low)
+        room = np.abs(np.subtract(ends, e, dtype=np.float64))
+        apart = np.abs(np.subtract(a, e, dtype=np.float64))
+        used_up = np.nan_to_num(np.minimum(apart / room, 1.0), nan=1.0)
+        same = np.isnan(a) & np.isnan(e) if a.dtype.kind == "f" else np.zeros(len(a), bool)
+    share[other] = np.where(same, 0.0, np.where(within, used_up, math.inf))
+    return share
 
 
 def _beyond(actual: Array, expected: Array, rule: PrecisionRule) -> Array:

@@ -28,7 +28,7 @@ class Allowed:
 
     low: Array | None = None
     high: Array | None = None
-    without_subnormals: Array | None = None
+    alternatives: tuple[Array, Array] | None = None
     half_precision: bool = False
 
     def magnitude(self) -> None:
@@ -37,8 +37,8 @@ class Allowed:
     def interval(self) -> tuple[Array, Array] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
-    def flushed(self) -> Array | None:
-        return self.without_subnormals
+    def flushed(self) -> tuple[Array, Array] | None:
+        return self.alternatives
 
 
 def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
@@ -78,11 +78,26 @@ def test_subnormal_results_may_be_zero_where_arithmetic_flushes() -> None:
 def test_subnormal_inputs_may_be_taken_for_zero() -> None:
     expected, without = floats(0.5, 2, 3), floats(math.nan, math.inf, 3)
     rule = ulp(1, flushes=True)
-    allowed = Allowed(without_subnormals=without)
+    allowed = Allowed(alternatives=(expected, without))
     assert compare(floats(math.nan, 2, 3), expected, rule, allowed).passed
     assert compare(floats(0.5, math.inf, 3), expected, rule, allowed).passed
     assert compare(floats(0.5, math.nan, 3), expected, rule, allowed).differing == 1
     assert compare(floats(math.nan, 2, 3), expected, ulp(1), allowed).differing == 1
+
+
+def test_what_is_expected_may_be_flushed_as_well() -> None:
+    rule = ulp(1, flushes=True)
+    assert compare(floats(1e-40), floats(0), rule).passed
+    right, without = floats(0.5, 2), floats(math.nan, math.inf)
+    allowed = Allowed(alternatives=(right, without))
+    assert compare(right, without, rule, allowed).passed
+    assert not compare(right, floats(math.nan, 7), rule, allowed).passed
+
+
+def test_an_interval_does_not_excuse_a_wrong_expectation() -> None:
+    rule = PrecisionRule("interval", 0, "test")
+    allowed = Allowed(np.array([2]), np.array([3]))
+    assert not compare(np.array([2]), np.array([7]), rule, allowed).passed
 
 
 def test_the_step_beyond_the_largest_number_is_infinity() -> None:

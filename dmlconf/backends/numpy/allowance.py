@@ -45,13 +45,13 @@ class CaseAllowances:
         return found if isinstance(found[0], tuple) else (found,)
 
     @cached_property
-    def flushed(self) -> dict[str, Array] | None:
-        """The outputs for subnormal inputs taken for zero; None where no input is subnormal."""
+    def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
+        """The outputs, and those for subnormal inputs taken for zero; None without such inputs."""
         inputs = self._case.inputs()
         without = {name: _flushed(array) for name, array in inputs.items()}
         if all(array is without[name] for name, array in inputs.items()):
             return None
-        return computed(self._case, without)
+        return computed(self._case, inputs), computed(self._case, without)
 
     def _call(self, part: str) -> Any:
         function = reference_function(self._case.operator_name, part)
@@ -77,10 +77,10 @@ class _OutputAllowance:
         """Return the least and the greatest right values."""
         return self._of_case.intervals[self._index]
 
-    def flushed(self) -> Array | None:
-        """Return what is expected with subnormal inputs as zeros; None without such inputs."""
+    def flushed(self) -> tuple[Array, Array] | None:
+        """Return what is right with subnormal inputs as they are, and with zeros for them."""
         found = self._of_case.flushed
-        return None if found is None else found[self._name]
+        return None if found is None else (found[0][self._name], found[1][self._name])
 
 
 def _flushed(array: Array) -> Array:
