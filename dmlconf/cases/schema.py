@@ -96,7 +96,7 @@ def _field_schema(field: Field, defs: Mapping[str, Any], matrix: bool) -> Mappin
         if not matrix:
             item["properties"] = {**item["properties"], "DataType": {"enum": _DATA_TYPES}}
     else:
-        item = _attribute_schema(field)
+        item = _attribute_schema(field, matrix)
     schema = _array_schema(field, item, matrix) if field.is_array else item
     schema = _or_null(schema)
     return _or_expression(schema, matrix and not (field.is_tensor and not field.is_array))
@@ -115,13 +115,17 @@ def _array_schema(field: Field, item: Mapping[str, Any], matrix: bool) -> Mappin
     return {"if": {"type": "object"}, "then": repeated, "else": items}
 
 
-def _attribute_schema(field: Field) -> Mapping[str, Any]:
+def _attribute_schema(field: Field, matrix: bool) -> Mapping[str, Any]:
     if field.attribute_kind is AttributeKind.ENUM:
         values = enumeration(field.base_type)
         names = [*values.values, *(values.prefix + name for name in values.values)]
         # A number can say what no name does: a constant that the header lacks.
         return {"if": {"type": "string"}, "then": {"enum": names}, "else": _UINT}
-    return _ATTRIBUTES[field.attribute_kind]
+    schema = _ATTRIBUTES[field.attribute_kind]
+    parts = schema.get("properties", {})
+    if not parts:
+        return schema
+    return {**schema, "properties": {n: _or_expression(p, matrix) for n, p in parts.items()}}
 
 
 _FLOAT: Final = {"type": "number"}

@@ -1,0 +1,98 @@
+"""Operators that give the same numbers in another data type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import rounded_interval
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["cast", "cast_interval"]
+
+
+def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return each element in the output's data type.
+
+    Floating-point numbers lose their fraction on the way to integers, those out of range become
+    the nearest integer of the type, and NaN becomes 0. Integers are rounded to nearest even on
+    the way to floating-point numbers. Integers of 32 and 64 bits wrap around; for 8 and 16 bits the
+    low 32 bits are taken for an integer with the output's sign, and clamped.
+
+    Source: the page of DML_CAST_OPERATOR_DESC does not tell; measured.
+    """
+    source, target = InputTensor.dtype, OutputTensor.DataType.dtype
+    if source == target:
+        return InputTensor.copy()
+    if target.kind == "f":
+        with np.errstate(all="ignore"):
+            through = InputTensor.astype(np.float32) if target == np.float16 else InputTensor
+            return through.astype(target)
+    if source.kind == "f":
+        return _truncated(InputTensor, target)
+    if target.itemsize >= 4:
+        return InputTensor.astype(target)
+    limits = np.iinfo(target)
+    return np.clip(_low_32_bits(InputTensor, target), limits.min, limits.max).astype(target)
+
+
+def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
+    """Return what a conversion that rounds either way, or wraps instead of clamping, gives.
+
+    Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
+    rounding toward zero, or to nearest. Whether a store of 8 or 16 bits clamps depends on how the
+    kernel stores.
+    """
+    source, target = InputTensor.dtype, OutputTensor.DataType.dtype
+    right = cast(InputTensor, OutputTensor)
+    if target.kind == "f":
+        return _float_interval(InputTensor, right)
+    if source == target or target.itemsize >= 4:
+        return right, right
+    if source.kind == "f":
+        wide = np.dtype(np.int32 if target.kind == "i" else np.uint32)
+        wrapped = _truncated(InputTensor, wide).astype(target)
+    else:
+        wrapped = InputTensor.astype(target)
+    return np.minimum(right, wrapped), np.maximum(right, wrapped)
+
+
+def _float_interval(tensor: Array, right: Array) -> tuple[Array, Array]:
+    if right.dtype == np.float64 or (right.dtype == np.float32 and tensor.dtype.itemsize < 8):
+        return right, right
+    with np.errstate(invalid="ignore"):
+        exact = _at_most_53_bits(tensor)
+    lowest, highest = rounded_interval(exact, 0.0, right.dtype)
+    return np.fmin(lowest, right), np.fmax(highest, right)
+
+
+def _at_most_53_bits(tensor: Array) -> Array:
+    """Return FLOAT64 numbers; 64-bit integers lose the bits that FLOAT64 has no room for."""
+    if tensor.dtype.kind == "f" or tensor.dtype.itemsize < 8:
+        return tensor.astype(np.float64)
+    negative = tensor < 0
+    magnitude = np.where(negative, -tensor, tensor).astype(np.uint64)
+    kept = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
+    return np.where(negative, -kept.astype(np.float64), kept.astype(np.float64))
+
+
+def _truncated(tensor: Array, target: np.dtype[Any]) -> Array:
+    """Return floating-point numbers without their fraction, clamped to an integer type."""
+    limits = np.iinfo(target)
+    with np.errstate(all="ignore"):
+        wide = tensor.astype(np.float64)
+        wide[np.isnan(wide)] = 0
+        if target.itemsize < 8:
+            return np.clip(wide, limits.min, limits.max, out=wide).astype(target)
+        result = wide.astype(target)
+    # FLOAT64 has no number for the largest 64-bit integers, so clamping is left to the integers.
+    result[wide >= float(limits.max)] = limits.max
+    result[wide <= float(limits.min)] = limits.min
+    return result
+
+
+def _low_32_bits(tensor: Array, target: np.dtype[Any]) -> Array:
+    low = tensor.astype(np.uint32)
+    return low.view(np.int32) if target.kind == "i" else low

@@ -1,0 +1,192 @@
+"""Operators that compute each element of the output from the same element of the inputs.
+
+An `..._interval` function takes the arguments of its operator and returns the least and the
+greatest right value of each element, where Direct3D leaves hardware a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_add",
+    "element_wise_add_interval",
+    "element_wise_divide",
+    "element_wise_divide_interval",
+    "element_wise_exp",
+    "element_wise_exp_interval",
+]
+
+LARGEST_DIVISOR: Final = 2.0**126
+"""The largest divisor whose reciprocal is a normal FLOAT32 number."""
+
+
+def element_wise_add(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `a + b`; integers wrap around.
+
+    Source: the page of DML_ELEMENT_WISE_ADD_OPERATOR_DESC; wrapping was measured.
+    """
+    return _binary(np.add, ATensor, BTensor)
+
+
+def element_wise_add_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the sum of floating-point numbers, rounded either way."""
+    exact = _sum_toward_zero(_wide(ATensor), _wide(BTensor))
+    return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
+
+
+def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `a / b`; quotients of integers are truncated.
+
+    An integer divided by zero is the greatest UINT, or -1 and, for a negative dividend, 1; of
+    INT64 it is 0. The smallest integer divided by -1 is itself.
+
+    Source: the page of DML_ELEMENT_WISE_DIVIDE_OPERATOR_DESC; what is undefined was measured.
+    """
+    if ATensor.dtype.kind == "f":
+        return _binary(np.divide, ATensor, BTensor)
+    quotient = _truncated_quotient(ATensor, BTensor)
+    by_zero = BTensor == 0
+    if by_zero.any():
+        quotient[by_zero] = _quotient_by_zero(ATensor[by_zero])
+    return quotient
+
+
+def element_wise_divide_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
+
+    Undefined are a signed integer divided by zero, and the smallest one divided by -1.
+
+    Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
+    flushed to zero where it is subnormal.
+    """
+    dtype = OutputTensor.DataType.dtype
+    if dtype.kind == "f":
+        divisor = _wide(BTensor)
+        exact = _binary(np.divide, _wide(ATensor), divisor)
+        flushed = np.abs(divisor) > LARGEST_DIVISOR
+        return rounded_interval(exact, np.abs(exact) * np.where(flushed, 1.0, STEP), dtype)
+    quotient = element_wise_divide(ATensor, BTensor, OutputTensor)
+    if dtype.kind == "u":
+        return quotient, quotient
+    limits = np.iinfo(dtype)
+    undefined = (BTensor == 0) | ((ATensor == limits.min) & (BTensor == -1))
+    return np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient)
+
+
+def element_wise_exp(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
+) -> Array:
+    """Return `exp(x)`.
+
+    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC.
+    """
+    return _unary(np.exp, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_exp_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
+) -> tuple[Array, Array]:
+    """Return `exp(x)` computed as `exp2(x * log2(e))`.
+
+    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the
+    product has that of a rounding and of the constant, so it grows with the argument.
+    """
+    argument, error = _scaled(InputTensor, ScaleBias), _scaled_error(InputTensor, ScaleBias)
+    with np.errstate(all="ignore"):
+        exact = np.exp(argument)
+        of_product = np.abs(argument) * (STEP + _LOG2_E_ERROR)
+        relative = np.expm1(of_product + error) + 2.0**-21
+        return rounded_interval(exact, exact * relative, OutputTensor.DataType.dtype)
+
+
+_LOG2_E_ERROR: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
+
+
+def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
+    """Return an operation of NumPy on two tensors in their own type.
+
+    For the four basic operations rounding in the type itself, and FLOAT16 through FLOAT32, is as
+    good as rounding an exact result once.
+    """
+    with np.errstate(all="ignore"):
+        result: Array = operation(a, b)
+    return result
+
+
+def _unary(
+    operation: np.ufunc,
+    tensor: Array,
+    scale_bias: Mapping[str, float] | None,
+    output: TensorDesc,
+) -> Array:
+    """Return an operation of NumPy on a scaled floating-point tensor, in the output's type."""
+    with np.errstate(all="ignore"):
+        result: Array = operation(_scaled(tensor, scale_bias)).astype(output.DataType.dtype)
+    return result
+
+
+def _scaled(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array:
+    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
+    if scale_bias is None:
+        return _wide(tensor)
+    scale, bias = np.float32(scale_bias["Scale"]), np.float32(scale_bias["Bias"])
+    with np.errstate(all="ignore"):
+        return _wide(tensor) * np.float64(scale) + np.float64(bias)
+
+
+def _scaled_error(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array | float:
+    """Return how far `x * Scale + Bias` may be off in FLOAT32: a rounding of product and sum."""
+    if scale_bias is None:
+        return 0.0
+    with np.errstate(all="ignore"):
+        product = np.abs(_wide(tensor) * np.float64(np.float32(scale_bias["Scale"])))
+        return (product + np.abs(_scaled(tensor, scale_bias))) * STEP
+
+
+def _wide(tensor: Array) -> Array:
+    # Converting a signalling NaN warns.
+    with np.errstate(invalid="ignore"):
+        return tensor.astype(np.float64)
+
+
+def _sum_toward_zero(a: Array, b: Array) -> Array:
+    """Return FLOAT64 sums that a lost digit has not made larger in magnitude.
+
+    Source: Knuth, The Art of Computer Programming, volume 2, 4.2.2: the error of a sum.
+    """
+    with np.errstate(all="ignore"):
+        total: Array = a + b
+        share = total - a
+        lost = (a - (total - share)) + (b - share)
+        return np.where(lost * np.sign(total) < 0, np.nextafter(total, 0), total)
+
+
+def _truncated_quotient(dividend: Array, divisor: Array) -> Array:
+    """Return quotients of integers; those by zero are arbitrary."""
+    with np.errstate(all="ignore"):
+        if dividend.dtype.itemsize < 8:
+            # FLOAT64 quotients of integers of up to 32 bits never reach the next integer.
+            quotient: Array = np.divide(dividend, divisor, dtype=np.float64).astype(np.int64)
+            return quotient.astype(dividend.dtype)
+        whole: Array = (dividend - np.fmod(dividend, divisor)) // divisor
+    return whole
+
+
+def _quotient_by_zero(dividend: Array) -> Array:
+    if dividend.dtype.kind == "u":
+        return np.full_like(dividend, np.iinfo(dividend.dtype).max)
+    if dividend.dtype == np.int64:
+        return np.zeros_like(dividend)
+    return np.where(dividend < 0, 1, -1).astype(dividend.dtype)

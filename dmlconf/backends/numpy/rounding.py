@@ -1,0 +1,63 @@
+"""Which results are right where arithmetic may round in more than one way.
+
+Kernels compute in FLOAT32 and then store FLOAT32 or FLOAT16. Direct3D permits to round to nearest
+and toward zero, both in FLOAT32 arithmetic and in the conversion to FLOAT16.
+
+Source: Direct3D 11.3 functional specification, 3.1 (arithmetic) and 3.2 (conversion).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["STEP", "rounded_interval"]
+
+STEP: Final = 2.0**-23
+"""The relative error of one FLOAT32 operation that rounds toward zero."""
+
+
+def rounded_interval(
+    exact: Array, error: Array | float, dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """Return the least and the greatest right value of each element.
+
+    Args:
+        exact: what an infinitely precise computation gives, FLOAT64.
+        error: how far the value may be from that before it is rounded for the last time, not
+            negative; counts as 0 where either is not finite.
+        dtype: the result's type. FLOAT32 rounds once, FLOAT16 to FLOAT32 first.
+    """
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(exact) & np.isfinite(error)
+        room = np.where(finite, error, 0.0)
+        low, high = exact - room, exact + room
+        lowest = np.minimum(_toward_zero(low, dtype), _to_nearest(low, dtype))
+        highest = np.maximum(_toward_zero(high, dtype), _to_nearest(high, dtype))
+        if dtype == np.float32:
+            # A result that comes out subnormal may be flushed where the exact one is not.
+            tiny = np.finfo(dtype).tiny
+            lowest[(low < tiny) & (exact >= tiny)] = 0
+            highest[(high > -tiny) & (exact <= -tiny)] = 0
+        else:
+            # Measured: some stores make infinity of whatever exceeds the largest number.
+            largest = np.finfo(dtype).max
+            lowest[low < -largest] = -np.inf
+            highest[high > largest] = np.inf
+    return lowest, highest
+
+
+def _toward_zero(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return FLOAT64 values rounded toward zero; finite ones stay finite."""
+    with np.errstate(all="ignore"):
+        rounded = values.astype(dtype)
+        beyond = (np.abs(rounded) > np.abs(values)) & np.isfinite(values)
+        rounded[beyond] = np.nextafter(rounded[beyond], dtype.type(0))
+    return rounded
+
+
+def _to_nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+    return values.astype(np.float32).astype(dtype)
