@@ -32,9 +32,6 @@ _MOST_SAMPLED: Final = 1 << 12
 _BLOCK: Final = 1 << 15
 """Elements that are compared at once."""
 
-_MOST_COUNTED: Final = 1 << 16
-"""Distances up to which elements are counted one by one."""
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -151,7 +148,7 @@ class _Judge:
             bounds = self.interval[0][block], self.interval[1][block]
         errors = self._errors(block, actual, expected)
         share = self._used(actual, expected, distance, errors, bounds)
-        squares = float(errors @ errors) if errors is not None and self.varied else 0.0
+        squares = float(np.square(errors).sum()) if errors is not None and self.varied else 0.0
         if self.rule.flushes and (share > 1).any() and self.alternatives:
             near = self._near_any(block, actual, bounds) & self._near_any(block, expected, bounds)
             share = np.where(near, np.minimum(share, 1.0), share)
@@ -266,22 +263,11 @@ def _varied(values: Array) -> bool:
 
 def _histogram(distance: Array) -> dict[float, int]:
     nan = int(np.count_nonzero(distance == UNORDERED[distance.itemsize]))
-    if nan or int(distance.max()) > _MOST_COUNTED:
-        counts = np.bincount(np.frexp(_leading_bits(distance).astype(np.float64))[1])
-    else:
-        each = np.bincount(distance)
-        starts = [0, *(1 << power for power in range(int(len(each) - 1).bit_length()))]
-        counts = np.add.reduceat(each, starts)
-    steps = {2.0 ** (power - 1) if power else 0.0: int(n) for power, n in enumerate(counts)}
+    bounds = [0, *(1 << power for power in range(int(distance.max()).bit_length()))]
+    # How many lie at each bound or beyond it; the differences lie between two bounds.
+    beyond = [len(distance), *(int(np.count_nonzero(distance >= at)) for at in bounds[1:]), 0]
+    steps = {float(at): beyond[i] - beyond[i + 1] for i, at in enumerate(bounds)}
     if nan:
-        steps[max(steps)] -= nan
+        steps[float(bounds[-1])] -= nan
         steps[math.inf] = nan
     return {step: count for step, count in steps.items() if count}
-
-
-def _leading_bits(distance: Array) -> Array:
-    """Return the distances with only their leading 32 bits, which FLOAT64 holds exactly."""
-    if distance.itemsize < 8:
-        return distance
-    large = distance >= 1 << 32
-    return np.where(large, distance & ~np.uint64(0xFFFF_FFFF), distance)

@@ -145,19 +145,21 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
     An expected value that lies outside itself, such as one recorded elsewhere, makes nothing
     right but what is equal to it.
     """
-    share = np.where(actual == expected, 0.0, math.inf)
-    other = np.flatnonzero(share)
-    if not len(other):
-        return share
-    a, e, low, high = (part[other] for part in (actual, expected, lowest, highest))
-    within = (a >= low) & (a <= high) & (e >= low) & (e <= high)
+    within = (actual >= lowest) & (actual <= highest)
+    within &= (expected >= lowest) & (expected <= highest)
     with np.errstate(all="ignore"):
-        ends = np.where(a > e, high, low)
-        room = np.abs(np.subtract(ends, e, dtype=np.float64))
-        apart = np.abs(np.subtract(a, e, dtype=np.float64))
-        used_up = np.nan_to_num(np.minimum(apart / room, 1.0), nan=1.0)
-        same = np.isnan(a) & np.isnan(e) if a.dtype.kind == "f" else np.zeros(len(a), bool)
-    share[other] = np.where(same, 0.0, np.where(within, used_up, math.inf))
+        share = np.subtract(actual, expected, dtype=np.float64)
+        share /= np.subtract(
+            np.where(actual > expected, highest, lowest), expected, dtype=np.float64
+        )
+    special = np.flatnonzero(~(within & (share <= 1)))
+    if len(special):
+        a, e = actual[special], expected[special]
+        same = a == e
+        if a.dtype.kind == "f":
+            same |= np.isnan(a) & np.isnan(e)
+        # Infinite ends of an interval leave room that no share can be told of.
+        share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     return share
 
 
