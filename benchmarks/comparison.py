@@ -30,12 +30,15 @@ class Known:
     half_precision: bool = False
 
     def magnitude(self) -> Array:
+        """Return what bounds the sums."""
         return self.bound
 
     def interval(self) -> tuple[Array, Array]:
+        """Return the ends."""
         return self.lowest, self.highest
 
     def flushed(self) -> None:
+        """Return None: no input is subnormal."""
         return None
 
 

@@ -189,13 +189,14 @@ def _judge_outputs(
             continue
         actual = outcome.arrays[name]
         rule = case.rule(name)
-        comparison = compare(actual, wanted, rule, allowances.of(name))
+        allowance = allowances.of(name)
+        comparison = compare(actual, wanted, rule, allowance)
         figures[name] = figures_of(comparison, rule)
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         else:
-            faults += suspicions(case, name, actual, wanted)
+            faults += suspicions(case, name, actual, wanted, allowance)
     if not faults:
         return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
     reason = _reason(faults, differences)
