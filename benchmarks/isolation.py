@@ -1,0 +1,58 @@
+"""What worker processes cost: the same cases with and without them. Runs inside the lab.
+
+It prints the cases, the seconds in this process and in a worker, and the worker's seconds to start.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from dmlconf.backends import registry
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.pool import BATCH, WorkerPool
+from dmlconf.runner.worker import run_batch
+
+BACKEND = "directml"
+
+
+def here(cases: list[Case]) -> float:
+    """Run the cases in this process, in batches of the same size."""
+    backend = registry.create(registry.parse(BACKEND))
+    began = time.perf_counter()
+    for first in range(0, len(cases), BATCH):
+        batch = cases[first : first + BATCH]
+        assert len(list(run_batch(backend, batch))) == len(batch)
+    seconds = time.perf_counter() - began
+    backend.close()
+    return seconds
+
+
+def apart(cases: list[Case]) -> tuple[float, float]:
+    """Run the cases in a worker; return the seconds of that, and those of the start."""
+    began = time.perf_counter()
+    with WorkerPool(registry.parse(BACKEND), 1, 60.0) as pool:
+        pool.ready()
+        started = time.perf_counter()
+        given: Iterator[Case] = iter(cases)
+        assert sum(1 for _ in pool.run(given)) == len(cases)
+        return time.perf_counter() - started, started - began
+
+
+def main() -> None:
+    """Measure both in turn, twice."""
+    cases = [build(planned) for planned in load_suite(list(map(Path, sys.argv[1:]))).plan()]
+    # Below DirectML compiled shaders are kept, so only what comes behind this run compares.
+    here(cases)
+    for _ in range(2):
+        inside = here(cases)
+        outside, start = apart(cases)
+        print(len(cases), round(inside, 4), round(outside, 4), round(start, 4), flush=True)
+
+
+if __name__ == "__main__":
+    main()
