@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from dmlconf.cases.attributes import array_length, read_attribute
 from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.model import (
@@ -21,7 +22,7 @@ from dmlconf.cases.tensor_entry import expected_array, read_tensor, require_list
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, tensors_of
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace, namespace
 from dmlconf.tensors.datatypes import Array
@@ -100,7 +101,7 @@ def _desc(operator: Operator, written: Mapping[str, Any], names: Namespace) -> t
             faults.add(error)
     faults.raise_any()
     for count, arrays in operator.count_fields.items():
-        desc[count] = _count(count, desc, arrays)
+        desc[count] = array_length(count, desc, arrays)
     return desc, data
 
 
@@ -117,7 +118,7 @@ def _field(field: Field, node: Any, names: Namespace, data: _Data) -> Any:
         return None
     if field.is_tensor:
         return read_tensor(value, field.name, data, where)
-    return _attribute(field, value, where)
+    return read_attribute(field, value, where)
 
 
 _ABSENT: Final = Fixed(None)
@@ -139,41 +140,6 @@ def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
 
 def _part(node: Any, key: str, names: Namespace) -> Any:
     return node.value[key] if isinstance(node, Fixed) else evaluated(node[key], names)
-
-
-def _count(count: str, desc: Desc, arrays: Sequence[str]) -> int:
-    """Return the length that the arrays of a count field share."""
-    lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
-    if desc[count] is not None:
-        lengths = {count: desc[count], **lengths}
-    if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} says {length}" for name, length in lengths.items())
-        hint = f"{count} may be left out"
-        raise CaseError(("desc", count), f"lengths differ: {told}", hint)
-    return int(next(iter(lengths.values()), 0))
-
-
-def _attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    if field.is_array:
-        require_list(value, where)
-        return tuple(_attribute_item(field, item, (*where, i)) for i, item in enumerate(value))
-    return _attribute_item(field, value, where)
-
-
-def _attribute_item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    kind = field.attribute_kind
-    if kind is AttributeKind.ENUM:
-        enumeration = catalogue.enumeration(field.base_type)
-        if isinstance(value, int):
-            by_value = {number: name for name, number in enumeration.values.items()}
-            return by_value.get(value, value)
-        short = str(value).removeprefix(enumeration.prefix)
-        if short not in enumeration.values:
-            raise CaseError(where, f"{field.base_type} has no constant {value!r}")
-        return short
-    if kind in (AttributeKind.UINT, AttributeKind.INT) and not isinstance(value, int):
-        raise CaseError(where, f"must be a whole number, not {value!r}")
-    return value
 
 
 def _require_data(operator: Operator, desc: Desc, data: _Data) -> None:

@@ -48,6 +48,8 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
 def _written(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "x".join(map(_written, value)) or "none"
+    if isinstance(value, Mapping):
+        return ":".join(map(_written, value.values()))
     return str(value)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.loader import tensor_constraints
+from dmlconf.catalogue.loader import operator_sets, tensor_constraints
 from dmlconf.catalogue.model import Constraint, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
 from dmlconf.expressions import ExpressionError, Namespace, namespace
@@ -60,7 +60,8 @@ def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
 
 
 def _broken_by_operator(operator: Operator, desc: Desc) -> Iterator[str]:
-    values = namespace({field.name: desc.get(field.name) for field in operator.fields})
+    fields = {field.name: desc.get(field.name) for field in operator.fields}
+    values = namespace({**operator_sets(), **fields})
     for constraint in operator.constraints:
         if constraint.enforced and not _keeps(constraint, values):
             yield constraint.name

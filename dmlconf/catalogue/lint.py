@@ -68,9 +68,19 @@ def _lint_common(path: Path) -> list[Problem]:
             where = ("tensor_constraints", index, "require")
             message = f"only Tensor is known here, not {', '.join(sorted(unknown))}"
             problems.append(document.problem(where, message))
+    problems += _unknown_members(document)
     for name in _repeated(entry["name"] for entry in document.data["tensor_constraints"]):
         problems.append(document.problem(("tensor_constraints",), f"{name} is listed twice"))
     return problems
+
+
+def _unknown_members(document: Document) -> Iterator[Problem]:
+    operators = set(loader.operator_names())
+    for name, members in document.data["operator_sets"].items():
+        for index, member in enumerate(members):
+            if member not in operators:
+                message = f"the catalogue has no operator {member}"
+                yield document.problem(("operator_sets", name, index), message)
 
 
 def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
@@ -179,7 +189,8 @@ def _constraint_faults(operator: Operator) -> Iterator[_Fault]:
     for name in _repeated(constraint.name for constraint in operator.constraints):
         yield ("constraints",), f"{name} is listed twice"
     for index, constraint in enumerate(operator.constraints):
-        yield from _unknown_names(operator, constraint.require, ("constraints", index, "require"))
+        where = ("constraints", index, "require")
+        yield from _unknown_names(operator, constraint.require, where, loader.operator_sets())
 
 
 def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault]:
@@ -199,9 +210,12 @@ def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault
 
 
 def _unknown_names(
-    operator: Operator, expression: Expression, where: tuple[str | int, ...]
+    operator: Operator,
+    expression: Expression,
+    where: tuple[str | int, ...],
+    known: Iterable[str] = (),
 ) -> Iterator[_Fault]:
-    unknown = expression.names - {field.name for field in operator.fields}
+    unknown = expression.names - {*known, *(field.name for field in operator.fields)}
     if unknown:
         yield where, f"{operator.name} has no field {', '.join(sorted(unknown))}"
 

@@ -36,6 +36,7 @@ __all__ = [
     "operator_files",
     "operator_from",
     "operator_names",
+    "operator_sets",
     "tensor_constraints",
 ]
 
@@ -168,6 +169,13 @@ def _common() -> Mapping[str, Any]:
 def tensor_constraints() -> tuple[Constraint, ...]:
     """Return the conditions that every tensor of every operator must meet."""
     return tuple(_constraint(constraint) for constraint in _common()["tensor_constraints"])
+
+
+@cache
+def operator_sets() -> Mapping[str, tuple[str, ...]]:
+    """Return the operators' names that constraints speak of together, by the set's name."""
+    sets = _common()["operator_sets"]
+    return MappingProxyType({name: tuple(members) for name, members in sets.items()})
 
 
 @cache

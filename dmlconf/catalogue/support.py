@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from typing import Any
 
+from dmlconf.catalogue import loader
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator, Support, SupportTable
+from dmlconf.catalogue.model import (
+    AttributeKind,
+    FeatureLevel,
+    FieldKind,
+    Operator,
+    Support,
+    SupportTable,
+)
 from dmlconf.expressions import namespace
 from dmlconf.tensors.datatypes import DataType
 
@@ -31,9 +40,20 @@ def supported_tables(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
-    """Return the lowest feature level that must support the desc; None where no table lists it."""
+    """Return the lowest feature level that must support the desc; None where no table lists it.
+
+    A nested operator needs the level that introduced it.
+    """
     levels = [table.since for table in supported_tables(operator, desc)]
-    return max(min(levels), operator.since) if levels else None
+    nested = (loader.operator(item["operator"]).since for item in _nested(operator, desc))
+    return max(min(levels), operator.since, *nested) if levels else None
+
+
+def _nested(operator: Operator, desc: Desc) -> Iterator[Mapping[str, Any]]:
+    for field in operator.of_kind(FieldKind.ATTRIBUTE):
+        value = desc.get(field.name)
+        if field.attribute_kind is AttributeKind.OPERATOR and value is not None:
+            yield from value if field.is_array else (value,)
 
 
 def _supports(operator: Operator, tensor: str) -> Iterator[Support]:

@@ -126,9 +126,19 @@ def _attributes(case: Case) -> Iterator[Text]:
     fields = list(case.operator.of_kind(FieldKind.ATTRIBUTE))
     width = max((len(field.name) for field in fields), default=0)
     for field in fields:
-        value = case.desc[field.name]
-        shown = "{" + ", ".join(map(str, value)) + "}" if isinstance(value, tuple) else str(value)
+        shown = _shown(case.desc[field.name])
         yield _styled(f"{field.name:<{width}}  ", "bold") + _styled(shown)
+
+
+def _shown(value: Any) -> str:
+    """Return an attribute as text; a nested operator as its name with its attributes."""
+    if isinstance(value, tuple):
+        return "{" + ", ".join(map(_shown, value)) + "}"
+    if not isinstance(value, Mapping):
+        return str(value)
+    parts = [f"{k} {_shown(v)}" for k, v in value.items() if k != "operator" and v is not None]
+    told = f"{{{', '.join(parts)}}}" if parts else ""
+    return " ".join(filter(None, (value.get("operator"), told)))
 
 
 def _expectation(case: Case) -> Iterator[Text]:

@@ -1,0 +1,129 @@
+"""Read the attributes of a desc: numbers, enum constants, and operators nested in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.tensor_entry import require_list
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.documents.problems import nearest
+
+__all__ = ["array_length", "read_attribute"]
+
+_WHOLE: Final = frozenset({AttributeKind.UINT, AttributeKind.INT})
+
+
+def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    """Return an attribute as a desc has it, from what a case says; arrays become tuples.
+
+    Raises:
+        CaseError: the attribute cannot have this value.
+    """
+    if field.is_array:
+        require_list(value, where)
+        return tuple(_item(field, item, (*where, i)) for i, item in enumerate(value))
+    return _item(field, value, where)
+
+
+def array_length(
+    count: str, desc: Desc, arrays: Sequence[str], where: Sequence[str | int] = ("desc",)
+) -> int:
+    """Return the length that the arrays of a count field share.
+
+    Raises:
+        CaseError: their lengths differ, or the count field itself says another one.
+    """
+    lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
+    if desc[count] is not None:
+        lengths = {count: desc[count], **lengths}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} says {length}" for name, length in lengths.items())
+        raise CaseError((*where, count), f"lengths differ: {told}", f"{count} may be left out")
+    return int(next(iter(lengths.values()), 0))
+
+
+def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    kind = field.attribute_kind
+    if kind is AttributeKind.ENUM:
+        return _constant(field, value, where)
+    if kind is AttributeKind.OPERATOR:
+        return _nested(field, value, where)
+    if kind in _WHOLE and not isinstance(value, int):
+        raise CaseError(where, f"must be a whole number, not {value!r}")
+    if kind is AttributeKind.FLOAT and (
+        isinstance(value, bool) or not isinstance(value, int | float)
+    ):
+        raise CaseError(where, f"must be a number, not {value!r}")
+    return value
+
+
+def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    enumeration = catalogue.enumeration(field.base_type)
+    if isinstance(value, int):
+        by_value = {number: name for name, number in enumeration.values.items()}
+        return by_value.get(value, value)
+    short = str(value).removeprefix(enumeration.prefix)
+    if short not in enumeration.values:
+        near = nearest(short, enumeration.values)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(enumeration.values)}"
+        raise CaseError(where, f"{field.base_type} has no constant {value!r}", hint)
+    return short
+
+
+def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
+    """Return a nested operator: its name as `operator`, and all of its fields by name.
+
+    Its tensors are null, because the operator around it gives it its data.
+
+    Source: the page "Using fused operators to improve performance".
+    """
+    if not isinstance(value, Mapping) or "operator" not in value:
+        hint = f"such as {field.name}: {{operator: ACTIVATION_RELU}}"
+        raise CaseError(where, f"must be an operator with its attributes, not {value!r}", hint)
+    operator = _operator(value["operator"], (*where, "operator"))
+    given = {name: item for name, item in value.items() if name != "operator"}
+    faults = Faults()
+    for name in given.keys() - {field.name for field in operator.fields}:
+        faults.add(_unknown(operator, name, where))
+    desc: dict[str, Any] = {"operator": operator.name}
+    for member in operator.fields:
+        with faults.collected():
+            desc[member.name] = _nested_field(operator, member, given.get(member.name), where)
+    faults.raise_any()
+    for count, arrays in operator.count_fields.items():
+        desc[count] = array_length(count, desc, arrays, where)
+    return desc
+
+
+def _operator(name: Any, where: Sequence[str | int]) -> Operator:
+    try:
+        return catalogue.operator(str(name))
+    except catalogue.UnknownOperatorError as error:
+        hint = f"did you mean {error.suggestion}?" if error.suggestion else None
+        raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
+
+
+def _unknown(operator: Operator, name: str, where: Sequence[str | int]) -> CaseError:
+    known = [field.name for field in operator.fields if not field.is_tensor]
+    near = nearest(name, known)
+    listed = f"known here: {', '.join(known)}" if known else f"{operator.name} has no attributes"
+    hint = f"did you mean `{near}`?" if near else listed
+    return CaseError((*where, name), f"unknown field `{name}` in {operator.name}", hint)
+
+
+def _nested_field(operator: Operator, field: Field, value: Any, where: Sequence[str | int]) -> Any:
+    if field.is_tensor:
+        if value is None:
+            return None
+        message = f"{field.name} of a nested operator must be null"
+        raise CaseError((*where, field.name), message, f"leave {field.name} out")
+    if value is not None:
+        return read_attribute(field, value, (*where, field.name))
+    if not field.optional and field.name not in operator.count_fields:
+        hint = f"{operator.name} needs {field.name}"
+        raise CaseError(where, f"`{field.name}` is missing", hint)
+    return None

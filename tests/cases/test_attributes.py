@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.model import FeatureLevel
+from tests.cases.suites import built, changed, plan
+from tests.cli.process import dmlconf
+from tests.documents.refusals import refusal
+
+GEMM = """\
+operator: GEMM
+cases:
+  - desc:
+      ATensor: {Sizes: [1, 2], DataType: FLOAT32, values: [1, 2]}
+      BTensor: {Sizes: [2, 1], DataType: FLOAT32, values: [3, 4]}
+      OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 0
+      FusedActivation: {operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}
+"""
+
+ACTIVATION = "{operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 0.5}"
+
+LINEAR = {
+    "operator": "ACTIVATION_LINEAR",
+    "InputTensor": None,
+    "OutputTensor": None,
+    "Alpha": 2,
+    "Beta": 0.5,
+}
+
+MATRIX = changed(GEMM, "  - desc:", "  - matrix: {Slope: [2, 3]}\n    desc:")
+
+FUSED_MATRIX = changed(
+    changed(GEMM, "  - desc:", f"  - matrix: {{Fused: [{ACTIVATION}]}}\n    desc:"),
+    f"FusedActivation: {ACTIVATION}",
+    "FusedActivation: =Fused",
+)
+
+
+def refused(directory: Path, activation: str) -> str:
+    """Return what is told of a case whose nested operator is written like this."""
+    text = changed(GEMM, ACTIVATION, activation)
+    return refusal(lambda: plan(directory, text), directory)
+
+
+def test_a_nested_operator_has_all_of_its_fields(tmp_path: Path) -> None:
+    assert built(tmp_path, GEMM).desc["FusedActivation"] == LINEAR
+
+
+@pytest.mark.parametrize("name", ["DML_OPERATOR_ACTIVATION_LINEAR", "activation_linear"])
+def test_a_nested_operator_may_be_named_as_in_the_header(tmp_path: Path, name: str) -> None:
+    text = changed(GEMM, "ACTIVATION_LINEAR", name)
+    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
+
+
+def test_tensors_of_a_nested_operator_may_be_told_as_null(tmp_path: Path) -> None:
+    text = changed(GEMM, "Alpha: 2,", "InputTensor: null, Alpha: 2,")
+    assert built(tmp_path, text).desc["FusedActivation"] == LINEAR
+
+
+def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
+    assert built(tmp_path, changed(GEMM, ACTIVATION, "null")).desc["FusedActivation"] is None
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        (
+            "{operator: ACTIVATION_LINEER}",
+            "the catalogue has no operator ACTIVATION_LINEER",
+            "did you mean ACTIVATION_LINEAR?",
+        ),
+        (
+            "{operator: ACTIVATION_LINEAR, Alpha: 2, Beta: 1, Betta: 1}",
+            "unknown field `Betta` in ACTIVATION_LINEAR",
+            "did you mean `Beta`?",
+        ),
+        (
+            "{operator: ACTIVATION_RELU, Slope: 1}",
+            "unknown field `Slope` in ACTIVATION_RELU",
+            "ACTIVATION_RELU has no attributes",
+        ),
+        (
+            "{operator: ACTIVATION_LINEAR, Alpha: 2}",
+            "`Beta` is missing",
+            "ACTIVATION_LINEAR needs Beta",
+        ),
+        (
+            "{operator: ACTIVATION_LINEAR, Alpha: much, Beta: 1}",
+            "must be a number, not 'much'",
+            None,
+        ),
+        (
+            "{operator: ACTIVATION_RELU, InputTensor: {Sizes: [1], DataType: FLOAT32}}",
+            "InputTensor of a nested operator must be null",
+            "leave InputTensor out",
+        ),
+        ("{Alpha: 2}", "lacks `operator`", None),
+        ("ACTIVATION_RELU", "must be a mapping or nothing", None),
+    ],
+)
+def test_refuses_a_nested_operator(
+    tmp_path: Path, written: str, message: str, hint: str | None
+) -> None:
+    told = refused(tmp_path, written)
+    assert message in told
+    assert hint is None or f"hint: {hint}" in told
+
+
+def test_tells_every_fault_of_a_nested_operator(tmp_path: Path) -> None:
+    written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
+    told = refused(tmp_path, written)
+    assert "`Alpha` is missing" in told
+    assert "unknown field `Slope`" in told
+    assert "not 'much'" in told
+
+
+def test_expressions_stand_in_a_nested_operator(tmp_path: Path) -> None:
+    text = changed(MATRIX, "Alpha: 2,", "Alpha: =Slope,")
+    alphas = [build(planned).desc["FusedActivation"]["Alpha"] for planned in plan(tmp_path, text)]
+    assert alphas == [2, 3]
+
+
+def test_a_matrix_lists_nested_operators(tmp_path: Path) -> None:
+    (planned,) = plan(tmp_path, FUSED_MATRIX)
+    assert planned.identifier == "gemm/f[Fused=ACTIVATION_LINEAR:2:0.5]"
+    assert build(planned).desc["FusedActivation"] == LINEAR
+
+
+@pytest.mark.parametrize(
+    ("written", "broken"),
+    [
+        (ACTIVATION, ()),
+        ("{operator: ACTIVATION_HARD_SWISH, Alpha: 1, Beta: 1}", ()),
+        ("{operator: ACTIVATION_PARAMETERIZED_RELU}", ("fused-activation-permitted",)),
+        ("{operator: TILE, Repeats: [1]}", ("fused-activation-permitted",)),
+    ],
+)
+def test_constraints_see_the_nested_operator(tmp_path: Path, written: str, broken: Any) -> None:
+    case = built(tmp_path, changed(GEMM, ACTIVATION, written))
+    assert violations(case.operator, case.desc) == broken
+
+
+def test_the_level_of_a_nested_operator_counts(tmp_path: Path) -> None:
+    assert built(tmp_path, GEMM).required_level == FeatureLevel(4, 0)
+    newer = changed(GEMM, ACTIVATION, "{operator: ACTIVATION_GELU}")
+    assert built(tmp_path, newer).required_level == FeatureLevel(5, 1)
+
+
+def test_counts_of_a_nested_operator_follow_from_its_arrays(tmp_path: Path) -> None:
+    text = changed(GEMM, ACTIVATION, "{operator: TILE, Repeats: [1, 2]}")
+    assert built(tmp_path, text).desc["FusedActivation"]["RepeatsCount"] == 2
+
+
+def test_show_prints_the_nested_operator(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(GEMM, "utf-8")
+    shown = dmlconf(tmp_path, "show", "gemm/f", path).stdout
+    assert "FusedActivation  ACTIVATION_LINEAR {Alpha 2, Beta 0.5}" in shown
