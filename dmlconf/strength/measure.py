@@ -131,12 +131,14 @@ def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Aga
         strength.unused.append(case.identifier)
         return
     strength.cases += 1
+    # An operator without inputs has only its attributes to make elements differ.
+    inputs = case.inputs()
     for name in outcome.arrays:
         site = Site(case, outcome.arrays, name)
         for mutant, defect, wrong in _injections(site, DEFECTS):
             if wrong is not None:
                 _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, known)
-            elif defect.shows:
+            elif defect.shows and inputs:
                 hidden = strength.mutants.setdefault(mutant, Tally())
                 hidden.hidden += 1
                 hidden.missed = hidden.missed or case.identifier

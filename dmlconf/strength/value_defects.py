@@ -73,7 +73,8 @@ def _last_element_wrong(site: Site) -> Iterator[tuple[str, Array]]:
 def _one_element_of_a_neighbour(site: Site) -> Iterator[tuple[str, Array]]:
     wrong = site.correct.copy()
     flat = wrong.ravel()
-    different = np.flatnonzero(flat[1:] != flat[:-1])
+    bits = flat.view(f"u{flat.itemsize}")
+    different = np.flatnonzero(bits[1:] != bits[:-1])
     if len(different):
         at = int(different[len(different) // 2])
         flat[at] = flat[at + 1]

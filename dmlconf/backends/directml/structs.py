@@ -216,5 +216,6 @@ def _scalar(value: float, data_type: DataType) -> DML_SCALAR_UNION:
         content = struct.pack(_SCALAR_FORMATS[data_type], value)
     else:
         width = max(1, data_type.bits // 8)
-        content = int(value).to_bytes(width, "little", signed=data_type.is_signed)
+        # A negative step of an unsigned type is its two's complement, as C converts it.
+        content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
     return DML_SCALAR_UNION.from_buffer_copy(content.ljust(8, b"\0"))

@@ -13,7 +13,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["slice", "slice1", "split"]
 
 
-def slice(  # noqa: A001 - the reference's functions are named as the operators are.
+def slice(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     Offsets: Sequence[int],

@@ -1,0 +1,59 @@
+"""Operators that move elements between the channels and the height and width of a tensor."""
+
+from __future__ import annotations
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["depth_to_space", "depth_to_space1", "space_to_depth", "space_to_depth1"]
+
+
+def space_to_depth(InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int) -> Array:
+    """Return the tensor with the places in each block as channels, of which the input's run faster.
+
+    Source: the page of DML_SPACE_TO_DEPTH_OPERATOR_DESC.
+    """
+    return space_to_depth1(InputTensor, OutputTensor, BlockSize, "DEPTH_COLUMN_ROW")
+
+
+def space_to_depth1(
+    InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int, Order: str
+) -> Array:
+    """Return the tensor with the places in each block as channels.
+
+    In the order DEPTH_COLUMN_ROW the input's channel runs fastest, in COLUMN_ROW_DEPTH slowest.
+
+    Source: the page of DML_SPACE_TO_DEPTH1_OPERATOR_DESC.
+    """
+    batch, channels, height, width = InputTensor.shape
+    block = BlockSize
+    parts = InputTensor.reshape(batch, channels, height // block, block, width // block, block)
+    order = (0, 3, 5, 1, 2, 4) if Order == "DEPTH_COLUMN_ROW" else (0, 1, 3, 5, 2, 4)
+    return parts.transpose(order).reshape(OutputTensor.Sizes)
+
+
+def depth_to_space(InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int) -> Array:
+    """Return the tensor with channels as places in blocks; the output's channels run faster.
+
+    Source: the page of DML_DEPTH_TO_SPACE_OPERATOR_DESC.
+    """
+    return depth_to_space1(InputTensor, OutputTensor, BlockSize, "DEPTH_COLUMN_ROW")
+
+
+def depth_to_space1(
+    InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int, Order: str
+) -> Array:
+    """Return the tensor with channels as places in blocks: the inverse of SPACE_TO_DEPTH1.
+
+    Source: the page of DML_DEPTH_TO_SPACE1_OPERATOR_DESC.
+    """
+    batch, channels, height, width = InputTensor.shape
+    block = BlockSize
+    kept = channels // block**2
+    if Order == "DEPTH_COLUMN_ROW":
+        parts = InputTensor.reshape(batch, block, block, kept, height, width)
+        moved = parts.transpose(0, 3, 4, 1, 5, 2)
+    else:
+        parts = InputTensor.reshape(batch, kept, block, block, height, width)
+        moved = parts.transpose(0, 1, 4, 2, 5, 3)
+    return moved.reshape(OutputTensor.Sizes)
