@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -14,9 +15,14 @@ from dmlconf.documents.problems import printable
 from dmlconf.tensors.datatypes import DataType
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dmlconf.backends.directml.survey import Survey, Surveyed
 
 __all__ = ["command"]
+
+_WIDE: Final = 120
+"""Columns of a terminal from which on the adapters fit into one table."""
 
 
 @click.command("devices")
@@ -60,7 +66,6 @@ def _in_order(one: Surveyed) -> list[str]:
 
 
 def _print(found: Survey, color: str) -> None:
-    from rich.table import Table
     from rich.text import Text
 
     from dmlconf.cli.console import make_console
@@ -70,13 +75,58 @@ def _print(found: Survey, color: str) -> None:
     console.print(Text(f"DirectML {file.version}", style="bold"))
     console.print(Text(f"{printable(str(file.path))}, by {file.origin}"), soft_wrap=True)
     console.print(f"SHA-256 {file.sha256}\n", soft_wrap=True)
+    if console.width >= _WIDE:
+        console.print(_table(found.adapters))
+        return
     for one in found.adapters:
+        console.print(Text(_heading(one), style="bold cyan"))
+        console.print(_record(one))
+
+
+def _heading(one: Surveyed) -> str:
+    return f"{one.adapter.index}  {printable(one.adapter.description)}"
+
+
+def _table(adapters: Iterable[Surveyed]) -> Table:
+    """Return all adapters side by side; what is told of each takes two lines."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for name in ("", "Adapter", "Driver, LUID", "Memory", "Level", "Data types"):
+        justify: Literal["left", "right"] = "right" if name == "Memory" else "left"
+        table.add_column(name, justify=justify, overflow="fold")
+    for one in adapters:
         adapter = one.adapter
-        console.print(Text(f"{adapter.index}  {printable(adapter.description)}", style="bold cyan"))
-        table = Table.grid(padding=(0, 2))
-        for name, value in _rows(one):
-            table.add_row(Text(f"   {name}", style="dim"), Text(value))
-        console.print(table)
+        rows = dict(_rows(one))
+        identity = f"{rows['kind']}, vendor {rows['vendor, device'].replace(',', ', device')}"
+        refused = one.capabilities is None
+        told = f"cannot be used: {one.refusal}" if refused else rows["data types"]
+        table.add_row(
+            str(adapter.index),
+            Text.assemble((printable(adapter.description), "bold cyan"), f"\n{identity}"),
+            Text(f"{rows['driver']}\n{adapter.luid}"),
+            _memory(one),
+            rows.get("feature level", "-"),
+            Text(told, style="red" if refused else ""),
+        )
+    return table
+
+
+def _record(one: Surveyed) -> Table:
+    """Return what is told of one adapter, a line for each."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in _rows(one):
+        table.add_row(Text(f"   {name}", style="dim"), Text(value))
+    return table
+
+
+def _memory(one: Surveyed) -> str:
+    return f"{one.adapter.dedicated_memory / (1 << 30):,.1f} GiB"
 
 
 def _rows(one: Surveyed) -> list[tuple[str, str]]:
@@ -84,12 +134,12 @@ def _rows(one: Surveyed) -> list[tuple[str, str]]:
     rows = [
         ("kind", "software" if adapter.software else "hardware"),
         ("vendor, device", f"0x{adapter.vendor_id:04x}, 0x{adapter.device_id:04x}"),
-        ("driver", adapter.driver_version or "unknown"),
+        ("driver", printable(adapter.driver_version or "unknown")),
         ("LUID", adapter.luid),
-        ("memory", f"{adapter.dedicated_memory / (1 << 30):,.1f} GiB of its own"),
+        ("memory", f"{_memory(one)} of its own"),
     ]
     if one.capabilities is None:
-        return [*rows, ("cannot be used", one.refusal or "")]
+        return [*rows, ("cannot be used", printable(one.refusal or ""))]
     return [
         *rows,
         ("feature level", str(one.capabilities.feature_level)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from dmlconf.backends import registry
+from dmlconf.backends.options import split_options
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
@@ -32,6 +34,7 @@ __all__ = [
     "paths_argument",
     "selection_options",
     "suite_paths",
+    "with_directml",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -123,6 +126,43 @@ backend_options: Final = _added(
                  help="Set cases apart that fail for a limit listed here."),
 )  # fmt: skip
 """Add the options that say how a backend runs."""
+
+
+directml_option: Final = click.option(
+    "--directml", metavar="FILE",
+    help="Use this DirectML.dll or libdirectml.so for every backend directml, except where the "
+    "backend has a path= of its own.",
+)  # fmt: skip
+
+
+def with_directml(
+    backends: Sequence[registry.BackendName], path: str | None
+) -> list[registry.BackendName]:
+    """Return the backends; each `directml` without a `path=` of its own has that of `--directml`.
+
+    Raises:
+        click.UsageError: the option is given, and no backend can use it.
+    """
+    if path is None:
+        return list(backends)
+    hint = "--directml"
+    if "," in path:
+        told = "the path cannot have a comma; name the file in the variable DMLCONF_DIRECTML"
+        raise click.BadParameter(told, param_hint=hint)
+    if all(backend.name != "directml" for backend in backends):
+        told = "no backend is directml; add --backend directml"
+        raise click.BadParameter(told, param_hint=hint)
+    found = [_with_path(backend, path) for backend in backends]
+    if found == list(backends):
+        told = "each backend directml has a path= of its own; leave out one or the other"
+        raise click.BadParameter(told, param_hint=hint)
+    return found
+
+
+def _with_path(backend: registry.BackendName, path: str) -> registry.BackendName:
+    if backend.name != "directml" or "path" in split_options(backend.options)[1]:
+        return backend
+    return replace(backend, options=",".join(filter(None, (backend.options, f"path={path}"))))
 
 
 color_option: Final = click.option(

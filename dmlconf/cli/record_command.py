@@ -19,10 +19,12 @@ from dmlconf.cli.options import (
     chosen,
     color_option,
     complete_backend,
+    directml_option,
     load,
     long_selection_options,
     nothing_selected,
     paths_argument,
+    with_directml,
 )
 from dmlconf.cli.progress import progress
 from dmlconf.documents.problems import printable
@@ -46,6 +48,7 @@ _MOST_NAMED: Final = 10
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the recording here; name it NAME.dmlrec.",
 )  # fmt: skip
+@directml_option
 @long_selection_options
 @backend_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
@@ -54,6 +57,7 @@ def command(
     paths: tuple[Path, ...],
     backend: str,
     output: Path,
+    directml: str | None,
     jobs: int,
     timeout: float,
     substrate: Path | None,
@@ -66,7 +70,7 @@ def command(
     What breaks, and what the backend may decline, is not recorded but told. Exit codes: 0 nothing
     broke; 1 something did, or nothing could be recorded; otherwise as those of run.
     """
-    name = registry.parse(backend)
+    [name] = with_directml([registry.parse(backend)], directml)
     if name.name == "recording":
         raise click.UsageError("a recording cannot be recorded again: copy the file")
     if name.name == "numpy":

@@ -20,11 +20,13 @@ from dmlconf.cli.options import (
     chosen,
     color_option,
     complete_backend,
+    directml_option,
     load,
     nothing_selected,
     paths_argument,
     selection_options,
     suite_paths,
+    with_directml,
 )
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, show
@@ -50,6 +52,7 @@ __all__ = ["command"]
     help="What gives the expected values that a case does not state itself: auto (the suite's own "
     "recordings, then numpy), numpy or recording:FILE.",
 )  # fmt: skip
+@directml_option
 @selection_options
 @backend_options
 @click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
@@ -64,6 +67,7 @@ def command(
     paths: tuple[Path, ...],
     backends: tuple[str, ...],
     against: str,
+    directml: str | None,
     jobs: int,
     timeout: float,
     fail_fast: bool,
@@ -82,7 +86,8 @@ def command(
     of dmlconf itself.
     """
     reports = parse_reports(report_options)
-    names = [registry.parse(name) for name in backends or ("numpy",)]
+    parsed = [registry.parse(name) for name in backends or ("numpy",)]
+    names = with_directml(parsed, directml)
     if len(names) > 1 and log_file is not None:
         raise click.UsageError("--log takes one backend: give each its own run")
     if against != AUTO:

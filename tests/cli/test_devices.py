@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,11 +32,17 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(survey, "survey", lambda path: FOUND)
 
 
-def test_devices_are_shown() -> None:
-    done = CliRunner().invoke(command, ["--color", "never"], standalone_mode=False)
+def shown(columns: int) -> list[str]:
+    """Return the lines that `dmlconf devices` prints on a terminal of that many columns."""
+    environment = {"COLUMNS": str(columns)}
+    arguments = ["--color", "never"]
+    done = CliRunner().invoke(command, arguments, env=environment, standalone_mode=False)
     assert done.return_value == ExitCode.SUCCESS
-    lines = [line.rstrip() for line in done.output.splitlines()]
-    assert lines == [
+    return [line.rstrip() for line in done.output.splitlines()]
+
+
+def test_narrow_terminals_show_a_record_for_each_adapter() -> None:
+    assert shown(80) == [
         "DirectML 1.15.4",
         "DirectML.dll, by the option path",
         f"SHA-256 {'ab' * 32}",
@@ -55,6 +63,36 @@ def test_devices_are_shown() -> None:
         "   memory          0.0 GiB of its own",
         "   cannot be used  E_FAIL (it failed)",
     ]
+
+
+def test_wide_terminals_show_a_table() -> None:
+    lines = shown(140)
+    assert lines[:4] == [
+        "DirectML 1.15.4", "DirectML.dll, by the option path", f"SHA-256 {'ab' * 32}", "",
+    ]  # fmt: skip
+    assert [re.split(r"  +", line) for line in (lines[4], *lines[6:])] == [
+        ["", "Adapter", "Driver, LUID", "Memory", "Level", "Data types"],
+        ["0", "Intel Arc", "31.0.101.1", "8.0 GiB", "6_4", "FLOAT32 FLOAT16"],
+        ["", "hardware, vendor 0x8086, device 0x56a0", "00000000:0000a1b2"],
+        ["1", "Basic Render", "unknown", "0.0 GiB", "-", "cannot be used: E_FAIL (it failed)"],
+        ["", "software, vendor 0x1414, device 0x008c", "00000000:0000a1b3"],
+    ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 119, 120, 140])
+def test_no_value_is_cut_off_and_no_line_is_too_long(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
+    described = replace(ARC, description="A graphics adapter whose name is longer than most names")
+    refusal = "the device cannot be opened: D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED"
+    found = Survey(FILE, (Surveyed(described, every), Surveyed(WARP, None, refusal)))
+    monkeypatch.setattr(survey, "survey", lambda path: found)
+    adapters = shown(columns)[4:]
+    assert max(map(len, adapters)) <= columns
+    words = " ".join(adapters).split()
+    wanted = f"{described.description} {refusal} {ARC.luid} {' '.join(DataType)}".split()
+    assert not [word for word in wanted if word not in words]
 
 
 def test_devices_are_listed_as_json() -> None:

@@ -17,6 +17,7 @@ from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from platform import machine
 from typing import Any, Final
 
 from dmlconf.backends.directml.vtable import HRESULT
@@ -85,7 +86,10 @@ class _Candidate:
     path: Path | None
 
     def __str__(self) -> str:
-        return f"{self.origin}: {self.path or 'not installed'}"
+        if self.path is None:
+            return f"{self.origin}: not installed"
+        fault = "a folder, not a file" if self.path.is_dir() else "no such file"
+        return f"{self.origin}: {self.path} ({fault})"
 
 
 def find(path: str | None = None) -> tuple[Path, str]:
@@ -156,7 +160,7 @@ def _advice() -> str:
         )
     else:
         return "DirectML exists for Windows and WSL 2 only; --backend numpy runs here."
-    return f"{install}\nOr name the file: --backend directml:path=FILE, or {PATH_VARIABLE}=FILE."
+    return f"{install}\nOr name the file: --directml FILE, or {PATH_VARIABLE}=FILE."
 
 
 def native_version(content: bytes) -> str:
@@ -186,12 +190,22 @@ def load(path: str | None = None) -> Libraries:
     else:
         folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
         d3d12 = _wsl_libraries(folder)
-    directml = _opened(str(place.resolve()), "DirectML")
-    function(directml, "DMLCreateDevice1")
+    try:
+        directml = _opened(str(place.resolve()), "DirectML")
+        function(directml, "DMLCreateDevice1")
+    except BackendError as error:
+        found = f"Found by {origin}; expected {_expected()}."
+        raise BackendError(f"{error}\n{found}\n{_advice()}") from error
     content = place.read_bytes()
     digest = sha256(content).hexdigest()
     file = DirectMLFile(place, origin, native_version(content), digest)
     return Libraries(directml, d3d12, file, folder)
+
+
+def _expected() -> str:
+    """Say which file DirectML is here."""
+    name = "DirectML.dll" if sys.platform == "win32" else "libdirectml.so"
+    return f"{name} 1.1 or newer, for this Python's processor ({machine()})"
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
@@ -246,4 +260,7 @@ def function(
 def _unlike(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
-    return "it is too old, or something else"
+    told = "it is too old, or another library of that name"
+    if sys.platform == "win32":
+        return told
+    return f"{told}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

@@ -1,0 +1,122 @@
+"""`--directml FILE`, and files that are not DirectML: what is told, and the exit code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf, write
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the libraries are those of WSL 2")
+
+MAKE_DEVICE = "int DMLCreateDevice1(void) { return 1; }"
+NOTHING = "int nothing(void) { return 1; }"
+
+
+@pytest.fixture
+def wsl(tmp_path: Path) -> Path:
+    """A folder with libdxcore.so and libd3d12.so, which are real libraries but lack everything."""
+    folder = tmp_path / "wsl"
+    folder.mkdir()
+    for name in ("libdxcore.so", "libd3d12.so"):
+        compiled(NOTHING, folder / name)
+    return folder
+
+
+def compiled(source: str, path: Path) -> Path:
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not installed")
+    command = [compiler, "-shared", "-fPIC", "-x", "c", "-o", str(path), "-"]
+    subprocess.run(command, input=source, encoding="utf-8", check=True)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run"], "no backend is directml; add --backend directml"),
+        (["run", "-b", "numpy", "-b", "miniature:slow"], "no backend is directml"),
+        (["record", "-b", "numpy", "-o", "x.dmlrec"], "no backend is directml"),
+        (["run", "-b", "directml:path=other.dll"], "each backend directml has a path= of its own"),
+    ],
+)
+def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], told: str) -> None:
+    done = dmlconf(tmp_path, *arguments, "--directml", "DirectML.dll")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--directml: {told}" in done.stderr
+
+
+def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
+    assert done.returncode == 2
+    assert "DMLCONF_DIRECTML" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "-b", "directml"], ["record", "-b", "directml", "-o", "x.dmlrec"],
+                  ["run", "-b", "directml:adapter=0"], ["devices"]],
+)  # fmt: skip
+def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
+    done = dmlconf(
+        tmp_path, *arguments, "--directml", "missing.dll", DMLCONF_DIRECTML=str(write(tmp_path))
+    )
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "DirectML was not found. Tried:\n  the option path: missing.dll (no such file)\n" in (
+        done.stderr
+    )
+
+
+def test_4_for_a_folder(tmp_path: Path) -> None:
+    done = dmlconf(tmp_path, "run", "-b", "directml", "--directml", tmp_path)
+    assert done.returncode == 4
+    assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
+
+
+def test_a_path_of_the_backend_s_own_comes_first(tmp_path: Path) -> None:
+    backends = ("-b", "directml:path=own.dll", "-b", "directml")
+    done = dmlconf(tmp_path, "run", *backends, "--directml", "given.dll")
+    assert done.returncode == 4
+    assert "own.dll (no such file)" in done.stderr
+    assert "given.dll" not in done.stderr
+
+
+@on_linux
+@pytest.mark.parametrize("command", ["run", "devices"])
+def test_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str) -> None:
+    file = tmp_path / "libdirectml.so"
+    file.write_text("not a library\n" * 100, encoding="utf-8")
+    check_refused(tmp_path, wsl, command, file, f"{file} cannot be loaded as DirectML")
+
+
+@on_linux
+@pytest.mark.parametrize("command", ["run", "devices"])
+def test_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
+    file = compiled(NOTHING, tmp_path / "libdirectml.so")
+    told = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
+    check_refused(tmp_path, wsl, command, file, told)
+
+
+def check_refused(directory: Path, wsl: Path, command: str, file: Path, told: str) -> None:
+    backend = ["-b", "directml"] if command == "run" else []
+    done = dmlconf(directory, command, *backend, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith(f"Error: {told}")
+    assert "Found by the option path; expected libdirectml.so 1.1 or newer" in done.stderr
+    assert "pip install torch-directml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@on_linux
+def test_4_for_a_library_below_directml_that_lacks_a_function(tmp_path: Path, wsl: Path) -> None:
+    file = compiled(MAKE_DEVICE, tmp_path / "libdirectml.so")
+    done = dmlconf(
+        tmp_path, "run", "-b", "directml", "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl)
+    )
+    assert done.returncode == 4
+    assert f"{wsl / 'libdxcore.so'} lacks the function DXCoreCreateAdapterFactory" in done.stderr
+    assert "DMLCONF_WSL_LIBRARIES=FOLDER" in done.stderr
