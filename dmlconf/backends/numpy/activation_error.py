@@ -1,0 +1,164 @@
+"""How far FLOAT32 hardware may be from an activation's formula before the last rounding.
+
+Every step of the formula as its page has it may err: a sum or a product by a rounding toward zero,
+the hardware's exp2, log2 and reciprocal by what Direct3D permits. What a formula loses when nearly
+equal numbers are subtracted follows from that.
+
+Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ERRORS"]
+
+_EXP2: Final = 2.0**-21
+"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
+
+_LOG2_E: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
+"""The relative error of the constant that makes exp2 an exp."""
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+
+_ERF: Final = 2.0**-19
+"""The absolute error of an erf made of a polynomial and an exp."""
+
+
+def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
+    """Return the error of exp(x), where x has an error itself; subnormal results are zero."""
+    value = np.exp(x)
+    relative = np.expm1(np.abs(x) * (STEP + _LOG2_E) + of_x) + _EXP2
+    return np.where(value < 2 * _TINY, 2 * _TINY, value * relative)
+
+
+def _elu(x: Array, Alpha: float) -> Array:
+    below = np.minimum(x, 0.0)
+    lost = _exp(below) + STEP * (np.exp(below) - np.expm1(below))
+    return np.where(x < 0, abs(Alpha) * lost, 0.0)
+
+
+def _celu(x: Array, Alpha: float) -> Array:
+    of_quotient = np.abs(x / Alpha) * 2 * STEP
+    argument = x / Alpha
+    error = abs(Alpha) * (_exp(argument, of_quotient) - STEP * np.expm1(argument))
+    # min(0, ...) drops the exponential, unless its error takes it below 0.
+    return np.where(Alpha * np.expm1(argument) <= error, error, 0.0)
+
+
+def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
+    exact = Alpha * x + Beta
+    error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
+    return np.where((exact > -error) & (exact < 1 + error), error, 0.0)
+
+
+def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.abs(x) * (_hard_sigmoid(x, Alpha, Beta))
+
+
+def _linear(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.abs(Alpha * x) * STEP
+
+
+def _log_of_sum(x: Array, of_x: Array) -> Array:
+    """Return the error of log(1 + exp(x))."""
+    exact = np.logaddexp(0.0, x)
+    # Beyond this, kernels return x itself.
+    below = np.minimum(x, 80.0)
+    whole = 1 + np.exp(below)
+    of_sum = _exp(below, of_x) / whole + STEP
+    of_log: Array = np.maximum(exact, np.log(2.0)) * _EXP2
+    return of_log + of_sum + np.where(x > 0, of_x, 0.0)
+
+
+def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
+    return abs(Alpha) * _log_of_sum(Beta * x, np.abs(Beta * x) * STEP)
+
+
+def _softplus(x: Array, Steepness: float) -> Array:
+    of_log = _log_of_sum(Steepness * x, np.abs(Steepness * x) * STEP)
+    return (of_log + np.logaddexp(0.0, Steepness * x) * STEP) / abs(Steepness)
+
+
+def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
+    value = np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0.0)), 0.0)
+    return abs(Gamma) * (_elu(x, Alpha) + STEP * np.abs(value))
+
+
+def _sigmoid_of(x: Array, of_x: Array | float) -> Array:
+    """Return the error of 1 / (1 + exp(-x))."""
+    value = 1 / (1 + np.exp(-x))
+    # Beyond the largest FLOAT32 number exp is infinite, and the quotient 0.
+    of_sum = _exp(np.minimum(-x, 88.0), of_x) * value + STEP
+    return np.where(value < 2 * _TINY, 2 * _TINY, value * (of_sum + STEP))
+
+
+def _sigmoid(x: Array) -> Array:
+    return _sigmoid_of(x, 0.0)
+
+
+def _swish(x: Array, SigmoidInputScale: float) -> Array:
+    product = SigmoidInputScale * x
+    return np.abs(x) * _sigmoid_of(product, np.abs(product) * STEP)
+
+
+def _softsign(x: Array) -> Array:
+    value: Array = np.abs(x) / (1 + np.abs(x))
+    # The reciprocal of what is greater is subnormal.
+    return value * np.where(np.abs(x) > 2.0**126, 1.0, 2 * STEP)
+
+
+def _tanh_of(x: Array, of_x: Array | float) -> Array:
+    """Return the error of (1 - exp(-2 x)) / (1 + exp(-2 x))."""
+    small = np.exp(-2 * np.abs(x))
+    error = _exp(-2 * np.abs(x), 2 * of_x)
+    value: Array = np.abs(np.tanh(x))
+    return (error * (1 + value) + STEP * (1 - small)) / (1 + small) + 2 * STEP * value
+
+
+def _tanh(x: Array) -> Array:
+    return _tanh_of(x, 0.0)
+
+
+def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
+    return abs(Alpha) * _tanh_of(Beta * x, np.abs(Beta * x) * STEP)
+
+
+def _gelu(x: Array) -> Array:
+    # Measured: errors far from 0 are those of erf alone, which is 1 to the last bit there.
+    error = np.where(np.abs(x) < 6, _ERF, STEP)
+    return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
+
+
+def _none(x: Array, **attributes: float) -> Array:
+    return np.zeros_like(x)
+
+
+ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
+    "ACTIVATION_CELU": _celu,
+    "ACTIVATION_ELU": _elu,
+    "ACTIVATION_GELU": _gelu,
+    "ACTIVATION_HARD_SIGMOID": _hard_sigmoid,
+    "ACTIVATION_HARD_SWISH": _hard_swish,
+    "ACTIVATION_IDENTITY": _none,
+    "ACTIVATION_LEAKY_RELU": _none,
+    "ACTIVATION_LINEAR": _linear,
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _parametric_softplus,
+    "ACTIVATION_RELU": _none,
+    "ACTIVATION_SCALED_ELU": _scaled_elu,
+    "ACTIVATION_SCALED_TANH": _scaled_tanh,
+    "ACTIVATION_SHRINK": _none,
+    "ACTIVATION_SIGMOID": _sigmoid,
+    "ACTIVATION_SOFTPLUS": _softplus,
+    "ACTIVATION_SOFTSIGN": _softsign,
+    "ACTIVATION_SWISH": _swish,
+    "ACTIVATION_TANH": _tanh,
+    "ACTIVATION_THRESHOLDED_RELU": _none,
+}
+"""The errors by operator: of FLOAT64 numbers and of the operator's attributes by name."""
