@@ -25,6 +25,8 @@ def summed_axis(case: Case) -> int:
     axes = case.desc.get("Axes")
     if isinstance(axes, Sequence) and axes:
         return int(max(axes))
+    if isinstance(case.desc.get("Axis"), int):
+        return int(case.desc["Axis"])
     if case.desc.get("TransA") == "TRANSPOSE":
         return -2
     return -1
@@ -44,6 +46,8 @@ def partial_sums(site: Site) -> list[Array] | None:
         return None
     axis = summed_axis(site.case)
     size = array.shape[axis]
+    if size < 2:
+        return None
     step = -(-size // _MOST_PARTS)
     nothing = _output(site, {**inputs, first: np.zeros_like(array)})
     parts = [nothing]

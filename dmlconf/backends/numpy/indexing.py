@@ -17,7 +17,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["gather", "scatter_elements"]
+__all__ = ["gather", "gather_elements", "one_hot", "scatter_elements"]
 
 
 def gather(
@@ -54,6 +54,45 @@ def gather(
         output = InputTensor.reshape(-1)[np.minimum(offsets, np.uint32(InputTensor.size - 1))]
         output = output.reshape(before + used + after)
     return _right_aligned(output, OutputTensor.DimensionCount)
+
+
+def gather_elements(
+    InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc, Axis: int
+) -> Array:
+    """Return `output[i, j, k] = input[..., indices[i, j, k], ...]`, indexed along the axis.
+
+    Reads outside of the tensor read its last element.
+
+    Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
+    """
+    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
+    coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
+    offsets = np.zeros(IndicesTensor.shape, np.uint32)
+    for coordinate, stride in zip(coordinates, packed_strides(InputTensor.shape), strict=True):
+        offsets += coordinate * np.uint32(stride)
+    last = np.uint32(InputTensor.size - 1)
+    return InputTensor.reshape(-1)[np.minimum(offsets, last)]
+
+
+def one_hot(
+    IndicesTensor: Array, ValuesTensor: Array, OutputTensor: TensorDesc, Axis: int
+) -> Array:
+    """Return the second value where the coordinate along the axis is the index, else the first.
+
+    A negative index counts from the end. An index out of range is nowhere. Here no unsigned index
+    is negative.
+
+    Source: the page of DML_ONE_HOT_OPERATOR_DESC; indices of more than 32 bits were measured.
+    """
+    size = OutputTensor.Sizes[Axis]
+    shape = [1] * IndicesTensor.ndim
+    shape[Axis] = size
+    places = np.arange(size, dtype=np.uint32).reshape(shape)
+    off, on = ValuesTensor.reshape(-1)[:2]
+    unsigned = IndicesTensor.dtype.kind == "u"
+    low = IndicesTensor.astype(np.uint32)
+    indices = low if unsigned else _counted_from_start(IndicesTensor, size)
+    return np.where(indices == places, on, off)
 
 
 def scatter_elements(

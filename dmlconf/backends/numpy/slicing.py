@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["slice", "slice1", "split"]
+__all__ = ["reverse_subsequences", "slice", "slice1", "split"]
 
 
 def slice(
@@ -61,3 +61,23 @@ def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) ->
     """
     ends = np.cumsum([0, *(tensor.Sizes[Axis] for tensor in OutputTensors)])
     return tuple(np.take(InputTensor, np.arange(begin, end), Axis) for begin, end in pairwise(ends))
+
+
+def reverse_subsequences(
+    InputTensor: Array, SequenceLengthsTensor: Array, OutputTensor: TensorDesc, Axis: int
+) -> Array:
+    """Return the input with the first elements of each row along the axis in reverse order.
+
+    Where a length is beyond the axis, reads beyond the last element read that one. Only the low
+    32 bits of a length count.
+
+    Source: the page of DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; lengths beyond the axis and of more
+    than 32 bits were measured.
+    """
+    size = InputTensor.shape[Axis]
+    shape = [1] * InputTensor.ndim
+    shape[Axis] = size
+    places = np.arange(size, dtype=np.int64).reshape(shape)
+    lengths = SequenceLengthsTensor.astype(np.uint32).astype(np.int64)
+    sources = np.where(places < lengths, np.minimum(lengths - 1 - places, size - 1), places)
+    return np.take_along_axis(InputTensor, sources, Axis)

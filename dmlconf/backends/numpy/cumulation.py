@@ -1,0 +1,90 @@
+"""Operators that add or multiply up along an axis, and write every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "cumulative_product",
+    "cumulative_product_magnitude",
+    "cumulative_summation",
+    "cumulative_summation_magnitude",
+]
+
+
+def cumulative_summation(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveSum: bool,
+) -> Array:
+    """Return the sums up to each element, exclusive of itself if so told; integers wrap around.
+
+    Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
+    """
+    return _cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
+
+
+def cumulative_summation_magnitude(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveSum: bool,
+) -> Array:
+    """Return the sums of absolute values."""
+    wide = np.abs(_wide(InputTensor))
+    return _cumulated(np.add, wide, Axis, AxisDirection, HasExclusiveSum)
+
+
+def cumulative_product(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveProduct: bool,
+) -> Array:
+    """Return the products up to each element, as `cumulative_summation` does sums.
+
+    Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
+    """
+    return _cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
+
+
+def cumulative_product_magnitude(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveProduct: bool,
+) -> Array:
+    """Return the absolute products: each factor's rounding is a share of them."""
+    wide = np.abs(_wide(InputTensor))
+    return _cumulated(np.multiply, wide, Axis, AxisDirection, HasExclusiveProduct)
+
+
+def _wide(tensor: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return tensor.astype(np.float64)
+
+
+def _cumulated(
+    operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
+) -> Array:
+    """Return what the operation makes of all elements up to each one, in the tensor's type."""
+    dtype = tensor.dtype
+    source = _wide(tensor) if dtype.kind == "f" else tensor
+    if direction == "DECREASING":
+        source = np.flip(source, axis)
+    with np.errstate(all="ignore"):
+        steps = operation.accumulate(source, axis, dtype=source.dtype)
+        if exclusive:
+            first = np.full_like(np.take(steps, [0], axis), operation.identity)
+            kept = np.take(steps, np.arange(tensor.shape[axis] - 1), axis)
+            steps = np.concatenate([first, kept], axis)
+        steps = steps.astype(dtype)
+    return np.flip(steps, axis) if direction == "DECREASING" else steps
