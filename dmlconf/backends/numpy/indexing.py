@@ -80,7 +80,7 @@ def one_hot(
     """Return the second value where the coordinate along the axis is the index, else the first.
 
     A negative index counts from the end. An index out of range is nowhere. Here no unsigned index
-    is negative.
+    is negative, and of a UINT64 index all bits count.
 
     Source: the page of DML_ONE_HOT_OPERATOR_DESC; indices of more than 32 bits were measured.
     """
@@ -90,8 +90,7 @@ def one_hot(
     places = np.arange(size, dtype=np.uint32).reshape(shape)
     off, on = ValuesTensor.reshape(-1)[:2]
     unsigned = IndicesTensor.dtype.kind == "u"
-    low = IndicesTensor.astype(np.uint32)
-    indices = low if unsigned else _counted_from_start(IndicesTensor, size)
+    indices = IndicesTensor if unsigned else _counted_from_start(IndicesTensor, size)
     return np.where(indices == places, on, off)
 
 
