@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -54,7 +55,14 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
-    sys.exit(_run(arguments))
+    code = _run(arguments)
+    _heed_no_interrupt()
+    sys.exit(code)
+
+
+def _heed_no_interrupt() -> None:
+    """Keep another Ctrl-C from replacing the exit code while Python ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -70,6 +78,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         error.show()
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
+        _heed_no_interrupt()
         _say("interrupted")
         return ExitCode.INCOMPLETE
     except InvalidFilesError as error:

@@ -1,0 +1,107 @@
+"""Ctrl-C, as a terminal sends it: the signal reaches dmlconf and its worker processes alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.cli.process import DMLCONF, dmlconf, environment
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+
+LOG = "run.jsonl"
+CASES = ("-k", "tile/matrix/layouts")
+
+
+def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    temporary = directory / "temporary"
+    temporary.mkdir()
+    return subprocess.Popen(
+        [*DMLCONF, *arguments], cwd=directory, env=environment(directory, TMPDIR=str(temporary)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
+    )  # fmt: skip
+
+
+def run_until(directory: Path, lines: int, backend: str, *more: str) -> subprocess.Popen[str]:
+    """Start a run, and return it as soon as its log has that many lines."""
+    process = started(directory, "run", *CASES, "-b", backend, "--log", LOG, *more)
+    log = directory / LOG
+    while not log.exists() or log.read_text("utf-8").count("\n") < lines:
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+def interrupted(process: subprocess.Popen[str], pauses: Sequence[float] = ()) -> tuple[str, str]:
+    """Press Ctrl-C once, and again after each pause; return what the run printed.
+
+    Workers hold the pipe of standard output as well, so it ends when the last of them has ended.
+    """
+    os.killpg(process.pid, signal.SIGINT)
+    for pause in pauses:
+        time.sleep(pause)
+        os.killpg(process.pid, signal.SIGINT)
+    return process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("backend", "lines", "more"),
+    [
+        ("miniature:slow", 3, ()),
+        ("miniature:slow", 3, ("-j", "2")),
+        ("miniature:hang", 1, ()),
+        ("miniature:hang", 1, ("-j", "2")),
+    ],
+    ids=["slow", "slow-side-by-side", "hang", "hang-side-by-side"],
+)
+def test_once_ends_with_a_verdict_for_every_case(
+    tmp_path: Path, backend: str, lines: int, more: tuple[str, ...]
+) -> None:
+    process = run_until(tmp_path, lines, backend, *more)
+    out, _ = interrupted(process)
+    assert process.returncode == 6
+    log = read_log(tmp_path / LOG)
+    assert log.footer is not None
+    assert not log.complete
+    assert log.header.selected == len(log.verdicts)
+    reached = [verdict for verdict in log.verdicts if verdict.status is not Status.NOT_RUN]
+    assert lines - 1 <= len(reached) < len(log.verdicts)
+    assert {verdict.status for verdict in reached} <= {Status.PASSED}
+    reasons = {verdict.reason.kind for verdict in log.verdicts if verdict.reason}
+    assert reasons == {ReasonKind.INTERRUPTED}
+    assert f"INCOMPLETE: {len(log.verdicts) - len(reached)} of {len(log.verdicts)} cases" in out
+
+
+@pytest.mark.parametrize("pause", [0.001, 0.02, 0.05, 0.1, 0.3])
+def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
+    process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
+    _, told = interrupted(process, [pause])
+    assert process.returncode == 6, told
+    records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
+    assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
+    assert len(read_log(tmp_path / LOG).verdicts) >= 2
+    assert dmlconf(tmp_path, "report", LOG).returncode == 0
+
+
+def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
+    process = started(tmp_path, "record", *CASES, "-b", "miniature:hang", "-o", "x.dmlrec")
+    # The worker's folder is made right before the worker starts.
+    while not list((tmp_path / "temporary").iterdir()):
+        assert process.poll() is None
+        time.sleep(0.01)
+    _, told = interrupted(process)
+    assert process.returncode == 6
+    assert "interrupted" in told
+    assert not list(tmp_path.glob("*.dmlrec*"))
+    assert not list(tmp_path.glob(".*.tmp"))
+    assert not list((tmp_path / "temporary").iterdir())

@@ -1,0 +1,208 @@
+"""What dmlconf says when things really go wrong below it, on Microsoft's DirectML in the lab.
+
+The cases around the one that meets the trouble must pass as ever, and the log must be whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Provenance
+from dmlconf.resources import cases_directory
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+
+pytestmark = pytest.mark.lab
+
+HERE: Final = Path(__file__).parent
+SCRIPT: Final = HERE.parents[1] / "lab" / "lab.py"
+SECONDS: Final = 120
+"""How long any of these runs may take; none comes near it."""
+
+FINE: Final = """
+  - name: {name}
+    desc:
+      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
+      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
+      Repeats: [2]
+    expect: {{OutputTensor: [1, 2, 1, 2]}}
+"""
+NO_REPEATS: Final = """
+  - name: trouble
+    desc:
+      InputTensor: {Sizes: [2, 3], DataType: FLOAT32}
+      OutputTensor: {Sizes: [2, 6], DataType: FLOAT32}
+      Repeats: null
+      RepeatsCount: 2
+    expect: {rejected: E_INVALIDARG, constraint: one-repeat-per-dimension}
+"""
+LARGER_THAN_MEMORY: Final = """
+  - name: trouble
+    desc:
+      InputTensor:
+        {Sizes: [1, 2], DataType: FLOAT64, Strides: [1, 4294967290], values: [1, 2]}
+      OutputTensor: {Sizes: [1, 2], DataType: FLOAT64}
+      Repeats: [1, 1]
+    expect: {OutputTensor: [1, 2]}
+"""
+
+
+def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments],
+        capture_output=True, text=True, check=False, cwd=cwd, timeout=SECONDS,
+    )  # fmt: skip
+
+
+def write_suite(directory: Path, trouble: str) -> None:
+    """Write a case file: what meets trouble is in the middle of four others."""
+    around = [FINE.format(name=f"fine-{number}") for number in range(4)]
+    text = "".join(("operator: TILE\ncases:", *around[:2], trouble, *around[2:]))
+    (directory / "tile.yaml").write_text(text, encoding="utf-8")
+
+
+def verdicts(directory: Path) -> Mapping[str, Verdict]:
+    """Return the log's verdicts by the names of their cases; the log must be whole."""
+    log = read_log(directory / "run.jsonl")
+    assert log.complete
+    found = {verdict.case.rpartition("/")[2]: verdict for verdict in log.verdicts}
+    assert len(found) == len(log.verdicts) == log.header.selected
+    return found
+
+
+def only_trouble(directory: Path) -> Verdict:
+    """Return the verdict on the case in trouble; all others must have passed."""
+    found = dict(verdicts(directory))
+    trouble = found.pop("trouble")
+    assert [str(verdict.status) for verdict in found.values()] == ["passed"] * 4
+    return trouble
+
+
+def run_sabotaged(directory: Path, deed: str, *arguments: str) -> Verdict:
+    """Run four cases and one before which the deed is done; return the verdict on that."""
+    write_suite(directory, FINE.format(name="trouble"))
+    shutil.copy(HERE / "saboteur" / "saboteur.py", directory)
+    information = directory / "saboteur-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: saboteur\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[dmlconf.backends]\nsaboteur = saboteur:create\n", encoding="utf-8"
+    )
+    # With -m Python looks for modules, and so for plugins, in the current directory.
+    done = lab(
+        "python", "--", "-m", "dmlconf", "run", "tile.yaml", "-b", f"saboteur:{deed},trouble",
+        "--log", "run.jsonl", *arguments, cwd=directory,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    return only_trouble(directory)
+
+
+def run_suite(directory: Path, trouble: str) -> Verdict:
+    write_suite(directory, trouble)
+    arguments = ("tile.yaml", "-b", "directml", "--log", "run.jsonl")
+    done = lab("run", "--", "run", *arguments, cwd=directory)
+    assert done.returncode == 1, done.stdout + done.stderr
+    return only_trouble(directory)
+
+
+def reason(verdict: Verdict) -> tuple[Status, ReasonKind, str]:
+    assert verdict.reason is not None
+    return verdict.status, verdict.reason.kind, verdict.reason.message
+
+
+def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
+    status, kind, message = reason(run_sabotaged(tmp_path, "remove_device"))
+    assert (status, kind) == (Status.BROKEN, ReasonKind.DEVICE_REMOVED)
+    assert message.startswith("the device was removed: GetDeviceRemovedReason: DXGI_ERROR_")
+
+
+def test_a_dispatch_that_never_ends_costs_one_case(tmp_path: Path) -> None:
+    told = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
+    ended = "no result after 5 seconds, so its process was ended"
+    assert told == (Status.BROKEN, ReasonKind.HANG, ended)
+
+
+def test_a_thread_that_crashes_costs_one_case(tmp_path: Path) -> None:
+    verdict = run_sabotaged(tmp_path, "jump_nowhere")
+    died = "its process died of exception 0xc0000005"
+    assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
+    assert verdict.reason is not None
+    assert "about to jump" in verdict.reason.diagnostics
+
+
+def test_a_desc_that_crashes_directml_costs_one_case(tmp_path: Path) -> None:
+    verdict = run_suite(tmp_path, NO_REPEATS)
+    died = "its process died of exception 0xc0000005"
+    assert reason(verdict) == (Status.BROKEN, ReasonKind.CRASH, died)
+    assert verdict.reason is not None
+    assert "CreateOperator: exception: access violation" in verdict.reason.diagnostics
+    assert "tile/trouble" in verdict.reason.diagnostics
+
+
+def test_a_tensor_larger_than_the_memory_costs_one_case(tmp_path: Path) -> None:
+    status, kind, message = reason(run_suite(tmp_path, LARGER_THAN_MEMORY))
+    assert (status, kind) == (Status.BROKEN, ReasonKind.OUT_OF_MEMORY)
+    assert "E_OUTOFMEMORY" in message
+
+
+def test_every_invalid_desc_is_refused_as_its_case_says(tmp_path: Path) -> None:
+    arguments = ("-b", "directml", "--tag", "invalid", "--log", "run.jsonl", "-q")
+    done = lab("run", "--", "run", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {verdict.case: verdict for verdict in read_log(tmp_path / "run.jsonl").verdicts}
+    plan = [
+        case for case in load_suite([cases_directory()]).plan() if "invalid" in case.template.tags
+    ]
+    assert {case.identifier for case in plan} == found.keys()
+    own = {Provenance.DOCUMENTED, Provenance.RECORDED}
+    wrong = {
+        name: verdict.status
+        for name, verdict in found.items()
+        if verdict.status is not Status.PASSED or verdict.expectation not in own
+    }
+    assert not wrong
+
+
+RUN: Final = ("run", "-b", "directml")
+D3D12: Final = r"C:\windows\system32\d3d12.dll"
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "told"),
+    [
+        (RUN, D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
+        (("devices",), D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
+        (RUN, "text.dll", r"Z:\here\text.dll cannot be loaded as DirectML"),
+        (RUN, "missing.dll", "missing.dll (no such file)"),
+    ],
+    ids=["another-dll", "another-dll-devices", "text", "missing"],
+)
+def test_4_for_what_is_not_directml(
+    tmp_path: Path, command: tuple[str, ...], file: str, told: str
+) -> None:
+    (tmp_path / "text.dll").write_text("not a library", encoding="utf-8")
+    done = lab("run", "--", *command, "--directml", file, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert told in done.stderr
+    assert "pip install dmlconf[directml]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_workers_use_the_directml_that_the_option_names(tmp_path: Path) -> None:
+    write_suite(tmp_path, FINE.format(name="trouble"))
+    code = "import os, shutil; shutil.copy(os.environ['DMLCONF_DIRECTML'], 'Mine.dll')"
+    assert lab("python", "--", "-c", code, cwd=tmp_path).returncode == 0
+    arguments = ("tile.yaml", "-b", "directml", "--directml", "Mine.dll", "-j", "2")
+    done = lab("run", "--", "run", *arguments, "--log", "run.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    details = read_log(tmp_path / "run.jsonl").header.environment["details"]
+    assert details["directml_file"] == "Mine.dll"
+    assert details["directml_origin"] == "the option path"
