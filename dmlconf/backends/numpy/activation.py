@@ -303,7 +303,7 @@ def activation_shrink(
         if dtype.kind == "f":
             activation = {"operator": "ACTIVATION_SHRINK", "Bias": Bias, "Threshold": Threshold}
             return _narrowed(fused(_wide(InputTensor), activation), dtype)
-        moved = _shrink(InputTensor.astype(np.float32), np.float32(Bias), np.float32(Threshold))
+        moved = _shrink(InputTensor.astype(np.float32), Bias, Threshold)
         limits = np.iinfo(dtype)
         limited: Array = np.clip(np.rint(moved.astype(np.float64)), limits.min, limits.max)
     return limited.astype(dtype)

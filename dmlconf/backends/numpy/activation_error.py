@@ -74,7 +74,8 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
     whole = 1 + np.exp(below)
     of_sum = _exp(below, of_x) / whole + STEP
     of_log: Array = np.maximum(exact, np.log(2.0)) * _EXP2
-    return of_log + of_sum + np.where(x > 0, of_x, 0.0)
+    error: Array = of_log + of_sum + np.where(x > 0, of_x, 0.0)
+    return error
 
 
 def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
@@ -119,7 +120,8 @@ def _tanh_of(x: Array, of_x: Array | float) -> Array:
     small = np.exp(-2 * np.abs(x))
     error = _exp(-2 * np.abs(x), 2 * of_x)
     value: Array = np.abs(np.tanh(x))
-    return (error * (1 + value) + STEP * (1 - small)) / (1 + small) + 2 * STEP * value
+    of_quotient: Array = (error * (1 + value) + STEP * (1 - small)) / (1 + small)
+    return of_quotient + 2 * STEP * value
 
 
 def _tanh(x: Array) -> Array:
