@@ -16,6 +16,7 @@ __all__ = [
     "fill_value_constant",
     "fill_value_sequence",
     "fill_value_sequence_interval",
+    "random_generator",
 ]
 
 
@@ -109,3 +110,56 @@ def _sequence(output: TensorDesc, start: float, delta: float) -> Array:
     first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
     places = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
     return first + places * step
+
+
+def random_generator(
+    InputStateTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputStateTensor: TensorDesc | None,
+    Type: str,
+) -> tuple[Array, ...]:
+    """Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state that goes on from there.
+
+    The state is a 128-bit counter, least significant word first, and a 64-bit key. Each value of
+    the counter gives four numbers.
+
+    Source: the page of DML_RANDOM_GENERATOR_OPERATOR_DESC; Salmon, Moraes, Dror and Shaw,
+    "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+    """
+    state = [int(word) for word in InputStateTensor.ravel()]
+    count = math.prod(OutputTensor.Sizes)
+    blocks = -(-count // 4)
+    counter = sum(word << 32 * place for place, word in enumerate(state[:4]))
+    words = _philox(_counters(counter, blocks), state[4], state[5])
+    numbers = words.astype(np.uint32).T.reshape(-1)[:count].reshape(OutputTensor.Sizes)
+    if OutputStateTensor is None:
+        return (numbers,)
+    following = (counter + blocks) & (1 << 128) - 1
+    after = [following >> 32 * place & 0xFFFF_FFFF for place in range(4)] + state[4:]
+    return numbers, np.array(after, np.uint32).reshape(InputStateTensor.shape)
+
+
+def _counters(first: int, count: int) -> Array:
+    """Return the four words of each 128-bit counter, as UINT64."""
+    low_word = first & (1 << 64) - 1
+    low = np.uint64(low_word) + np.arange(count, dtype=np.uint64)
+    carried = low < np.uint64(low_word)
+    high = np.uint64(first >> 64 & (1 << 64) - 1) + carried.astype(np.uint64)
+    mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
+    return np.stack([low & mask, low >> shift, high & mask, high >> shift])
+
+
+def _philox(counters: Array, key0: int, key1: int) -> Array:
+    """Return ten rounds of Philox 4x32 over counters of four words each."""
+    mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
+    a, b, c, d = counters
+    for _ in range(10):
+        first, second = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
+        a, b, c, d = (
+            (second >> shift) ^ b ^ np.uint64(key0),
+            second & mask,
+            (first >> shift) ^ d ^ np.uint64(key1),
+            first & mask,
+        )
+        key0, key1 = key0 + 0x9E3779B9 & 0xFFFF_FFFF, key1 + 0xBB67AE85 & 0xFFFF_FFFF
+    return np.stack([a, b, c, d])

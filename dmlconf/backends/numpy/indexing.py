@@ -17,7 +17,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["gather", "gather_elements", "one_hot", "scatter_elements"]
+__all__ = ["gather", "gather_elements", "max_unpooling", "one_hot", "scatter_elements"]
 
 
 def gather(
@@ -72,6 +72,19 @@ def gather_elements(
         offsets += coordinate * np.uint32(stride)
     last = np.uint32(InputTensor.size - 1)
     return InputTensor.reshape(-1)[np.minimum(offsets, last)]
+
+
+def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return zeros with each element of the input where its index over the whole output says.
+
+    Indices beyond the output are dropped.
+
+    Source: the page of DML_MAX_UNPOOLING_OPERATOR_DESC; indices out of range were measured.
+    """
+    output = np.zeros(math.prod(OutputTensor.Sizes), OutputTensor.DataType.dtype)
+    inside = IndicesTensor < output.size
+    output[IndicesTensor[inside]] = InputTensor[inside]
+    return output.reshape(OutputTensor.Sizes)
 
 
 def one_hot(

@@ -1,0 +1,50 @@
+"""Operators that pick elements by their value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["top_k", "top_k1"]
+
+
+def top_k(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+) -> tuple[Array, Array]:
+    """Return the K largest elements along the axis and their places.
+
+    Source: the page of DML_TOP_K_OPERATOR_DESC.
+    """
+    return top_k1(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
+
+
+def top_k1(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+    AxisDirection: str,
+) -> tuple[Array, Array]:
+    """Return the K largest elements along the axis, or the smallest, and their places.
+
+    DECREASING gives the largest in decreasing order, INCREASING the smallest in increasing order.
+    Of equal elements the one with the lower index comes first.
+
+    Source: the page of DML_TOP_K1_OPERATOR_DESC.
+    """
+    if AxisDirection == "INCREASING":
+        places = np.argsort(InputTensor, Axis, kind="stable")
+    else:
+        # A stable sort from the end puts the last of equal elements first, from its end the first.
+        backward = np.argsort(np.flip(InputTensor, Axis), Axis, kind="stable")
+        places = np.flip(InputTensor.shape[Axis] - 1 - backward, Axis)
+    kept = np.take(places, np.arange(K), Axis)
+    values = np.take_along_axis(InputTensor, kept, Axis)
+    return values, kept.astype(OutputIndexTensor.DataType.dtype)
