@@ -196,20 +196,23 @@ def slope(activation: Mapping[str, Any] | None) -> float:
     return _SLOPES[activation["operator"]](**_attributes(activation))
 
 
-def fused_magnitude(values: Array, magnitude: Array, activation: Mapping[str, Any] | None) -> Array:
+def fused_magnitude(
+    values: Array, magnitude: Array, activation: Mapping[str, Any] | None, dtype: np.dtype[Any]
+) -> Array:
     """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
 
     Args:
         values: the sums, FLOAT64.
         magnitude: the sums of absolute values.
-        activation: the activation, or None; its own error is added in units of a rounding.
+        activation: the activation, whose own error and last rounding are added; or None.
+        dtype: the output's type, whose roundings a magnitude counts in.
     """
     if activation is None:
         return magnitude
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **_attributes(activation))
-        own: Array = np.where(np.isfinite(error), error, 0.0) * 2.0**23
-        return slope(activation) * magnitude + own
+        own: Array = np.where(np.isfinite(error), error, 0.0) / float(np.finfo(dtype).eps)
+        return slope(activation) * magnitude + own + np.abs(fused(values, activation))
 
 
 def _attributes(activation: Mapping[str, Any]) -> dict[str, float]:
