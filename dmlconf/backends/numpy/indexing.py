@@ -17,7 +17,16 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["gather", "gather_elements", "max_unpooling", "one_hot", "scatter_elements"]
+__all__ = [
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "gather_nd1",
+    "max_unpooling",
+    "one_hot",
+    "scatter_elements",
+    "scatter_nd",
+]
 
 
 def gather(
@@ -72,6 +81,93 @@ def gather_elements(
         offsets += coordinate * np.uint32(stride)
     last = np.uint32(InputTensor.size - 1)
     return InputTensor.reshape(-1)[np.minimum(offsets, last)]
+
+
+def gather_nd(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+) -> Array:
+    """Return `output[i, j, ...] = input[indices[i, j, 0], indices[i, j, 1], ..., ...]`.
+
+    Source: the page of DML_GATHER_ND_OPERATOR_DESC.
+    """
+    return gather_nd1(
+        InputTensor, IndicesTensor, OutputTensor, InputDimensionCount, IndicesDimensionCount, 0
+    )
+
+
+def gather_nd1(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+    BatchDimensionCount: int,
+) -> Array:
+    """Return the blocks of the input that tuples of indices name, each batch from its own input.
+
+    Reads outside of the tensor read its last element.
+
+    Source: the page of DML_GATHER_ND1_OPERATOR_DESC; reads out of range were measured.
+    """
+    sizes = InputTensor.shape[InputTensor.ndim - InputDimensionCount :]
+    tuples = IndicesTensor.reshape(
+        IndicesTensor.shape[IndicesTensor.ndim - IndicesDimensionCount :]
+    )
+    offsets = _block_offsets(sizes, tuples, BatchDimensionCount)
+    last = np.uint32(InputTensor.size - 1)
+    return InputTensor.reshape(-1)[np.minimum(offsets, last)].reshape(OutputTensor.Sizes)
+
+
+def scatter_nd(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    UpdatesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+) -> Array:
+    """Return the input with blocks of updates where tuples of indices say.
+
+    Writes outside of the tensor are dropped. Which of several updates of one element stays is not
+    defined; here it is the last one.
+
+    Source: the page of DML_SCATTER_ND_OPERATOR_DESC; writes out of range were measured.
+    """
+    sizes = InputTensor.shape[InputTensor.ndim - InputDimensionCount :]
+    tuples = IndicesTensor.reshape(
+        IndicesTensor.shape[IndicesTensor.ndim - IndicesDimensionCount :]
+    )
+    offsets = _block_offsets(sizes, tuples, 0).reshape(-1)
+    output = InputTensor.copy().reshape(-1)
+    inside = offsets < output.size
+    output[offsets[inside]] = UpdatesTensor.reshape(-1)[inside]
+    return output.reshape(InputTensor.shape)
+
+
+def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
+    """Return the offset of each element of the blocks that tuples of indices name, as UINT32.
+
+    Args:
+        sizes: the indexed tensor's.
+        tuples: indices, of which the last dimension is one tuple.
+        batch: how many leading dimensions both have in common.
+    """
+    count = tuples.shape[-1]
+    strides = packed_strides(sizes)
+    offsets = np.zeros(tuples.shape[:-1], np.uint32)
+    for axis, coordinate in enumerate(np.indices(tuples.shape[:batch], np.uint32)):
+        own = coordinate.reshape(coordinate.shape + (1,) * (offsets.ndim - batch))
+        offsets += own * np.uint32(strides[axis])
+    for place in range(count):
+        index = _counted_from_start(tuples[..., place], sizes[batch + place])
+        offsets += index * np.uint32(strides[batch + place])
+    block = np.arange(math.prod(sizes[batch + count :]), dtype=np.uint32)
+    result: Array = offsets[..., np.newaxis] + block
+    return result
 
 
 def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc) -> Array:
