@@ -162,5 +162,6 @@ ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
     "ACTIVATION_SWISH": _swish,
     "ACTIVATION_TANH": _tanh,
     "ACTIVATION_THRESHOLDED_RELU": _none,
+    "ELEMENT_WISE_CLIP": _none,
 }
 """The errors by operator: of FLOAT64 numbers and of the operator's attributes by name."""

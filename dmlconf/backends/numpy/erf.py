@@ -18,8 +18,11 @@ _END: Final = 6
 
 
 @cache
-def _table() -> Array:
-    return np.array([math.erf(i / _PER_UNIT) for i in range(_END * _PER_UNIT + 1)])
+def _table() -> tuple[Array, Array]:
+    """Return erf and its derivative at every place."""
+    places = np.arange(_END * _PER_UNIT + 1) / _PER_UNIT
+    values = np.array([math.erf(place) for place in places])
+    return values, np.exp(-places * places) * (2 / math.sqrt(math.pi))
 
 
 def erf(values: Array) -> Array:
@@ -30,16 +33,15 @@ def erf(values: Array) -> Array:
     """
     with np.errstate(all="ignore"):
         x = np.minimum(np.abs(values), _END)
-        index = np.nan_to_num(np.rint(x * _PER_UNIT)).astype(np.intp)
+        index = (np.fmax(x, 0.0) * _PER_UNIT + 0.5).astype(np.intp)
         near = index / _PER_UNIT
-        d = x - near
-        square = near * near
-        series = 1 - d * (
-            near
-            - d * ((2 * square - 1) / 3 - d * near * ((2 * square - 3) / 6))
-            + d**3 * ((4 * square - 12) * square + 3) / -30
-            + d**4 * near * ((4 * square - 20) * square + 15) / 90
-        )
-        found = _table()[index] + d * series * np.exp(-square) * (2 / math.sqrt(math.pi))
+        d, square = x - near, near * near
+        fourth = ((4 * square - 20) * square + 15) * near / 90
+        third = ((4 * square - 12) * square + 3) / 30 - d * fourth
+        second = (2 * square - 3) * near / 6 - d * third
+        first = (2 * square - 1) / 3 - d * second
+        series = 1 - d * (near - d * first)
+        places, derivatives = _table()
+        found = places[index] + d * series * derivatives[index]
     signed: Array = np.copysign(found, values)
     return signed
