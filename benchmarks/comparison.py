@@ -39,7 +39,6 @@ class Known:
 
     def flushed(self) -> None:
         """Return None: no input is subnormal."""
-        return None
 
 
 def milliseconds(function: Callable[[], object]) -> float:

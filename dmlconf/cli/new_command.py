@@ -28,7 +28,7 @@ def command() -> None:
 @click.option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write here instead of to standard output; never over a file that exists.",
               )  # fmt: skip
-def case(name: str, case_name: str, file: Path | None) -> int:
+def _case(name: str, case_name: str, file: Path | None) -> int:
     """Write a case file for OPERATOR with one case that is valid as it stands.
 
     Its desc and data are those of a small case of the bundled suite, with what the catalogue says

@@ -103,8 +103,9 @@ def accumulated_errors(
 ) -> Array:
     """Return signed errors in halves of the last place of the magnitude, FLOAT64.
 
-    An infinite element counts as the power of two above the largest number. Where even the
-    magnitude overflows, a sum on the way may have, and any result is right.
+    An infinite element counts as the power of two above the largest number. Where the magnitude
+    exceeds what a sum can hold, one on the way may have overflowed, and any result is right. Where
+    it is not finite itself, inputs were not: then the expected value takes its place.
     """
     size = actual.dtype.itemsize
     info = np.finfo(actual.dtype)
@@ -120,8 +121,10 @@ def accumulated_errors(
             ~np.isfinite(error) | (magnitude == 0) | ~(magnitude <= np.finfo(accumulator).max)
         )
     if len(special):
-        a, e, m = actual[special], expected[special], magnitude[special]
-        error[special] = _special_errors(a, e, m, unit[special], float(np.finfo(accumulator).max))
+        a, e, m, u = actual[special], expected[special], magnitude[special], unit[special]
+        own = np.maximum(np.abs(e, dtype=np.float64) * 2.0 ** (-1 - _FRACTION_BITS[size]), floor)
+        u = np.where(np.isfinite(m), u, own)
+        error[special] = _special_errors(a, e, m, u, float(np.finfo(accumulator).max))
     return error
 
 
@@ -135,8 +138,10 @@ def _special_errors(
         e = np.clip(expected.astype(np.float64), -beyond, beyond)
         error = np.where(magnitude == 0, math.inf, (a - e) / unit)
         error = np.where(np.isnan(error), math.inf, error)
+    error = np.where(np.isfinite(unit), error, math.inf)
     same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-    return np.where(same | ~(magnitude <= overflow), 0.0, error)
+    overflowed = np.isfinite(magnitude) & (magnitude > overflow)
+    return np.where(same | overflowed, 0.0, error)
 
 
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:

@@ -12,7 +12,8 @@ import signal
 import tempfile
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -47,7 +48,8 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         arguments = (theirs, backend, self.diagnostics)
         self.process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
-        self.process.start()
+        with _without_interrupts():
+            self.process.start()
         theirs.close()
         self.ready: Ready | None = None
         self.batch: deque[Case] = deque()
@@ -277,7 +279,22 @@ class WorkerPool:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
             message = overdue if kind is BreakdownKind.HANG else f"its process {ended}"
             outcome = Breakdown(kind, message, worker.said())
+        elif not outcome.diagnostics:
+            outcome = replace(outcome, diagnostics=worker.said())
         yield suspect, outcome
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold back Ctrl-C for as long as a process starts, which inherits that until it is ready."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ended(process: SpawnProcess) -> str:

@@ -40,12 +40,18 @@ def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...
     return tuple(draw(st.lists(st.integers(1, 4), min_size=least, max_size=greatest)))
 
 
+def takes_the_fields(name: str, part: str = "") -> bool:
+    entry = operator(name)
+    fields = [field.name for field in entry.fields if field.name not in entry.count_fields]
+    try:
+        signature(reference_function(name, part)).bind(**dict.fromkeys(fields))
+    except TypeError:
+        return False
+    return True
+
+
 def test_every_operator_has_a_function_of_its_fields() -> None:
-    for name in operator_names():
-        entry = operator(name)
-        parameters = list(signature(reference_function(name)).parameters)
-        counts = entry.count_fields
-        assert parameters == [f.name for f in entry.fields if f.name not in counts], name
+    assert [name for name in operator_names() if not takes_the_fields(name)] == []
 
 
 def test_what_rules_need_of_the_reference_is_there() -> None:
@@ -53,8 +59,7 @@ def test_what_rules_need_of_the_reference_is_there() -> None:
     for name in operator_names():
         for rules in operator(name).precision.values():
             for part in {parts[rule.kind] for rule in rules if rule.kind in parts}:
-                own, whole = (signature(reference_function(name, p)) for p in (part, ""))
-                assert list(own.parameters) == list(whole.parameters), name
+                assert takes_the_fields(name, part), (name, part)
 
 
 @given(shapes(), st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
 def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "PASSED: 17 passed of 17 cases" in done.stdout
+    assert re.search(r"PASSED: ([\d,]+) passed of \1 cases", done.stdout)
 
 
 @pytest.mark.parametrize(

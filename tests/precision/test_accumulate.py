@@ -217,3 +217,11 @@ def test_nothing_to_add_up_is_exactly_zero() -> None:
     pair = Product(np.zeros((1, 4), np.float32), np.ones((4, 1), np.float32))
     assert pair.judged(np.zeros((1, 1))).passed
     assert not pair.judged(np.full((1, 1), 1e-30)).passed
+
+
+def test_inputs_that_are_not_finite_excuse_nothing() -> None:
+    for value, right in ((np.nan, np.nan), (np.inf, np.inf), (-np.inf, -np.inf)):
+        pair = Product(np.array([[1, value]], np.float32), np.ones((2, 1), np.float32))
+        assert pair.judged(np.array([[right]])).passed
+        for wrong in {0.0, 1e30, np.inf, -np.inf} - {right}:
+            assert not pair.judged(np.array([[wrong]])).passed

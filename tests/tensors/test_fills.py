@@ -226,7 +226,8 @@ def test_no_elements_are_no_data() -> None:
 def test_specials_have_every_kind_of_floating_point_number(data_type: DataType) -> None:
     values = fill("specials", (13,), data_type, {})
     tiny = np.finfo(data_type.dtype).tiny
-    assert np.isnan(values).any() and set(values[np.isinf(values)]) == {math.inf, -math.inf}
+    assert np.isnan(values).any()
+    assert set(values[np.isinf(values)]) == {math.inf, -math.inf}
     assert {str(zero) for zero in values[values == 0]} == {"0.0", "-0.0"}
     assert ((np.abs(values) < tiny) & (values != 0)).any()
     assert data_type is DataType.FLOAT16 or values[0] != np.float16(values[0])

@@ -137,8 +137,9 @@ class Executor:
         with ExitStack() as owner:
             self._record(batch, owned, upload, readback, owner)
             self._device.submit()
-        content = ctypes.string_at(readback.memory, batch.arena * _ROUNDS)
-        after = np.frombuffer(content, np.uint8).reshape(_ROUNDS, batch.arena)
+        mapped = (ctypes.c_uint8 * (batch.arena * _ROUNDS)).from_address(readback.memory)
+        # The buffer is mapped for the next batch too, so its bytes are copied.
+        after = np.ctypeslib.as_array(mapped).reshape(_ROUNDS, batch.arena).copy()
         seconds = self._timestamps.seconds(2 * _ROUNDS * len(batch))
         results = []
         for index, (member, images) in enumerate(zip(batch, before, strict=True)):

@@ -200,7 +200,8 @@ def one_hot(
     off, on = ValuesTensor.reshape(-1)[:2]
     unsigned = IndicesTensor.dtype.kind == "u"
     indices = IndicesTensor if unsigned else _counted_from_start(IndicesTensor, size)
-    return np.where(indices == places, on, off)
+    chosen: Array = np.where(indices == places, on, off)
+    return chosen
 
 
 def scatter_elements(

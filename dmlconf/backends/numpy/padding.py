@@ -80,13 +80,15 @@ def _reflected(places: Array, size: int) -> Array:
     if size == 1:
         return np.zeros_like(places)
     around = np.mod(places, 2 * (size - 1))
-    return np.minimum(around, 2 * (size - 1) - around)
+    mirrored: Array = np.minimum(around, 2 * (size - 1) - around)
+    return mirrored
 
 
 def _symmetric(places: Array, size: int) -> Array:
     """Mirror at the edges, so that the first and the last element are repeated."""
     around = np.mod(places, 2 * size)
-    return np.minimum(around, 2 * size - 1 - around)
+    mirrored: Array = np.minimum(around, 2 * size - 1 - around)
+    return mirrored
 
 
 _SOURCES: Final[Mapping[str, Callable[[Array, int], Array]]] = {
