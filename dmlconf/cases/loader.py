@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
@@ -16,7 +17,7 @@ from dmlconf.cases.schema import case_validator, desc_validator, entry_validator
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.problems import InvalidFilesError, Problem
-from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
 
 __all__ = ["Suite", "case_files", "case_problems", "load_suite"]
@@ -83,15 +84,24 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def load_suite(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
+def load_suite(
+    paths: Sequence[Path],
+    *,
+    every_case: bool = False,
+    operators: Collection[str] = (),
+    files: Collection[tuple[str, str]] = (),
+) -> Suite:
     """Load the case files under the paths.
 
     Every file is checked against the schemas. Single cases are built, and of a matrix the first
-    one, so that what cannot be built is known before anything runs.
+    one, so that what cannot be built is known before anything runs. Reading a large suite takes
+    time, so files that no wanted case can be in may be passed over.
 
     Args:
         paths: files and folders.
         every_case: build all cases of every matrix as well.
+        operators: read files of these operators only; all where there are none.
+        files: read files of these operators and names (without ending) only; likewise.
 
     Raises:
         InvalidFilesError: with every problem of every file.
@@ -100,19 +110,51 @@ def load_suite(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
     problems: list[Problem] = []
     digest = sha256()
     for path in case_files(paths):
+        content = _content(path)
+        digest.update(f"{path.parent.name}/{path.name}\0".encode() + content + b"\0")
+        if not _wanted(path, content, operators, files):
+            continue
         try:
             document = read_document(path)
             loaded = _templates(document)
         except InvalidFilesError as error:
             problems += error.problems
             continue
-        digest.update(f"{path.parent.name}/{path.name}\0{document.text}\0".encode())
         problems += _unbuildable(document, loaded, every_case)
         templates += loaded
     problems += _repeated(templates)
     if problems:
         raise InvalidFilesError(problems)
     return Suite(tuple(templates), digest.hexdigest())
+
+
+_OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
+
+
+def _content(path: Path) -> bytes:
+    """Return a file's bytes; nothing of one that reading it as a document will refuse."""
+    try:
+        return path.read_bytes() if path.stat().st_size <= LARGEST_FILE_BYTES else b""
+    except OSError:
+        return b""
+
+
+def _wanted(
+    path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
+) -> bool:
+    """Tell whether a file may hold a wanted case, from its name and the line of its operator."""
+    if not operators and not files:
+        return True
+    line = _OPERATOR_LINE.search(content)
+    if line is None:
+        return True
+    try:
+        name = catalogue.operator(line[1].decode()).name
+    except LookupError:
+        return True
+    if operators and name not in operators:
+        return False
+    return not files or (name, path.stem) in files
 
 
 def _templates(document: Document) -> list[CaseTemplate]:
@@ -128,7 +170,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
         assert operator is not None
         faults = _entry_problems(document, operator, index, entry)
         problems += faults
-        if not faults and entry_validator().is_valid(entry):
+        if not faults and (not problems or entry_validator().is_valid(entry)):
             line = document.item_lines["cases"][index]
             sound.append(_template(document, operator, index, entry, line))
     if problems:

@@ -62,7 +62,7 @@ def command(
     except UnknownOperatorError as error:
         raise click.UsageError(printable(str(error))) from error
     chosen = {entry.name for entry in operators}
-    suite = load(paths)
+    suite = load(paths, operators=chosen)
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
     recorded = recorded_in(suite_recordings(suite_paths(paths)))
     with progress(len(plan), quiet=quiet, color=color) as advance:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import chosen, load, nothing_selected, paths_argument, selection_options
+from dmlconf.cli.options import load_chosen, nothing_selected, paths_argument, selection_options
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
@@ -21,10 +21,9 @@ __all__ = ["command"]
 @click.option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
 def command(paths: tuple[Path, ...], as_json: bool, **selection: Any) -> int:
     """List the cases under PATHS (the bundled suite where there are none), one a line."""
-    suite = load(paths)
-    plan = chosen(suite, **selection)
+    _, plan = load_chosen(paths, **selection)
     if not plan:
-        return nothing_selected(suite, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection["tags"], selection["identifiers"])
     if as_json:
         cases = [
             {

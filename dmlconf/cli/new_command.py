@@ -38,7 +38,11 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
         entry = operator(name)
     except UnknownOperatorError as error:
         raise click.UsageError(printable(str(error))) from error
-    plan = [one for one in load(()).plan() if one.template.operator_name == entry.name]
+    plan = [
+        one
+        for one in load((), operators=[entry.name]).plan()
+        if one.template.operator_name == entry.name
+    ]
     pattern = pattern_of(map(built, plan))
     if pattern is None:
         raise click.UsageError(f"the bundled suite has no case of {entry.name} to begin from")

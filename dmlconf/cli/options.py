@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -29,6 +30,7 @@ __all__ = [
     "complete_case",
     "complete_operator",
     "load",
+    "load_chosen",
     "long_selection_options",
     "nothing_selected",
     "paths_argument",
@@ -171,9 +173,45 @@ color_option: Final = click.option(
 )  # fmt: skip
 
 
-def load(paths: Sequence[Path], *, every_case: bool = False) -> Suite:
-    """Load the suite under the paths, or the bundled one where there are none."""
-    return load_suite(suite_paths(paths), every_case=every_case)
+def load(
+    paths: Sequence[Path], *, every_case: bool = False, operators: Iterable[str] = ()
+) -> Suite:
+    """Load the suite under the paths, or the bundled one where there are none.
+
+    Args:
+        paths: as given.
+        every_case: build all cases of every matrix as well.
+        operators: read files of these operators only; all where there are none.
+    """
+    return load_suite(suite_paths(paths), every_case=every_case, operators=set(operators))
+
+
+def load_chosen(
+    paths: Sequence[Path], *, operators: Sequence[str], identifiers: Sequence[str], **more: Any
+) -> tuple[Suite, list[PlannedCase]]:
+    """Load the suite under the paths, and return it with the cases that the options choose.
+
+    Files that no chosen case can be in are not read.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+        InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
+    """
+    try:
+        names = {operator(name).name for name in operators}
+        files = {_file_of(identifier) for identifier in identifiers}
+    except UnknownOperatorError as error:
+        if operators:
+            raise click.UsageError(printable(str(error))) from error
+        names, files = set(), set()
+    suite = load_suite(suite_paths(paths), operators=names, files=files)
+    return suite, chosen(suite, operators=operators, identifiers=identifiers, **more)
+
+
+def _file_of(identifier: str) -> tuple[str, str]:
+    """Return the operator of a case and the name of its file, as its identifier has them."""
+    name, _, rest = identifier.partition("/")
+    return operator(name).name, re.split(r"[/\[]", rest, maxsplit=1)[0]
 
 
 def suite_paths(paths: Sequence[Path]) -> list[Path]:
@@ -211,8 +249,9 @@ def chosen(
         raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
 
 
-def nothing_selected(suite: Suite, tags: Sequence[str], identifiers: Sequence[str]) -> int:
+def nothing_selected(paths: Sequence[Path], tags: Sequence[str], identifiers: Sequence[str]) -> int:
     """Say that no case was selected, suggest what may have been meant, and return the exit code."""
+    suite = load(paths)
     message = "no case was selected"
     known_tags = sorted({tag for template in suite.templates for tag in template.tags})
     unknown = [tag for tag in tags if tag not in known_tags]

@@ -16,11 +16,10 @@ from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
     backend_options,
-    chosen,
     color_option,
     complete_backend,
     directml_option,
-    load,
+    load_chosen,
     long_selection_options,
     nothing_selected,
     paths_argument,
@@ -75,10 +74,9 @@ def command(
         raise click.UsageError("a recording cannot be recorded again: copy the file")
     if name.name == "numpy":
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
-    suite = load(paths)
-    plan = chosen(suite, **selection)
+    suite, plan = load_chosen(paths, **selection)
     if not plan:
-        return nothing_selected(suite, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     _save(output, None)
     opened = open_backend(name, Limits(jobs, timeout, substrate=known))

@@ -17,11 +17,10 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log
 from dmlconf.cli.options import (
     backend_options,
-    chosen,
     color_option,
     complete_backend,
     directml_option,
-    load,
+    load_chosen,
     nothing_selected,
     paths_argument,
     selection_options,
@@ -92,10 +91,9 @@ def command(
         raise click.UsageError("--log takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
-    suite = load(paths)
-    plan = chosen(suite, **selection)
+    suite, plan = load_chosen(paths, **selection)
     if not plan:
-        return nothing_selected(suite, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     limits = Limits(jobs, timeout, fail_fast, known)
     options = {key: value for key, value in selection.items() if value} | {"against": against}

@@ -15,7 +15,7 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
-from dmlconf.cli.options import chosen, color_option, complete_case, load, nothing_selected
+from dmlconf.cli.options import color_option, complete_case, load_chosen, nothing_selected
 from dmlconf.documents.problems import printable
 
 if TYPE_CHECKING:
@@ -36,12 +36,11 @@ def command(case: str, paths: tuple[Path, ...], color: str) -> int:
     """
     from dmlconf.cli.console import make_console
 
-    suite = load(paths)
-    found = chosen(
-        suite, keywords=None, operators=(), tags=(), identifiers=(case,), feature_level=None
+    _, found = load_chosen(
+        paths, keywords=None, operators=(), tags=(), identifiers=(case,), feature_level=None
     )
     if not found:
-        return nothing_selected(suite, (), (case,))
+        return nothing_selected(paths, (), (case,))
     _print(make_console(color), build(found[0]))
     return ExitCode.SUCCESS
 

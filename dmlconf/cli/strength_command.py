@@ -11,9 +11,8 @@ import click
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
-    chosen,
     color_option,
-    load,
+    load_chosen,
     nothing_selected,
     paths_argument,
     selection_options,
@@ -64,10 +63,9 @@ def command(
     Exit codes: as `run`; 1 where a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
-    suite = load(paths)
-    plan = chosen(suite, **selection)
+    _, plan = load_chosen(paths, **selection)
     if not plan:
-        return nothing_selected(suite, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection["tags"], selection["identifiers"])
     against, recordings = suite_expectations(suite_paths(paths))
     cases = (built(planned) for planned in plan)
     with progress(len(plan), quiet=quiet, color=color) as advance:

@@ -496,3 +496,18 @@ def test_plan_tells_where_a_matrix_cannot_be_expanded(tmp_path: Path) -> None:
                |          ^^^^^^^^^^^^^^^^^^^^^^
         """
     )
+
+
+def test_files_that_no_wanted_case_can_be_in_are_not_read(tmp_path: Path) -> None:
+    tile = "operator: TILE\ncases:\n  - {name: a, desc: {}, expect: {rejected: E_INVALIDARG}}\n"
+    (tmp_path / "documented.yaml").write_text(tile, encoding="utf-8")
+    (tmp_path / "boundary.yaml").write_text(tile, encoding="utf-8")
+    (tmp_path / "other.yaml").write_text("operator: GATHER\ncases: nonsense\n", encoding="utf-8")
+    for wanted in ({"operators": {"TILE"}}, {"files": {("TILE", "boundary")}}):
+        suite = load_suite([tmp_path], **wanted)
+        files = {template.about.location.path.stem for template in suite.templates}
+        assert files == ({"boundary"} if "files" in wanted else {"boundary", "documented"})
+    with pytest.raises(InvalidFilesError):
+        load_suite([tmp_path])
+    (tmp_path / "other.yaml").unlink()
+    assert load_suite([tmp_path]).digest == load_suite([tmp_path], operators={"JOIN"}).digest
