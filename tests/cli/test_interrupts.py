@@ -20,7 +20,7 @@ from tests.cli.process import DMLCONF, dmlconf, environment
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 
 LOG = "run.jsonl"
-CASES = ("-k", "tile/matrix/layouts")
+CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 
 
 def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -82,11 +82,11 @@ def test_once_ends_with_a_verdict_for_every_case(
     assert f"INCOMPLETE: {len(log.verdicts) - len(reached)} of {len(log.verdicts)} cases" in out
 
 
-@pytest.mark.parametrize("pause", [0.001, 0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("pause", [0.001, 0.1])
 def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
     _, told = interrupted(process, [pause])
-    # Where Ctrl-C meets code that `exec` runs, as in imports, Python itself dies of the signal.
+    # Where the second Ctrl-C meets Python as it ends, it may die of the signal itself.
     assert process.returncode in (6, -signal.SIGINT), told
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
