@@ -92,6 +92,9 @@ def _case(header: Header, verdict: Verdict) -> ElementTree.Element:
         if element != "skipped":
             told.set("type", reason.kind if reason else verdict.status)
             told.text = _clean(_explained(header, verdict, reason))
+    rules = summary.rule_lines(verdict)
+    if rules:
+        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
     return case
 
 

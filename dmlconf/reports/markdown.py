@@ -40,6 +40,12 @@ def _lines(log: RunLog) -> Iterator[str]:
         yield f"{_escaped(note)}."
         yield ""
     yield from _table(log)
+    nearest = summary.nearest_lines(log)
+    if nearest:
+        yield ""
+        yield "Nearest to their limit:"
+        yield ""
+        yield from (f"- {_escaped(line)}" for line in nearest)
     failing = summary.failures(log)
     for verdict in failing[:MOST_FAILURES]:
         yield ""
@@ -86,6 +92,9 @@ def _failure(header: Header, verdict: Verdict) -> Iterator[str]:
             yield ""
         if verdict.reason.diagnostics:
             yield from _fenced(summary.diagnostic_lines(verdict.reason), "text")
+    for told in summary.rule_lines(verdict):
+        yield _escaped(told)
+        yield ""
     if verdict.location:
         yield f"at {_escaped(verdict.location)}"
         yield ""

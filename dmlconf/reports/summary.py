@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -18,9 +18,11 @@ __all__ = [
     "diagnostic_lines",
     "environment_facts",
     "failures",
+    "nearest_lines",
     "number",
     "operator_totals",
     "repeat_command",
+    "rule_lines",
     "shown_statuses",
     "status_counts",
     "unchecked_note",
@@ -28,6 +30,8 @@ __all__ = [
 ]
 
 MOST_DIAGNOSTIC_LINES: Final = 20
+
+MOST_NEAREST: Final = 5
 
 _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
 
@@ -143,6 +147,50 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     if against != "auto":
         command += ["--against", against]
     return shlex.join([*command, "--case", verdict.case])
+
+
+def rule_lines(verdict: Verdict) -> list[str]:
+    """Say for each output which rule judged it, how much of the limit was used, and the source.
+
+    Logs from before margins were kept give no lines.
+    """
+    return [
+        f"{tensor}: rule: {_rule(figures)}, {_margin_text(figures['margin'])} of the limit used"
+        f"{_sourced(figures.get('source'))}"
+        for tensor, figures in verdict.figures.items()
+        if figures.get("margin") is not None
+    ]
+
+
+def _rule(figures: Mapping[str, Any]) -> str:
+    if figures.get("products") is not None:
+        count = figures["products"]
+        of = f"{count:,} product{'s' if count != 1 else ''}"
+        return f"{figures['rule']}, sum of {of}, limit {figures['limit']:g}"
+    return f"{figures['rule']} {figures['limit']:g}"
+
+
+def _margin_text(margin: float) -> str:
+    return f"{margin:.4%}" if 0 < margin < 0.001 else f"{margin:.1%}"
+
+
+def _sourced(source: str | None) -> str:
+    return f" ({source})" if source else ""
+
+
+def nearest_lines(log: RunLog) -> list[str]:
+    """Name the operators whose passing cases use most of their limit, with case and margin."""
+    greatest: dict[str, tuple[float, str]] = {}
+    for verdict in log.verdicts:
+        margin = max((f.get("margin") or 0.0 for f in verdict.figures.values()), default=0.0)
+        known = greatest.get(verdict.operator, (0.0, ""))
+        if verdict.status is Status.PASSED and margin > known[0]:
+            greatest[verdict.operator] = (margin, verdict.case)
+    ordered = sorted(greatest.items(), key=lambda item: (-item[1][0], item[0]))
+    return [
+        f"{_margin_text(margin)} {operator}: {case}"
+        for operator, (margin, case) in ordered[:MOST_NEAREST]
+    ]
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:

@@ -39,6 +39,7 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
         headlines = [_headline(verdict) for verdict in summary.failures(log)]
         return Group(*headlines, _closing(log))
     parts: list[RenderableType] = [_environment(log.header), "", OperatorsTable(log), ""]
+    parts += _nearest(log)
     parts += _failures(log, verbose)
     if verbose:
         parts += _others(log)
@@ -89,6 +90,14 @@ def _headline(verdict: Verdict) -> Text:
     )  # fmt: skip
 
 
+def _nearest(log: RunLog) -> Iterator[RenderableType]:
+    lines = summary.nearest_lines(log)
+    if lines:
+        yield _text("Nearest to their limit", "bold")
+        yield from (_line(f"  {line}", "") for line in lines)
+        yield ""
+
+
 def _failures(log: RunLog, verbose: bool) -> Iterator[RenderableType]:
     failing = summary.failures(log)
     shown = failing if verbose else failing[:MOST_FAILURES]
@@ -96,6 +105,8 @@ def _failures(log: RunLog, verbose: bool) -> Iterator[RenderableType]:
         yield _headline(verdict)
         if verdict.reason is not None:
             yield from _particulars(verdict.reason)
+        for told in summary.rule_lines(verdict):
+            yield _indented(_text(told))
         if verdict.location:
             yield _line(f"  at {verdict.location}", "dim")
         yield _line(f"  {summary.repeat_command(log.header, verdict)}", "cyan")

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from dmlconf.reports import junit, markdown, picture
+from dmlconf.runner.verdict import Verdict
+from tests.reports import logs
+
+
+def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
+    """Return the verdict with a margin, and whatever else its figures are to say."""
+    figures = {**logs.figures(1.0)["OutputTensor"], "margin": margin, "source": "its page", **more}
+    return replace(verdict, figures={"OutputTensor": figures})
+
+
+def test_junit_gives_rule_and_margin_of_a_passing_case() -> None:
+    told = junit.render(logs.run_log(with_margin(logs.PASSED, 0.5)))
+    assert "OutputTensor: rule: ulp 1, 50.0% of the limit used (its page)</system-out>" in told
+
+
+def test_a_failure_names_its_rule_in_every_report() -> None:
+    failed = with_margin(logs.FAILED, math.inf, rule="accumulate", limit=2, products=16)
+    log = logs.run_log(failed)
+    for told in (picture.render_text(log), markdown.render(log), junit.render(log)):
+        assert "accumulate, sum of 16 products, limit 2" in told
+        assert "its page" in told
+
+
+def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
+    verdicts = [
+        with_margin(logs.verdict(f"op{n}/case", operator=f"OP{n}"), n / 10) for n in range(8)
+    ]
+    verdicts.append(with_margin(logs.FAILED, 9.0))
+    log = logs.run_log(*verdicts)
+    for told in (picture.render_text(log), markdown.render(log)):
+        nearest = told.partition("Nearest to their limit")[2].splitlines()
+        named = [line.strip(" -") for line in nearest if "% OP" in line]
+        assert named == [f"{n}0.0% OP{n}: op{n}/case" for n in (7, 6, 5, 4, 3)]
+
+
+def test_logs_without_margins_say_nothing_of_limits() -> None:
+    log = logs.everything()
+    for told in (picture.render_text(log), markdown.render(log), junit.render(log)):
+        assert "limit" not in told
