@@ -17,6 +17,10 @@ class Allowance(Protocol):
         """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
         ...
 
+    def right(self) -> Array:
+        """Return what the reference computes, shaped like the output."""
+        ...
+
     def magnitude(self) -> Array | None:
         """Return the operator on absolute inputs, FLOAT64, shaped like the output."""
         ...
@@ -37,6 +41,10 @@ class NoAllowance:
     """Nothing is known but the expected values."""
 
     half_precision = False
+
+    def right(self) -> Array:
+        """Raise: there is no reference."""
+        raise LookupError("nothing is known but the expected values")
 
     def magnitude(self) -> Array | None:
         """Return None."""

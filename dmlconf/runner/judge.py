@@ -196,7 +196,7 @@ def _judge_outputs(
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         else:
-            faults += suspicions(case, name, actual, wanted, allowance)
+            faults += suspicions(case, name, actual, allowance)
     if not faults:
         return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
     reason = _reason(faults, differences)

@@ -30,7 +30,7 @@ _CANCELLED: Final = 2.0**-10
 
 
 def suspicions(
-    case: Case, name: str, actual: Array, expected: Array, allowance: Allowance
+    case: Case, name: str, actual: Array, allowance: Allowance
 ) -> Iterator[tuple[ReasonKind, str]]:
     """Yield what is suspicious of an output that keeps its rule.
 
@@ -38,23 +38,28 @@ def suspicions(
         case: the case.
         name: the output tensor.
         actual: what the backend computed.
-        expected: what is expected, of the same sizes and data type.
-        allowance: what the rule permits beside the expected values.
+        allowance: what the rule permits, and what the reference computes. An expected value
+            that was recorded elsewhere may itself be off by as much as the rule permits.
     """
-    if actual.size < _LEAST_ELEMENTS or np.array_equal(actual, expected, equal_nan=True):
+    if actual.size < _LEAST_ELEMENTS:
         return
-    if not actual.any() and _most(_not_zero(case, name, expected, allowance)):
+    if not actual.any() and _most(_not_zero(case, name, allowance)):
         yield ReasonKind.ALL_ZEROS, f"{name} is all zeros, where most of it must not be"
     for source, array in case.inputs().items():
         if array.shape != actual.shape or array.dtype != actual.dtype:
             continue
-        if np.array_equal(actual, array, equal_nan=True) and _most(_apart(expected, array)):
+        if _same_bits(actual, array) and _most(_apart(allowance.right(), array)):
             message = f"{name} is a copy of {source}, where most of it must not be"
             yield ReasonKind.INPUT_COPIED, message
 
 
-def _not_zero(case: Case, name: str, expected: Array, allowance: Allowance) -> Array:
+def _same_bits(one: Array, other: Array) -> bool:
+    return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
+
+
+def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
     """Tell which elements are certainly not zero, neither flushed nor cancelled."""
+    expected = allowance.right()
     if expected.dtype.kind != "f":
         nonzero: Array = expected != 0
         return nonzero

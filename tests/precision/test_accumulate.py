@@ -29,6 +29,9 @@ class Allowed:
     bound: Array
     half_precision: bool = False
 
+    def right(self) -> Array:
+        raise NotImplementedError
+
     def magnitude(self) -> Array:
         return self.bound
 

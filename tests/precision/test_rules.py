@@ -31,6 +31,9 @@ class Allowed:
     alternatives: tuple[Array, Array] | None = None
     half_precision: bool = False
 
+    def right(self) -> Array:
+        raise NotImplementedError
+
     def magnitude(self) -> None:
         return None
 

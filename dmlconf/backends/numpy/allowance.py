@@ -33,6 +33,11 @@ class CaseAllowances:
         return _OutputAllowance(self, self._outputs.index(output), output)
 
     @cached_property
+    def right(self) -> dict[str, Array]:
+        """What the reference computes, by tensor."""
+        return computed(self._case, self._case.inputs())
+
+    @cached_property
     def magnitudes(self) -> tuple[Array, ...]:
         """The operator on absolute inputs, by output."""
         found = self._call("magnitude")
@@ -51,7 +56,7 @@ class CaseAllowances:
         without = {name: _flushed(array) for name, array in inputs.items()}
         if all(array is without[name] for name, array in inputs.items()):
             return None
-        return computed(self._case, inputs), computed(self._case, without)
+        return self.right, computed(self._case, without)
 
     def _call(self, part: str) -> Any:
         function = reference_function(self._case.operator_name, part)
@@ -68,6 +73,10 @@ class _OutputAllowance:
     def half_precision(self) -> bool:
         """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
         return self._of_case.half_precision
+
+    def right(self) -> Array:
+        """Return what the reference computes."""
+        return self._of_case.right[self._name]
 
     def magnitude(self) -> Array | None:
         """Return the operator on absolute inputs, FLOAT64."""

@@ -1,0 +1,80 @@
+"""Outputs that keep a wide rule, yet look as if the operator had not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import Array
+
+SUMS = """
+operator: GEMM
+cases:
+  - name: small
+    desc:
+      ATensor: {{Sizes: [1, 1, 8, {length}], DataType: FLOAT16, values: {values}}}
+      BTensor: {{Sizes: [1, 1, {length}, 1], DataType: FLOAT16, fill: {{constant: {{value: 1}}}}}}
+      OutputTensor: {{Sizes: [1, 1, 8, 1], DataType: FLOAT16}}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 0
+"""
+
+
+def sums(directory: Path, row: list[float]) -> Case:
+    file = directory / "sums.yaml"
+    file.write_text(SUMS.format(length=len(row), values=row * 8), encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    return build(planned)
+
+
+def judged(case: Case, output: Array) -> Verdict:
+    right = run_case(case)
+    return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
+
+
+def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
+    case = sums(tmp_path, [1] * 502 + [-1] * 498)
+    verdict = judged(case, np.zeros((1, 1, 8, 1), np.float16))
+    assert verdict.figures["OutputTensor"]["differing"] == 0
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.ALL_ZEROS
+
+
+def test_zeros_are_right_where_rounding_may_have_cancelled_all(tmp_path: Path) -> None:
+    case = sums(tmp_path, [100, 0.03, -100])
+    assert judged(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
+
+
+def test_an_output_that_copies_an_input_is_no_pass(tmp_path: Path) -> None:
+    file = tmp_path / "tanh.yaml"
+    file.write_text(
+        """
+operator: ACTIVATION_TANH
+cases:
+  - name: near-zero
+    desc:
+      InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {uniform: {low: 0.003, high: 0.0032}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    case = build(planned)
+    copied = judged(case, case.inputs()["InputTensor"])
+    assert copied.figures["OutputTensor"]["differing"] == 0
+    assert copied.reason is not None
+    assert copied.reason.kind is ReasonKind.INPUT_COPIED
+    right = run_case(case)
+    assert isinstance(right, Outputs)
+    assert judged(case, right.arrays["OutputTensor"]).status is Status.PASSED
