@@ -65,12 +65,13 @@ def _lines(log: RunLog) -> Iterator[str]:
 def _table(log: RunLog) -> Iterator[str]:
     rows, total = summary.operator_totals(log)
     shown = summary.shown_statuses(total)
-    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
+    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP", "Margin"]
     yield f"| {' | '.join(headings)} |"
     yield f"|---|{'---:|' * (len(headings) - 1)}"
     for row in (*rows, total) if len(rows) > 1 else rows:
         counts = [f"{row.counts.get(status, 0):,}" for status in shown]
-        cells = [_escaped(row.operator), f"{row.cases:,}", *counts, summary.number(row.worst_ulp)]
+        figures = summary.number(row.worst_ulp), summary.margin_cell(row.margin)
+        cells = [_escaped(row.operator), f"{row.cases:,}", *counts, *figures]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -35,9 +35,7 @@ FORMATS: Final[Mapping[str, Render]] = {
 """Functions from a run log to text, by the name of their format."""
 
 
-def parse_report(
-    option: str, formats: Collection[str] = FORMATS
-) -> tuple[str, Path | None]:
+def parse_report(option: str, formats: Collection[str] = FORMATS) -> tuple[str, Path | None]:
     """Return format and file of `FORMAT[:FILE]`; None for standard output.
 
     Raises:

@@ -18,6 +18,7 @@ __all__ = [
     "diagnostic_lines",
     "environment_facts",
     "failures",
+    "margin_cell",
     "nearest_lines",
     "number",
     "operator_totals",
@@ -46,13 +47,18 @@ class OperatorTotals:
         operator: its name.
         counts: number of verdicts by status.
         worst_ulp: the greatest distance in ULP; None where none was measured.
+        margin: the greatest share of its limit that a passing case uses; None where every rule is
+            exact, or the log has no margins.
         seconds: how long the backend took, in sum.
+        histogram: elements by their distance in ULP, as in the verdicts' figures.
     """
 
     operator: str
     counts: Mapping[Status, int]
     worst_ulp: float | None
+    margin: float | None
     seconds: float
+    histogram: Mapping[str, int]
 
     @property
     def cases(self) -> int:
@@ -74,7 +80,29 @@ def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
 def _totals(name: str, verdicts: Sequence[Verdict]) -> OperatorTotals:
     counts = Counter(verdict.status for verdict in verdicts)
     seconds = sum(verdict.seconds for verdict in verdicts)
-    return OperatorTotals(name, counts, worst_ulp(verdicts), seconds)
+    histogram: Counter[str] = Counter()
+    for verdict in verdicts:
+        for figures in verdict.figures.values():
+            histogram.update(figures.get("histogram", {}))
+    return OperatorTotals(
+        name, counts, worst_ulp(verdicts), _greatest_margin(verdicts), seconds, histogram
+    )
+
+
+def _greatest_margin(verdicts: Sequence[Verdict]) -> float | None:
+    margins = [
+        figures["margin"]
+        for verdict in verdicts
+        if verdict.status is Status.PASSED
+        for figures in verdict.figures.values()
+        if figures["rule"] != "exact" and figures.get("margin") is not None
+    ]
+    return max(margins, default=None)
+
+
+def margin_cell(margin: float | None) -> str:
+    """Write a margin as a table has it."""
+    return "-" if margin is None else f"{margin:.0%}"
 
 
 def operator_totals(log: RunLog) -> tuple[list[OperatorTotals], OperatorTotals]:

@@ -82,7 +82,7 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
         box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
         show_footer=len(rows) > 1,
     )  # fmt: skip
-    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
+    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP", "Margin"]
     if layout.with_time:
         headings.append("Time")
     told = [_broken(heading) if layout.broken_headings else heading for heading in headings]
@@ -109,6 +109,7 @@ def _cells(
         yield _text(f"{count:,}", STYLES[status] if count else "dim")
     worst = summary.number(row.worst_ulp)
     yield _text(worst.replace("∞", "inf") if ascii_only else worst)
+    yield _text(summary.margin_cell(row.margin))
     if layout.with_time:
         yield _text(_duration(row.seconds))
 

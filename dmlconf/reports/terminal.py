@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports import summary
+from dmlconf.reports.histogram import Histograms
 from dmlconf.reports.table import STYLES, OperatorsTable
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Verdict
@@ -43,6 +44,7 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
     parts += _failures(log, verbose)
     if verbose:
         parts += _others(log)
+        parts.append(Histograms(log))
     note = summary.unchecked_note(log)
     if note:
         parts.append(_text(note, "dim"))

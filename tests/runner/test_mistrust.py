@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,9 @@ cases:
 """
 
 
-def sums(directory: Path, row: list[float]) -> Case:
+def sums(directory: Path, row: Sequence[float]) -> Case:
     file = directory / "sums.yaml"
-    file.write_text(SUMS.format(length=len(row), values=row * 8), encoding="utf-8")
+    file.write_text(SUMS.format(length=len(row), values=[*row] * 8), encoding="utf-8")
     [planned] = load_suite([file]).plan()
     return build(planned)
 

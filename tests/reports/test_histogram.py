@@ -1,0 +1,28 @@
+"""The histogram of ULP: its headings, and its marks."""
+
+from __future__ import annotations
+
+from dmlconf.reports.histogram import bars, columns
+
+MARKS = "12345678"
+
+
+def test_headings_reach_as_far_as_the_values() -> None:
+    assert columns([{"0": 5, "1": 2}]) == ["0", "1"]
+    assert columns([{"0": 5}, {"8": 1}]) == ["0", "1", "2", "4", "8"]
+    assert columns([{"4096": 1, "NaN": 2}])[-2:] == ["1k+", "NaN"]
+
+
+def test_every_element_is_under_a_heading() -> None:
+    histogram = {"0": 900, "1": 30, "32": 3, "512": 1, "65536": 2, "NaN": 4}
+    headings = columns([histogram])
+    marked = dict(zip(headings, bars(histogram, headings, MARKS), strict=True))
+    assert {heading for heading, mark in marked.items() if mark != " "} == {
+        "0", "1", "16", "256", "1k+", "NaN",
+    }  # fmt: skip
+
+
+def test_a_higher_mark_stands_for_more_elements() -> None:
+    marks = list(bars({"0": 1_000_000, "1": 1000, "2": 1}, ["0", "1", "2", "4"], MARKS))
+    assert marks[0] == "8" > marks[1] > marks[2]
+    assert marks[3] == " "
