@@ -40,14 +40,20 @@ _BROKEN_HEADINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How much room a table takes: between columns, for headings, and for the time."""
+    """How much room a table takes: between columns, for headings, for the time and the margin."""
 
     gap: int
     broken_headings: bool
     with_time: bool
+    with_margin: bool = True
 
 
-_LAYOUTS: Final = (_Layout(2, False, True), _Layout(1, True, True), _Layout(1, True, False))
+_LAYOUTS: Final = (
+    _Layout(2, False, True),
+    _Layout(1, True, True),
+    _Layout(1, True, False),
+    _Layout(1, True, False, with_margin=False),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,9 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
         box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, layout.gap - 1, 0, 0),
         show_footer=len(rows) > 1,
     )  # fmt: skip
-    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP", "Margin"]
+    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
+    if layout.with_margin:
+        headings.append("Margin")
     if layout.with_time:
         headings.append("Time")
     told = [_broken(heading) if layout.broken_headings else heading for heading in headings]
@@ -109,7 +117,8 @@ def _cells(
         yield _text(f"{count:,}", STYLES[status] if count else "dim")
     worst = summary.number(row.worst_ulp)
     yield _text(worst.replace("∞", "inf") if ascii_only else worst)
-    yield _text(summary.margin_cell(row.margin))
+    if layout.with_margin:
+        yield _text(summary.margin_cell(row.margin))
     if layout.with_time:
         yield _text(_duration(row.seconds))
 
