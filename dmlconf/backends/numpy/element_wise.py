@@ -7,21 +7,37 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.activation import fused
+from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "element_wise_add",
+    "element_wise_add1",
+    "element_wise_add1_interval",
     "element_wise_add_interval",
+    "element_wise_difference_square",
+    "element_wise_difference_square_interval",
     "element_wise_divide",
     "element_wise_divide_interval",
     "element_wise_exp",
     "element_wise_exp_interval",
+    "element_wise_max",
+    "element_wise_max_interval",
+    "element_wise_mean",
+    "element_wise_mean_interval",
+    "element_wise_min",
+    "element_wise_min_interval",
+    "element_wise_multiply",
+    "element_wise_multiply_interval",
+    "element_wise_subtract",
+    "element_wise_subtract_interval",
 ]
 
 LARGEST_DIVISOR: Final = 2.0**126
@@ -42,6 +58,173 @@ def element_wise_add_interval(
     """Return the sum of floating-point numbers, rounded either way."""
     exact = _sum_toward_zero(_wide(ATensor), _wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
+
+
+def element_wise_add1(
+    ATensor: Array,
+    BTensor: Array,
+    OutputTensor: TensorDesc,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return the activation of `a + b`, where the sum overflows as that of ELEMENT_WISE_ADD does.
+
+    Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; overflow was measured.
+    """
+    total = element_wise_add(ATensor, BTensor, OutputTensor)
+    if FusedActivation is None:
+        return total
+    with np.errstate(all="ignore"):
+        return fused(_wide(total), FusedActivation).astype(np.float32).astype(total.dtype)
+
+
+def element_wise_add1_interval(
+    ATensor: Array,
+    BTensor: Array,
+    OutputTensor: TensorDesc,
+    FusedActivation: Mapping[str, Any] | None,
+) -> tuple[Array, Array]:
+    """Return the activation of the sum rounded either way, itself with its own error."""
+    ends = element_wise_add_interval(ATensor, BTensor, OutputTensor)
+    if FusedActivation is None:
+        return ends
+    with np.errstate(all="ignore"):
+        total = _wide(ATensor) + _wide(BTensor)
+        exact = fused(total, FusedActivation)
+        attributes = {
+            name: float(np.float32(value))
+            for name, value in FusedActivation.items()
+            if name != "operator" and not name.endswith("Tensor")
+        }
+        error = ERRORS[FusedActivation["operator"]](total, **attributes)
+        of_ends = [fused(_wide(end), FusedActivation) for end in ends]
+        gaps = [np.abs(value - exact) for value in of_ends]
+        finite = np.where(np.isfinite(gaps), gaps, 0.0).max(0)
+        lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
+        # A sum may overflow before the activation is applied, or not.
+        narrow = [value.astype(ends[0].dtype) for value in of_ends]
+        return np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+
+
+def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `a - b`; integers wrap around.
+
+    Source: the page of DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC; wrapping was measured.
+    """
+    return _binary(np.subtract, ATensor, BTensor)
+
+
+def element_wise_subtract_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the difference of floating-point numbers, rounded either way."""
+    exact = _sum_toward_zero(_wide(ATensor), -_wide(BTensor))
+    return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
+
+
+def element_wise_multiply(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `a * b`; integers wrap around.
+
+    Source: the page of DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC; wrapping was measured.
+    """
+    return _binary(np.multiply, ATensor, BTensor)
+
+
+def element_wise_multiply_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the product of floating-point numbers, rounded either way."""
+    exact = _binary(np.multiply, _wide(ATensor), _wide(BTensor))
+    return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
+
+
+def element_wise_min(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return the lesser of `a` and `b`; the number where one of them is NaN.
+
+    Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC; NaN was measured.
+    """
+    return _binary(np.fmin, ATensor, BTensor)
+
+
+def element_wise_min_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the lesser number; of two zeros either one."""
+    lesser = element_wise_min(ATensor, BTensor, OutputTensor)
+    return lesser, lesser
+
+
+def element_wise_max(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return the greater of `a` and `b`; the number where one of them is NaN.
+
+    Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC; NaN was measured.
+    """
+    return _binary(np.fmax, ATensor, BTensor)
+
+
+def element_wise_max_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the greater number; of two zeros either one."""
+    greater = element_wise_max(ATensor, BTensor, OutputTensor)
+    return greater, greater
+
+
+def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return half the sum of `a` and `b`, which overflows in FLOAT32.
+
+    Sums of integers wrap around, and their halves are truncated toward zero.
+
+    Source: the page of DML_ELEMENT_WISE_MEAN_OPERATOR_DESC; the rest was measured.
+    """
+    dtype = OutputTensor.DataType.dtype
+    if dtype.kind != "f":
+        return _truncated_quotient(_binary(np.add, ATensor, BTensor), np.array(2, dtype))
+    with np.errstate(all="ignore"):
+        total = ATensor.astype(np.float32) + BTensor.astype(np.float32)
+        half: Array = (total * np.float32(0.5)).astype(dtype)
+    return half
+
+
+def element_wise_mean_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return half the sum of floating-point numbers, rounded either way.
+
+    Where the sum overflows in FLOAT32, infinity is as right as the mean.
+    """
+    dtype = OutputTensor.DataType.dtype
+    total = _sum_toward_zero(_wide(ATensor), _wide(BTensor))
+    lowest, highest = rounded_interval(total / 2, 0.0, dtype)
+    if dtype == np.float32:
+        largest = float(np.finfo(dtype).max)
+        lowest[total < -largest] = -np.inf
+        highest[total > largest] = np.inf
+    return lowest, highest
+
+
+def element_wise_difference_square(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> Array:
+    """Return the square of `a - b`; integers wrap around.
+
+    Source: the page of DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC; wrapping was measured.
+    """
+    dtype = OutputTensor.DataType.dtype
+    if dtype.kind != "f":
+        difference = _binary(np.subtract, ATensor, BTensor)
+        return _binary(np.multiply, difference, difference)
+    with np.errstate(all="ignore"):
+        wide: Array = np.square(_wide(ATensor) - _wide(BTensor)).astype(np.float32)
+        return wide.astype(dtype)
+
+
+def element_wise_difference_square_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the square of a rounded difference, rounded either way."""
+    difference = _binary(np.subtract, _wide(ATensor), _wide(BTensor))
+    exact = _binary(np.multiply, difference, difference)
+    return rounded_interval(exact, exact * (2 * STEP + STEP**2), OutputTensor.DataType.dtype)
 
 
 def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:

@@ -1,0 +1,140 @@
+"""Remainders of divisions, with the sign of the dividend or of the divisor."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_modulus_floor",
+    "element_wise_modulus_floor_interval",
+    "element_wise_modulus_truncate",
+    "element_wise_modulus_truncate_interval",
+]
+
+_QUOTIENT: Final = 3 * STEP
+"""The relative error of a quotient made as a product with a reciprocal."""
+
+
+def element_wise_modulus_truncate(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> Array:
+    """Return the remainder with the sign of the dividend, as C has it.
+
+    An integer modulo zero is the greatest UINT, or the dividend, and of INT64 -1.
+
+    Source: the page of DML_ELEMENT_WISE_MODULUS_TRUNCATE_OPERATOR_DESC; what it leaves open was
+    measured.
+    """
+    if ATensor.dtype.kind == "f":
+        return _float_remainder(ATensor, BTensor, np.fmod)
+    remainder = _integer_remainder(ATensor, BTensor, np.fmod)
+    if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
+        by_zero = BTensor == 0
+        remainder[by_zero] = ATensor[by_zero]
+    return remainder
+
+
+def element_wise_modulus_truncate_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
+
+    Source: Direct3D 11.3 functional specification, as for quotients.
+    """
+    if ATensor.dtype.kind == "f":
+        sign = np.sign(_wide(ATensor))
+        return _float_interval(ATensor, BTensor, np.fmod, sign, OutputTensor.DataType.dtype)
+    return _integer_interval(
+        element_wise_modulus_truncate(ATensor, BTensor, OutputTensor), ATensor, BTensor
+    )
+
+
+def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return the remainder with the sign of the divisor, as Python has it.
+
+    An integer modulo zero is the greatest UINT, or -1, and the smallest one 1 but of INT64.
+
+    Source: the page of DML_ELEMENT_WISE_MODULUS_FLOOR_OPERATOR_DESC; what it leaves open was
+    measured.
+    """
+    if ATensor.dtype.kind == "f":
+        return _float_remainder(ATensor, BTensor, np.remainder)
+    remainder = _integer_remainder(ATensor, BTensor, np.remainder)
+    if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
+        remainder[(BTensor == 0) & (ATensor == np.iinfo(ATensor.dtype).min)] = 1
+    return remainder
+
+
+def element_wise_modulus_floor_interval(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the remainder of a quotient that FLOAT32 holds, and any integer where it is undefined.
+
+    Source: Direct3D 11.3 functional specification, as for quotients.
+    """
+    if ATensor.dtype.kind == "f":
+        sign = np.sign(_wide(BTensor))
+        return _float_interval(ATensor, BTensor, np.remainder, sign, OutputTensor.DataType.dtype)
+    return _integer_interval(
+        element_wise_modulus_floor(ATensor, BTensor, OutputTensor), ATensor, BTensor
+    )
+
+
+def _float_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
+    """Return `a - b * round(a / b)`, which is NaN for an infinite divisor, and never -0."""
+    wide = _wide(divisor)
+    with np.errstate(all="ignore"):
+        remainder: Array = operation(_wide(dividend), wide) + 0.0
+        remainder[np.isinf(wide)] = np.nan
+        return remainder.astype(np.float32).astype(dividend.dtype)
+
+
+def _float_interval(
+    dividend: Array, divisor: Array, operation: np.ufunc, sign: Array, dtype: np.dtype[Any]
+) -> tuple[Array, Array]:
+    """Return remainders that may be off by what the quotient is, times the divisor.
+
+    Next to a multiple of the divisor the quotient may fall on its other side, so that the remainder
+    is next to zero instead of the divisor, or the other way round.
+    """
+    a, b = _wide(dividend), _wide(divisor)
+    with np.errstate(all="ignore"):
+        exact = operation(a, b)
+        error = np.abs(a) * _QUOTIENT
+        distance, length = np.abs(exact), np.abs(b)
+        either = (distance <= error) | (length - distance <= error)
+        middle = np.where(either, sign * length / 2, exact)
+        room = np.where(either, length / 2 + error, error)
+    return rounded_interval(middle, room, dtype)
+
+
+def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
+    """Return remainders of integers; of those by zero all bits are set."""
+    with np.errstate(all="ignore"):
+        remainder: Array = operation(dividend, divisor)
+    remainder[divisor == 0] = -1 if dividend.dtype.kind == "i" else np.iinfo(dividend.dtype).max
+    return remainder
+
+
+def _integer_interval(remainder: Array, dividend: Array, divisor: Array) -> tuple[Array, Array]:
+    """Return the remainder, or any integer for what Direct3D leaves undefined.
+
+    Undefined are a signed integer modulo zero, and the smallest one modulo -1.
+    """
+    limits = np.iinfo(remainder.dtype)
+    if remainder.dtype.kind == "u":
+        return remainder, remainder
+    undefined = (divisor == 0) | ((dividend == limits.min) & (divisor == -1))
+    return np.where(undefined, limits.min, remainder), np.where(undefined, limits.max, remainder)
+
+
+def _wide(tensor: Array) -> Array:
+    # Converting a signalling NaN warns.
+    with np.errstate(invalid="ignore"):
+        return tensor.astype(np.float64)
