@@ -1,0 +1,233 @@
+"""Operators that copy, change the sign of, round or classify each element.
+
+An `..._interval` function takes the arguments of its operator and returns the least and the
+greatest right value of each element, where Direct3D leaves hardware a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dmlconf.backends.numpy.conversion import cast
+from dmlconf.backends.numpy.scale_bias import (
+    ScaleBias,
+    function_interval,
+    is_identity,
+    scaled,
+    wide,
+)
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_abs",
+    "element_wise_abs_interval",
+    "element_wise_ceil",
+    "element_wise_ceil_interval",
+    "element_wise_floor",
+    "element_wise_floor_interval",
+    "element_wise_identity",
+    "element_wise_identity_interval",
+    "element_wise_is_infinity",
+    "element_wise_is_nan",
+    "element_wise_negate",
+    "element_wise_round",
+    "element_wise_round_interval",
+    "element_wise_sign",
+    "element_wise_sign_interval",
+]
+
+
+def element_wise_identity(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the scaled elements; integers are scaled in FLOAT32, truncated and clamped.
+
+    Source: the page of DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; integers were measured.
+    """
+    if is_identity(ScaleBias):
+        return InputTensor.copy()
+    return _function(_same, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_identity_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the scaled elements, rounded either way."""
+    return function_interval(_same, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_abs(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the magnitude of the scaled elements.
+
+    That of the least integer is the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+
+    Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
+    """
+    if not is_identity(ScaleBias):
+        return _function(np.abs, InputTensor, ScaleBias, OutputTensor)
+    if InputTensor.dtype.kind == "f":
+        return np.abs(InputTensor)
+    return np.where(InputTensor < 0, _negated(InputTensor), InputTensor)
+
+
+def element_wise_abs_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the magnitude of the scaled elements, rounded either way."""
+    return function_interval(np.abs, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
+
+
+def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return each element with the other sign.
+
+    The least integer becomes the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+
+    Source: the page of DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC; integers were measured.
+    """
+    if InputTensor.dtype.kind == "f":
+        return np.negative(InputTensor)
+    return _negated(InputTensor)
+
+
+def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for what is above zero, -1 for what is below, else 0, for NaN as well.
+
+    Source: the page of DML_ELEMENT_WISE_SIGN_OPERATOR_DESC; NaN was measured.
+    """
+    with np.errstate(invalid="ignore"):
+        positive, negative = InputTensor > 0, InputTensor < 0
+    dtype = OutputTensor.DataType.dtype
+    sign: Array = positive.astype(dtype) - negative.astype(dtype)
+    return sign
+
+
+def element_wise_sign_interval(InputTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
+    """Return the sign; that of a subnormal FLOAT32 number may be 0."""
+    sign = element_wise_sign(InputTensor, OutputTensor)
+    if InputTensor.dtype != np.float32:
+        return sign, sign
+    with np.errstate(invalid="ignore"):
+        subnormal = np.abs(InputTensor) < np.finfo(np.float32).tiny
+    return np.where(subnormal, np.minimum(sign, 0), sign), np.where(
+        subnormal, np.maximum(sign, 0), sign
+    )
+
+
+def element_wise_ceil(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the least whole number that is not below the scaled element.
+
+    Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
+    """
+    return _function(np.ceil, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_ceil_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the whole number above the scaled element, which is rounded either way."""
+    return function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_floor(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the greatest whole number that is not above the scaled element.
+
+    Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
+    """
+    return _function(np.floor, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_floor_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the whole number below the scaled element, which is rounded either way."""
+    return function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
+    """Return the whole number next to each element; the mode says which.
+
+    TOWARD_INFINITY rounds to nearest, and halves away from zero.
+
+    Source: the pages of DML_ELEMENT_WISE_ROUND_OPERATOR_DESC and DML_ROUNDING_MODE.
+    """
+    values = wide(InputTensor)
+    if RoundingMode == "HALVES_TO_NEAREST_EVEN":
+        rounded = np.rint(values)
+    elif RoundingMode == "TOWARD_ZERO":
+        rounded = np.trunc(values)
+    else:
+        rounded = np.copysign(np.floor(np.abs(values) + 0.5), values)
+    return rounded.astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_round_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
+) -> tuple[Array, Array]:
+    """Return the whole number; TOWARD_INFINITY may add the half in FLOAT32.
+
+    The sum is then a whole number for the number just below a half, and above 2^23, where it may
+    be one more.
+    """
+    right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
+    if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
+        return right, right
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(InputTensor)
+        added = np.copysign(np.floor(magnitude + np.float32(0.5)), InputTensor)
+    return np.fmin(right, added), np.fmax(right, added)
+
+
+def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for NaN, else 0.
+
+    Source: the page of DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC.
+    """
+    return np.isnan(InputTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_is_infinity(
+    InputTensor: Array, OutputTensor: TensorDesc, InfinityMode: str
+) -> Array:
+    """Return 1 for infinities of the sign that the mode asks for, else 0.
+
+    Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
+    """
+    if InfinityMode == "EITHER":
+        found = np.isinf(InputTensor)
+    else:
+        found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
+    return found.astype(OutputTensor.DataType.dtype)
+
+
+def _function(
+    function: Callable[[Array], Array],
+    tensor: Array,
+    scale_bias: ScaleBias | None,
+    output: TensorDesc,
+) -> Array:
+    """Return a function of the scaled elements in the output's type."""
+    with np.errstate(all="ignore"):
+        values = scaled(tensor, scale_bias)
+        return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _negated(tensor: Array) -> Array:
+    with np.errstate(over="ignore"):
+        negated: Array = -tensor
+    if tensor.dtype.itemsize < 4:
+        limits = np.iinfo(tensor.dtype)
+        negated[tensor == limits.min] = limits.max
+    return negated

@@ -1,0 +1,122 @@
+"""The optional ScaleBias of operators: each element is multiplied and added to before the function.
+
+Floating-point and integer tensors are scaled in FLOAT32. Scale 1 with Bias 0 changes nothing, not
+even what FLOAT32 cannot hold.
+
+Source: the page of DML_SCALE_BIAS; the scaling of integers was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.conversion import cast
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ScaleBias", "function_interval", "is_identity", "scaled", "scaled_interval", "wide"]
+
+ScaleBias = Mapping[str, float]
+"""The fields Scale and Bias by name."""
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
+
+def wide(tensor: Array) -> Array:
+    """Return a tensor's elements as FLOAT64 numbers."""
+    # Converting a signalling NaN warns.
+    with np.errstate(invalid="ignore"):
+        return tensor.astype(np.float64)
+
+
+def is_identity(scale_bias: ScaleBias | None) -> bool:
+    """Return whether there is nothing to multiply with and nothing to add."""
+    return scale_bias is None or (scale_bias["Scale"] == 1 and scale_bias["Bias"] == 0)
+
+
+def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
+    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
+    if scale_bias is None or is_identity(scale_bias):
+        return wide(tensor)
+    with np.errstate(all="ignore"):
+        scale, bias = np.float32(scale_bias["Scale"]), np.float32(scale_bias["Bias"])
+        return wide(tensor) * np.float64(scale) + np.float64(bias)
+
+
+def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
+    """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
+
+    Product and sum are rounded either way or at once, subnormal ones may be zero, and either may
+    overflow.
+    """
+    exact = scaled(tensor, scale_bias)
+    if scale_bias is None or is_identity(scale_bias):
+        return exact, exact
+    with np.errstate(all="ignore"):
+        product = wide(tensor) * np.float64(np.float32(scale_bias["Scale"]))
+        terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(exact)
+        flushed = (product != 0) & ((np.abs(product) < _TINY) | (np.abs(exact) < _TINY))
+        room = terms * STEP + np.where(flushed, _TINY, 0.0)
+        finite = np.isfinite(room)
+        low, high = np.where(finite, exact - room, exact), np.where(finite, exact + room, exact)
+        low[(np.minimum(low, product) < -_LARGEST)] = -np.inf
+        high[(np.maximum(high, product) > _LARGEST)] = np.inf
+    return low, high
+
+
+def function_interval(
+    function: Callable[[Array], Array],
+    tensor: Array,
+    scale_bias: ScaleBias | None,
+    output: TensorDesc,
+    *,
+    error: Callable[[Array], Array | float] = lambda x: 0.0,
+    domain: tuple[float, float] = (-math.inf, math.inf),
+    at_zero: Sequence[float] = (),
+) -> tuple[Array, Array]:
+    """Return what a function of the scaled elements may give.
+
+    Args:
+        function: of FLOAT64 numbers; monotone on either side of zero.
+        tensor: the elements.
+        scale_bias: what is done to them first.
+        output: the output, whose type the results have; integers are truncated before the function.
+        error: how far the function itself may be off before its result is rounded.
+        domain: where the function is defined; the ends of the argument's interval are kept in it.
+        at_zero: the function's value at zero where it turns, or both ends of its pole.
+    """
+    low, high = scaled_interval(tensor, scale_bias)
+    exact = scaled(tensor, scale_bias)
+    arguments = [exact]
+    if low is not high:
+        with np.errstate(all="ignore"):
+            arguments += [np.clip(end, *domain) for end in (low, high)]
+    lowest, highest = _results(function, exact, output, error)
+    for argument in arguments[1:]:
+        least, greatest = _results(function, argument, output, error)
+        lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
+    around_zero = (low <= 0) & (high >= 0) & (low != high)
+    for value in at_zero:
+        lowest = np.where(around_zero, np.fmin(lowest, lowest.dtype.type(value)), lowest)
+        highest = np.where(around_zero, np.fmax(highest, highest.dtype.type(value)), highest)
+    return lowest, highest
+
+
+def _results(
+    function: Callable[[Array], Array],
+    argument: Array,
+    output: TensorDesc,
+    error: Callable[[Array], Array | float],
+) -> tuple[Array, Array]:
+    dtype = output.DataType.dtype
+    with np.errstate(all="ignore"):
+        if dtype.kind == "f":
+            return rounded_interval(function(argument), error(argument), dtype)
+        whole = cast(function(np.trunc(argument)), output)
+    return whole, whole
