@@ -109,7 +109,7 @@ def accumulated_errors(
     """
     size = actual.dtype.itemsize
     info = np.finfo(actual.dtype)
-    floor = float(info.tiny if rule.flushes else info.smallest_subnormal / 2)
+    floor = float(info.tiny) if rule.flushes else float(info.smallest_subnormal) / 2
     accumulator = np.float16 if half and size == 2 else np.float32 if size < 8 else np.float64
     with np.errstate(all="ignore"):
         unit = magnitude * 2.0 ** (-1 - _FRACTION_BITS[size])

@@ -228,3 +228,10 @@ def test_inputs_that_are_not_finite_excuse_nothing() -> None:
         assert pair.judged(np.array([[right]])).passed
         for wrong in {0.0, 1e30, np.inf, -np.inf} - {right}:
             assert not pair.judged(np.array([[wrong]])).passed
+
+
+def test_subnormal_float16_results_may_be_one_step_off() -> None:
+    smallest = float(np.finfo(np.float16).smallest_subnormal)
+    pair = Product(np.array([[20 * smallest]], np.float16), np.ones((1, 1), np.float16))
+    assert pair.judged(np.array([[19 * smallest]]), np.float16).passed
+    assert not pair.judged(np.array([[17 * smallest]]), np.float16).passed
