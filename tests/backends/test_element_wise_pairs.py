@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dmlconf.backends.numpy.backend import reference_function
+from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
 
@@ -138,3 +139,14 @@ def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> N
     ends = evaluate("ADD1", DataType.FLOAT16, 65504, 65504, "interval", FusedActivation=activation)
     assert ends[0] <= 65504 / 4
     assert ends[1] == math.inf
+
+
+def test_an_error_beyond_the_value_reaches_across_zero() -> None:
+    lowest, highest = rounded_interval(np.array([0.5, -0.5]), 2.0, np.dtype(np.float32))
+    assert [lowest.tolist(), highest.tolist()] == [[-1.5, -2.5], [2.5, 1.5]]
+
+
+def test_a_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
+    lowest, highest = evaluate("MODULUS_TRUNCATE", DataType.FLOAT32, 9.177936e7, 0.015, "interval")
+    assert lowest <= -8
+    assert highest >= 8

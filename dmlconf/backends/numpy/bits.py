@@ -6,7 +6,7 @@ measured.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ __all__ = [
     "element_wise_bit_shift_right_interval",
     "element_wise_bit_xor",
 ]
-
-_SET_BITS: Final = np.array([byte.bit_count() for byte in range(256)], np.uint8)
-"""How many bits of each byte are 1."""
 
 
 def element_wise_bit_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -51,10 +48,14 @@ def element_wise_bit_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
 def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """Return how many bits of each element are 1."""
-    data = np.ascontiguousarray(InputTensor)
-    counts = _SET_BITS[data.view(np.uint8).reshape(*data.shape, data.itemsize)]
-    found: Array = counts.sum(-1, dtype=OutputTensor.DataType.dtype)
-    return found
+    bits = _bits(InputTensor)
+    for places in (1, 2, 4, 8, 16, 32):
+        if places >= 8 * bits.itemsize:
+            break
+        # Neighbouring counts are added: at first of single bits, then of twice as many.
+        mask = bits.dtype.type(2 ** (8 * bits.itemsize) // (2**places + 1))
+        bits = (bits & mask) + (bits >> bits.dtype.type(places) & mask)
+    return bits.astype(OutputTensor.DataType.dtype)
 
 
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:

@@ -76,7 +76,12 @@ def element_wise_if(
 
     Source: the page of DML_ELEMENT_WISE_IF_OPERATOR_DESC.
     """
-    return np.where(ConditionTensor != 0, ATensor, BTensor)
+    # Masks are several times faster than a choice, whose branches no processor foresees.
+    word = np.dtype(f"u{ATensor.dtype.itemsize}")
+    mask = np.negative((ConditionTensor != 0).astype(word))
+    a, b = ATensor.view(word), BTensor.view(word)
+    chosen: Array = ((a & mask) | (b & ~mask)).view(ATensor.dtype)
+    return chosen
 
 
 def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Array]:

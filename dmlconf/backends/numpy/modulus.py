@@ -20,6 +20,9 @@ __all__ = [
 _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient made as a product with a reciprocal."""
 
+_LARGE_QUOTIENT: Final = 2.0**28
+"""Below this FLOAT64 holds quotients of FLOAT32 numbers well enough to round them."""
+
 
 def element_wise_modulus_truncate(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
@@ -32,7 +35,7 @@ def element_wise_modulus_truncate(
     measured.
     """
     if ATensor.dtype.kind == "f":
-        return _float_remainder(ATensor, BTensor, np.fmod)
+        return _narrowed(_float_remainder(ATensor, BTensor, np.fmod, np.trunc), ATensor.dtype)
     remainder = _integer_remainder(ATensor, BTensor, np.fmod)
     if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
         by_zero = BTensor == 0
@@ -48,8 +51,8 @@ def element_wise_modulus_truncate_interval(
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
     if ATensor.dtype.kind == "f":
-        sign = np.sign(_wide(ATensor))
-        return _float_interval(ATensor, BTensor, np.fmod, sign, OutputTensor.DataType.dtype)
+        exact = _float_remainder(ATensor, BTensor, np.fmod, np.trunc)
+        return _float_interval(ATensor, BTensor, exact, np.sign(_wide(ATensor)), ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_truncate(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
@@ -64,7 +67,7 @@ def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: Ten
     measured.
     """
     if ATensor.dtype.kind == "f":
-        return _float_remainder(ATensor, BTensor, np.remainder)
+        return _narrowed(_float_remainder(ATensor, BTensor, np.remainder, np.floor), ATensor.dtype)
     remainder = _integer_remainder(ATensor, BTensor, np.remainder)
     if ATensor.dtype.kind == "i" and ATensor.dtype.itemsize < 8:
         remainder[(BTensor == 0) & (ATensor == np.iinfo(ATensor.dtype).min)] = 1
@@ -79,24 +82,42 @@ def element_wise_modulus_floor_interval(
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
     if ATensor.dtype.kind == "f":
-        sign = np.sign(_wide(BTensor))
-        return _float_interval(ATensor, BTensor, np.remainder, sign, OutputTensor.DataType.dtype)
+        exact = _float_remainder(ATensor, BTensor, np.remainder, np.floor)
+        return _float_interval(ATensor, BTensor, exact, np.sign(_wide(BTensor)), ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_floor(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
 
 
-def _float_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:
-    """Return `a - b * round(a / b)`, which is NaN for an infinite divisor, and never -0."""
-    wide = _wide(divisor)
+def _float_remainder(
+    dividend: Array, divisor: Array, operation: np.ufunc, rounding: np.ufunc
+) -> Array:
+    """Return `a - b * rounding(a / b)` in FLOAT64: NaN for an infinite divisor, and never -0.
+
+    Args:
+        dividend: `a`.
+        divisor: `b`.
+        operation: the same remainder, slower, for quotients that FLOAT64 cannot hold.
+        rounding: how the quotient is rounded.
+    """
+    a, b = _wide(dividend), _wide(divisor)
     with np.errstate(all="ignore"):
-        remainder: Array = operation(_wide(dividend), wide) + 0.0
-        remainder[np.isinf(wide)] = np.nan
-        return remainder.astype(np.float32).astype(dividend.dtype)
+        quotient = a / b
+        remainder: Array = a - b * rounding(quotient) + 0.0
+        large = np.abs(quotient) >= _LARGE_QUOTIENT
+        if large.any():
+            remainder[large] = operation(a[large], b[large]) + 0.0
+        remainder[np.isinf(b)] = np.nan
+    return remainder
+
+
+def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
+    with np.errstate(all="ignore"):
+        return values.astype(np.float32).astype(dtype)
 
 
 def _float_interval(
-    dividend: Array, divisor: Array, operation: np.ufunc, sign: Array, dtype: np.dtype[Any]
+    dividend: Array, divisor: Array, exact: Array, sign: Array, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
     """Return remainders that may be off by what the quotient is, times the divisor.
 
@@ -105,7 +126,6 @@ def _float_interval(
     """
     a, b = _wide(dividend), _wide(divisor)
     with np.errstate(all="ignore"):
-        exact = operation(a, b)
         error = np.abs(a) * _QUOTIENT
         distance, length = np.abs(exact), np.abs(b)
         either = (distance <= error) | (length - distance <= error)

@@ -40,8 +40,8 @@ def rounded_interval(
         if dtype == np.float32:
             # A result that comes out subnormal may be flushed where the exact one is not.
             tiny = np.finfo(dtype).tiny
-            lowest[(low < tiny) & (exact >= tiny)] = 0
-            highest[(high > -tiny) & (exact <= -tiny)] = 0
+            lowest[(low > 0) & (low < tiny) & (exact >= tiny)] = 0
+            highest[(high < 0) & (high > -tiny) & (exact <= -tiny)] = 0
         else:
             # Measured: some stores make infinity of whatever exceeds the largest number.
             largest = np.finfo(dtype).max
