@@ -83,8 +83,9 @@ def test_tensors_are_pointers_and_counts_are_numbers(entry: Operator) -> None:
 def test_every_table_lists_every_tensor_and_only_ranks_that_exist(entry: Operator) -> None:
     tensors = {field.name for field in entry.fields if field.is_tensor}
     optional = {field.name for field in entry.fields if field.is_tensor and field.optional}
-    levels = [table.since for table in entry.support]
-    assert levels == sorted(levels, reverse=True)
+    for when in {table.when for table in entry.support}:
+        levels = [table.since for table in entry.support if table.when == when]
+        assert levels == sorted(levels, reverse=True)
     for table in entry.support:
         assert tensors - optional <= table.tensors.keys() <= tensors
         for support in table.tensors.values():
