@@ -91,6 +91,7 @@ class Field:
         optional: whether it may be null.
         count: for an array, the field that holds its length.
         type_field: for a scalar union, the field that tells which member is in use.
+        without_effect: for an attribute that changes no result, what decides instead.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Field:
     optional: bool = False
     count: str | None = None
     type_field: str | None = None
+    without_effect: str | None = None
 
     @property
     def is_tensor(self) -> bool:

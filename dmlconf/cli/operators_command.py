@@ -108,6 +108,8 @@ def _note(field: Field) -> str:
         notes.append(f"{field.count} of them")
     if field.optional:
         notes.append("optional")
+    if field.without_effect:
+        notes.append(f"without effect: {field.without_effect}")
     return f"  // {', '.join(notes)}" if notes else ""
 
 

@@ -40,7 +40,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
         value = site.case.desc.get(field.name)
         if not field.is_array or field.attribute_kind not in _NUMBERS or not value:
             continue
-        if field.name in _SETS:
+        if field.name in _SETS or field.without_effect:
             continue
         if tuple(reversed(value)) != value:
             wrong = _recomputed(site, desc={field.name: tuple(reversed(value))})

@@ -21,6 +21,9 @@ _MOST_PARTS: Final = 64
 _LEAST_TERMS: Final = 8
 """Terms below which any order and precision gives about the same."""
 
+_CHANNELS: Final = 1
+"""The dimension of channels, which a convolution adds up as a whole."""
+
 
 def summed_axis(case: Case) -> int:
     """Return an axis of the first input along which the operator adds up: the last it reduces."""
@@ -31,7 +34,7 @@ def summed_axis(case: Case) -> int:
         return int(case.desc["Axis"])
     if case.desc.get("TransA") == "TRANSPOSE":
         return -2
-    return -1
+    return _CHANNELS if "FilterTensor" in case.desc else -1
 
 
 def partial_sums(site: Site) -> list[Array] | None:

@@ -1,0 +1,245 @@
+"""Convolutions in one, two and three spatial dimensions.
+
+Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, overload
+
+import numpy as np
+
+from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Window", "backward", "convolution", "convolution_magnitude", "forward"]
+
+_Index = tuple[slice | int, ...]
+
+_ALL: Final[_Index] = (slice(None), slice(None), slice(None))
+"""All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """How the filter moves over a tensor, in each spatial dimension.
+
+    Args:
+        strides: how far from one position to the next.
+        dilations: how far apart neighbours of the filter are.
+        start: how far before the first element the first position begins.
+        groups: how many parts the channels are divided into.
+    """
+
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    start: Sequence[int]
+    groups: int
+
+    @classmethod
+    def of(
+        cls,
+        rank: int,
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        start: Sequence[int],
+        groups: int,
+    ) -> Window:
+        """Return the window of a desc's attributes, over so many spatial dimensions."""
+        attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
+        return cls(*attributes, _completed(start, rank, 0), groups)
+
+    def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
+        """Return a view of spatial dimensions as those of the filter, then those of positions."""
+        rank = len(filter_sizes)
+        steps = padded.strides[-rank:]
+        return np.lib.stride_tricks.as_strided(
+            padded,
+            (*padded.shape[:-rank], *filter_sizes, *positions),
+            (
+                *padded.strides[:-rank],
+                *(step * dilation for step, dilation in zip(steps, self.dilations, strict=True)),
+                *(step * stride for step, stride in zip(steps, self.strides, strict=True)),
+            ),
+        )
+
+    def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
+        """Return the sizes that so many positions of a filter cover."""
+        return tuple(
+            (count - 1) * stride + (size - 1) * dilation + 1
+            for count, stride, size, dilation in zip(
+                positions, self.strides, filter_sizes, self.dilations, strict=True
+            )
+        )
+
+
+def convolution(
+    InputTensor: Array,
+    FilterTensor: Array,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Mode: str,
+    Direction: str,
+    Strides: Sequence[int],
+    Dilations: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    OutputPadding: Sequence[int],
+    GroupCount: int,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return the activation of the convolution plus each channel's bias.
+
+    FORWARD adds up the window of the input that an element of the output looks at, times the
+    filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
+    to the window of the output that it lies at. CONVOLUTION flips the filter in every spatial
+    dimension. The last OutputPadding elements are the activation of 0, without the bias.
+
+    Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
+    """
+    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    tensors = _wide(InputTensor), _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    with np.errstate(all="ignore"):
+        sums = _sums(*tensors, OutputTensor.Sizes, Direction, window, OutputPadding)
+        return fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
+
+
+def convolution_magnitude(
+    InputTensor: Array,
+    FilterTensor: Array,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Mode: str,
+    Direction: str,
+    Strides: Sequence[int],
+    Dilations: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    OutputPadding: Sequence[int],
+    GroupCount: int,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return the sums of absolute values of what `convolution` adds, through the activation."""
+    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    values, filter_, bias = _wide(InputTensor), _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    behind = OutputTensor.Sizes, Direction, window, OutputPadding
+    with np.errstate(all="ignore"):
+        absolute_bias = None if bias is None else np.abs(bias)
+        magnitude = _sums(np.abs(values), np.abs(filter_), absolute_bias, *behind)
+        if FusedActivation is None:
+            return magnitude
+        sums = _sums(values, filter_, bias, *behind)
+        return fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)
+
+
+def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+    """Return the sum, over the window at each position, of the values times the filter.
+
+    Args:
+        values: sizes {batches, channels, ...}; beyond its edges there are zeros.
+        filter_: sizes {output channels, channels of a group, ...}.
+        sizes: of the result: {batches, output channels, ...}.
+        window: how the filter moves over the values.
+    """
+    grouped = _grouped(filter_, window.groups)
+    _, outputs, channels, *kernel = grouped.shape
+    positions = tuple(sizes[2:])
+    batches = (sizes[0], window.groups)
+    padded = np.zeros((*batches, channels, *window.reach(kernel, positions)))
+    into, taken = _overlap(padded.shape[3:], values.shape[2:], window.start)
+    padded[into] = values.reshape(*padded.shape[:3], *values.shape[2:])[taken]
+    views = window.over(padded, kernel, positions)
+    sums = np.zeros((*batches, outputs, math.prod(positions)))
+    for place in np.ndindex(*kernel):
+        seen = views[*_ALL, *place].reshape(*batches, channels, -1)
+        sums += grouped[*_ALL, *place] @ seen
+    return sums.reshape(sizes)
+
+
+def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+    """Return the transposition of `forward`: windows of the result are added to.
+
+    Args:
+        values: sizes {batches, channels, ...}.
+        filter_: sizes {channels, output channels of a group, ...}.
+        sizes: of the result: {batches, output channels, ...}; what lies beyond is dropped.
+        window: how the filter moves over the result.
+    """
+    grouped = _grouped(filter_, window.groups)
+    _, channels, outputs, *kernel = grouped.shape
+    positions = values.shape[2:]
+    batches = (sizes[0], window.groups)
+    padded = np.zeros((*batches, outputs, *window.reach(kernel, positions)))
+    views = window.over(padded, kernel, positions)
+    columns = values.reshape(*batches, channels, -1)
+    for place in np.ndindex(*kernel):
+        added = np.swapaxes(grouped[*_ALL, *place], -1, -2) @ columns
+        views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
+    found = np.zeros((*batches, outputs, *sizes[2:]))
+    taken, into = _overlap(padded.shape[3:], tuple(sizes[2:]), window.start)
+    found[into] = padded[taken]
+    return found.reshape(sizes)
+
+
+_DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
+
+
+def _sums(
+    values: Array,
+    filter_: Array,
+    bias: Array | None,
+    sizes: Sequence[int],
+    direction: str,
+    window: Window,
+    output_padding: Sequence[int],
+) -> Array:
+    """Return the convolution plus the bias, and zeros behind it, FLOAT64."""
+    behind = _completed(output_padding, len(sizes) - 2, 0)
+    inner = tuple(size - count for size, count in zip(sizes, (0, 0, *behind), strict=True))
+    sums = _DIRECTIONS[direction](values, filter_, inner, window)
+    if bias is not None:
+        sums += bias
+    return (
+        np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in behind)]) if any(behind) else sums
+    )
+
+
+def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:
+    """Return a number for each spatial dimension. Measured: DirectML completes short arrays."""
+    return (*numbers, *(neutral,) * rank)[:rank]
+
+
+def _grouped(filter_: Array, groups: int) -> Array:
+    return filter_.reshape(groups, -1, *filter_.shape[1:])
+
+
+def _overlap(
+    padded: Sequence[int], sizes: Sequence[int], start: Sequence[int]
+) -> tuple[_Index, _Index]:
+    """Return which part of a padded tensor is which part of the one without the padding."""
+    extents = [
+        (before, max(0, min(size, whole - before)))
+        for whole, size, before in zip(padded, sizes, start, strict=True)
+    ]
+    inside = (slice(before, before + count) for before, count in extents)
+    return (*_ALL, *inside), (*_ALL, *(slice(count) for _, count in extents))
+
+
+def _oriented(filter_: Array, mode: str) -> Array:
+    wide = _wide(filter_)
+    return np.flip(wide, tuple(range(2, wide.ndim))) if mode == "CONVOLUTION" else wide
+
+
+@overload
+def _wide(tensor: Array) -> Array: ...
+@overload
+def _wide(tensor: None) -> None: ...
+@overload
+def _wide(tensor: Array | None) -> Array | None: ...
+def _wide(tensor: Array | None) -> Array | None:
+    with np.errstate(invalid="ignore"):
+        return None if tensor is None else tensor.astype(np.float64)
