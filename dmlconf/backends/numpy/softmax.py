@@ -1,4 +1,7 @@
-"""Operators that turn the elements along some axes into shares of a whole."""
+"""Operators that turn the elements along some axes into shares of a whole.
+
+Those without Axes take the rows along the last dimension.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,43 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["activation_softmax1", "activation_softmax1_magnitude"]
+__all__ = [
+    "activation_hardmax",
+    "activation_hardmax1",
+    "activation_log_softmax",
+    "activation_log_softmax1",
+    "activation_log_softmax1_interval",
+    "activation_log_softmax_interval",
+    "activation_softmax",
+    "activation_softmax1",
+    "activation_softmax1_magnitude",
+    "activation_softmax_magnitude",
+]
+
+_LAST: Final = (-1,)
 
 _EXP_ERROR: Final = 8.0
 """The relative error of exp2, 2^-21, in halves of the last place of FLOAT32."""
+
+_LOG2: Final = 2.0**-21
+"""The error of log2: absolute for small results, and relative for others."""
+
+
+def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `exp(x) / sum(exp(x))` of each row.
+
+    Source: the page of DML_ACTIVATION_SOFTMAX_OPERATOR_DESC.
+    """
+    return activation_softmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_softmax_magnitude(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return the shares, enlarged as for ACTIVATION_SOFTMAX1."""
+    return activation_softmax1_magnitude(InputTensor, OutputTensor, _LAST)
 
 
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
@@ -45,14 +78,100 @@ def activation_softmax1_magnitude(
     return magnitude
 
 
+def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `ln(exp(x) / sum(exp(x)))` of each row.
+
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC.
+    """
+    return activation_log_softmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_log_softmax_interval(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the least and greatest right values, as for ACTIVATION_LOG_SOFTMAX1."""
+    return activation_log_softmax1_interval(InputTensor, OutputTensor, _LAST)
+
+
+def activation_log_softmax1(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> Array:
+    """Return `ln(exp(x) / sum(exp(x)))` over the axes, as `x - max - ln(sum(exp(x - max)))`.
+
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
+    subtracted first was measured.
+    """
+    with np.errstate(all="ignore"):
+        below, powers = _powers(InputTensor, Axes)
+        values = below - np.log(powers.sum(_axes(Axes), keepdims=True))
+        result: Array = values.astype(OutputTensor.DataType.dtype)
+    return result
+
+
+def activation_log_softmax1_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return what the roundings of each step, and those of exp2 and log2, make of the result.
+
+    FLOAT16 tensors may be rounded to FLOAT16 after every step.
+
+    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
+    """
+    over = _axes(Axes)
+    dtype = OutputTensor.DataType.dtype
+    step = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
+    with np.errstate(all="ignore"):
+        below, powers = _powers(InputTensor, Axes)
+        total = powers.sum(over, keepdims=True)
+        logarithm = np.log(total)
+        distance = np.where(np.isfinite(below), np.abs(below), 0.0)
+        of_powers = powers * (np.expm1(distance * 2 * step) + _EXP_ERROR * STEP / 2 + step)
+        of_sum = of_powers.sum(over, keepdims=True) / total
+        of_sum += step + (powers.size // total.size - 1) * STEP
+        of_logarithm = np.maximum(logarithm, 1.0) * _LOG2 + logarithm * step
+        error = distance * step + of_sum + of_logarithm
+        return rounded_interval(below - logarithm, error, dtype)
+
+
+def activation_hardmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for the first of each row's largest elements, and 0 for all others.
+
+    Source: the page of DML_ACTIVATION_HARDMAX_OPERATOR_DESC; NaN was measured.
+    """
+    return activation_hardmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
+    """Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
+
+    A comparison with NaN is false: a NaN never takes the place of another element, and the first
+    element of all keeps its place where it is NaN.
+
+    Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
+    """
+    reduced = [axis % InputTensor.ndim for axis in _axes(Axes)]
+    order = [axis for axis in range(InputTensor.ndim) if axis not in reduced] + reduced
+    apart = InputTensor.transpose(order)
+    rows = apart.reshape(*apart.shape[: InputTensor.ndim - len(reduced)], -1)
+    ranks = np.where(np.isnan(rows), rows.dtype.type(-np.inf), rows)
+    ranks[..., 0] = np.where(np.isnan(rows[..., 0]), np.inf, rows[..., 0])
+    chosen = np.zeros(rows.shape, OutputTensor.DataType.dtype)
+    np.put_along_axis(chosen, np.argmax(ranks, -1)[..., np.newaxis], 1, -1)
+    return chosen.reshape(apart.shape).transpose(np.argsort(order))
+
+
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(set(axes)))
 
 
+def _powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    """Return how far each element is below the largest of its row, FLOAT64, and its power."""
+    wide = tensor.astype(np.float64)
+    below = wide - wide.max(_axes(axes), keepdims=True)
+    return below, np.exp(below)
+
+
 def _shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
-    wide = tensor.astype(np.float64)
-    over = _axes(axes)
-    below = wide - wide.max(over, keepdims=True)
-    powers = np.exp(below)
-    return powers / powers.sum(over, keepdims=True), below
+    below, powers = _powers(tensor, axes)
+    return powers / powers.sum(_axes(axes), keepdims=True), below
