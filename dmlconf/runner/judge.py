@@ -71,7 +71,12 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
 
 
 def judge(
-    case: Case, outcome: Outcome, against: Against, *, half_precision: bool = False
+    case: Case,
+    outcome: Outcome,
+    against: Against,
+    *,
+    half_precision: bool = False,
+    allowances: CaseAllowances | None = None,
 ) -> Verdict:
     """Return the verdict on what a backend made of a case.
 
@@ -80,6 +85,7 @@ def judge(
         outcome: what the backend made of it.
         against: gives the expected outcome where the case itself states none.
         half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        allowances: what the case's rules permit, for one who judges many outcomes of a case.
     """
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
@@ -95,7 +101,8 @@ def judge(
         return _judge_rejection(case, outcome, expected)
     if isinstance(outcome, Rejection):
         return _judge_refusal(case, outcome, expected)
-    return _judge_outputs(case, outcome, expected, half_precision)
+    permitted = allowances or CaseAllowances(case, half_precision=half_precision)
+    return _judge_outputs(case, outcome, expected, permitted)
 
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
@@ -176,10 +183,9 @@ def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) ->
 
 
 def _judge_outputs(
-    case: Case, outcome: Outputs, expected: ExpectedOutputs, half_precision: bool
+    case: Case, outcome: Outputs, expected: ExpectedOutputs, allowances: CaseAllowances
 ) -> Verdict:
     faults = _conduct(outcome)
-    allowances = CaseAllowances(case, half_precision=half_precision)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
     for name, wanted in expected.outputs.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -126,18 +126,19 @@ def measure(
 
 
 def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Against) -> None:
-    known = _Remembered(against)
-    if judge(case, outcome, known).status is not Status.PASSED:
+    inputs = case.inputs()
+    case = replace(case, data=inputs)
+    judged = _Judge(case, against)
+    if judged(outcome.arrays) is not Status.PASSED:
         strength.unused.append(case.identifier)
         return
     strength.cases += 1
     # An operator without inputs has only its attributes to make elements differ.
-    inputs = case.inputs()
     for name in outcome.arrays:
         site = Site(case, outcome.arrays, name)
         for mutant, defect, wrong in _injections(site, DEFECTS):
             if wrong is not None:
-                _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, known)
+                _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, judged)
             elif defect.shows and inputs:
                 hidden = strength.mutants.setdefault(mutant, Tally())
                 hidden.hidden += 1
@@ -145,18 +146,28 @@ def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Aga
         for mutant, _, other in _injections(site, LEGITIMATE_DIFFERENCES):
             key = mutant.operator, mutant.defect
             strength.legitimate[key] = strength.legitimate.get(key, 0) + 1
-            if other is not None and _fails(site, other, known):
+            if other is not None and judged.fails(site, other):
                 strength.refused.append(Refusal(*key, case.identifier))
 
 
-class _Remembered:
-    """Asks what gives expected outcomes once, since all defects of a case have the same."""
+class _Judge:
+    """Judges many outputs of one case; what is expected and what is permitted is asked once."""
 
-    def __init__(self, against: Against) -> None:
+    def __init__(self, case: Case, against: Against) -> None:
+        self._case = case
         self._against = against
         self._told: list[Outcome | Recorded | None] = []
+        self.allowances = CaseAllowances(case)
 
-    def __call__(self, case: Case) -> Outcome | Recorded | None:
+    def __call__(self, arrays: Mapping[str, Array]) -> Status:
+        outputs = Outputs(arrays)
+        return judge(self._case, outputs, self._expected, allowances=self.allowances).status
+
+    def fails(self, site: Site, output: Array) -> bool:
+        """Return whether the case fails with another output in the site's place."""
+        return self({**site.outputs, site.name: output}) is not Status.PASSED
+
+    def _expected(self, case: Case) -> Outcome | Recorded | None:
         if not self._told:
             self._told.append(self._against(case))
         return self._told[0]
@@ -177,18 +188,13 @@ def _injections(
             yield mutant, defect, None if changed.tobytes() == right else changed
 
 
-def _tally(tally: Tally, site: Site, wrong: Array, against: Against) -> None:
-    allowance = CaseAllowances(site.case).of(site.name)
+def _tally(tally: Tally, site: Site, wrong: Array, judged: _Judge) -> None:
+    allowance = judged.allowances.of(site.name)
     if compare(wrong, site.correct, site.rule, allowance).passed:
         tally.within += 1
         return
     tally.injected += 1
-    if _fails(site, wrong, against):
+    if judged.fails(site, wrong):
         tally.caught += 1
     elif tally.missed is None:
         tally.missed = site.case.identifier
-
-
-def _fails(site: Site, output: Array, against: Against) -> bool:
-    arrays: Mapping[str, Array] = {**site.outputs, site.name: output}
-    return judge(site.case, Outputs(arrays), against).status.fails_run

@@ -1,0 +1,144 @@
+"""Long short-term memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.recurrent import (
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+)
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["lstm", "lstm_magnitude"]
+
+
+def lstm(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    CellMemInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    PeepholeTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    OutputCellSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+    ClipThreshold: float,
+    UseClipThreshold: bool,
+    CoupleInputForget: bool,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
+
+    Each direction has the activations f, g and h, and with the gates in the order i, o, f, c:
+
+        i = f(x Wi + H Ri + bi + Pi C)
+        f = f(x Wf + H Rf + bf + Pf C), or 1 - i where both are coupled
+        C = f C + i g(x Wc + H Rc + bc)
+        o = f(x Wo + H Ro + bo + Po C)
+        H = o h(C)
+
+    Clipping bounds what f and g take. Behind the end of a sequence all is 0. Backward, each
+    sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
+    changed once; backward it leaves both as they were at first.
+
+    Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
+    pictures; the order of gates, clipping and lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        CellMemInitTensor, SequenceLengthsTensor, PeepholeTensor, ActivationDescs, Direction,
+        ClipThreshold if UseClipThreshold else np.inf, CoupleInputForget,
+    )  # fmt: skip
+    wanted = OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor
+    with np.errstate(all="ignore"):
+        return tuple(
+            quantity.value.astype(desc.DataType.dtype)
+            for quantity, desc in zip(found, wanted, strict=True)
+            if desc is not None
+        )
+
+
+def lstm_magnitude(
+    ClipThreshold: float,
+    UseClipThreshold: bool,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    OutputCellSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Array | None, ...]:
+    """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
+    clip = ClipThreshold if UseClipThreshold else np.inf
+    found = _layer(True, clip=clip, **arguments)
+    wanted = OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor
+    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    CellMemInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    PeepholeTensor: Array | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+    clip: float,
+    CoupleInputForget: bool,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        shape = sequences.batch, gates.hidden
+        peepholes = np.zeros((3, gates.hidden))
+        if PeepholeTensor is not None:
+            peepholes = PeepholeTensor[0, 0, index].astype(np.float64).reshape(peepholes.shape)
+        seen_by_i, seen_by_o, seen_by_f = (Quantity(row, np.zeros_like(row)) for row in peepholes)
+        f, g, h = ActivationDescs[3 * index : 3 * index + 3]
+        part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
+
+        def gate(sums: Quantity, activation: Activation) -> Quantity:
+            return sums.clipped(clip).activated(activation, InputTensor.dtype)
+
+        def step(sums: Quantity, state: State) -> State:
+            hidden, cell = state
+            sums = sums + hidden.times_matrix(gates.recurrence)
+            i = gate(sums[:, part_i] + seen_by_i * cell, f)
+            if CoupleInputForget:
+                forget = i.complement()
+            else:
+                forget = gate(sums[:, part_f] + seen_by_f * cell, f)
+            new_cell = forget * cell + i * gate(sums[:, part_c], g)
+            o = gate(sums[:, part_o] + seen_by_o * new_cell, f)
+            return o * new_cell.activated(h, InputTensor.dtype), new_cell
+
+        first = (
+            initial(HiddenInitTensor, index, *shape, followed),
+            initial(CellMemInitTensor, index, *shape, followed),
+        )
+        sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
+        # Measured: forward, a sequence of length 0 still changes the cell once.
+        cell_only = () if backward else (1,)
+        outputs, (hidden, cell) = sequences.run(step, sums, first, cell_only)
+        if not backward:
+            none = initial(None, 0, *shape, followed)
+            hidden = hidden.where((sequences.lengths > 0)[:, np.newaxis], none)
+        return outputs, (hidden, cell)
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)
