@@ -1,9 +1,9 @@
-"""Operators that shift and scale elements by their own mean and variance."""
+"""Operators that scale elements by what their neighbours along some axes have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,7 +11,72 @@ from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["mean_variance_normalization1", "mean_variance_normalization1_magnitude"]
+__all__ = [
+    "lost_in_variance",
+    "lp_normalization",
+    "lp_normalization_magnitude",
+    "mean_variance_normalization",
+    "mean_variance_normalization1",
+    "mean_variance_normalization1_magnitude",
+    "mean_variance_normalization2",
+    "mean_variance_normalization2_magnitude",
+    "mean_variance_normalization_magnitude",
+    "single",
+]
+
+_ANY_RESULT: Final = 2.0**200
+"""A magnitude beyond every sum, so that any result is right."""
+
+
+def mean_variance_normalization(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    CrossChannel: bool,
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return MEAN_VARIANCE_NORMALIZATION1 along height and width, and channels if CrossChannel.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC.
+    """
+    return mean_variance_normalization2(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        (1, 2, 3) if CrossChannel else (2, 3),
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    CrossChannel: bool,
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    return mean_variance_normalization2_magnitude(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        (1, 2, 3) if CrossChannel else (2, 3),
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
 
 
 def mean_variance_normalization1(
@@ -32,11 +97,17 @@ def mean_variance_normalization1(
 
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC; broadcasting was measured.
     """
-    with np.errstate(all="ignore"):
-        centred, divisor, _ = _statistics(InputTensor, Axes, NormalizeVariance, Epsilon)
-        values = _scaled(centred / divisor, ScaleTensor, BiasTensor)
-        result: Array = fused(values, FusedActivation).astype(OutputTensor.DataType.dtype)
-    return result
+    return mean_variance_normalization2(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        Axes,
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
 
 
 def mean_variance_normalization1_magnitude(
@@ -50,32 +121,151 @@ def mean_variance_normalization1_magnitude(
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    return mean_variance_normalization2_magnitude(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        Axes,
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization2(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    UseMean: bool,
+    UseVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+
+    Without UseMean the mean counts as 0: the variance is then the mean of the squares. Without
+    UseVariance nothing is divided. Scale and bias are broadcast along dimensions of size 1.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
+    operator was measured.
+    """
     with np.errstate(all="ignore"):
-        centred, divisor, mean = _statistics(InputTensor, Axes, NormalizeVariance, Epsilon)
-        values = _scaled(centred / divisor, ScaleTensor, BiasTensor)
-        terms = (np.abs(InputTensor.astype(np.float64)) + mean) / divisor
-        terms = terms + 2 * np.abs(centred / divisor)
+        values = InputTensor.astype(np.float64)
+        over = tuple(sorted(set(Axes)))
+        if UseMean:
+            values -= values.mean(over, keepdims=True)
+        if UseVariance:
+            values /= np.sqrt(np.square(values).mean(over, keepdims=True) + single(Epsilon))
+        values = _scaled(values, ScaleTensor, BiasTensor)
+        result: Array = fused(values, FusedActivation).astype(OutputTensor.DataType.dtype)
+    return result
+
+
+def mean_variance_normalization2_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    UseMean: bool,
+    UseVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        over = tuple(sorted(set(Axes)))
+        terms = np.abs(values)
+        if UseMean:
+            terms = terms + terms.mean(over, keepdims=True)
+            values -= values.mean(over, keepdims=True)
+        lost: Array | float = 0.0
+        if UseVariance:
+            variance = np.square(values).mean(over, keepdims=True)
+            divisor = np.sqrt(variance + single(Epsilon))
+            values, terms = values / divisor, terms / divisor
+            lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+        # FLOAT16 may hold the quotient, and its product with the scale, as well.
+        terms = terms + (2 if ScaleTensor is None else 3) * np.abs(values) + lost
         scale = None if ScaleTensor is None else np.abs(ScaleTensor)
         bias = None if BiasTensor is None else np.abs(BiasTensor)
         magnitude = _scaled(terms, scale, bias)
-        return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
+        values = _scaled(values, ScaleTensor, BiasTensor)
+        return fused_magnitude(values, magnitude, FusedActivation, dtype)
 
 
-def _statistics(
-    tensor: Array, axes: Sequence[int], divide: bool, epsilon: float
-) -> tuple[Array, Array | float, Array]:
-    """Return the elements less their mean, what to divide them by, and the mean of their size."""
-    wide = tensor.astype(np.float64)
-    over = tuple(sorted(set(axes)))
-    centred = wide - wide.mean(over, keepdims=True)
-    size = np.abs(wide).mean(over, keepdims=True)
-    if not divide:
-        return centred, 1.0, size
-    variance = np.square(centred).mean(over, keepdims=True)
-    return centred, np.sqrt(variance + np.float64(np.float32(epsilon))), size
+def lp_normalization(
+    InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
+) -> Array:
+    """Return `x / sqrt(norm ** 2 + Epsilon)`.
+
+    The norm is that of the elements along the axis: with P of 1 the sum of their absolute values,
+    with 2 the root of the sum of their squares.
+
+    Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; it was measured.
+    """
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        values /= np.sqrt(_squared_norm(values, Axis, P) + single(Epsilon))
+        result: Array = values.astype(OutputTensor.DataType.dtype)
+    return result
+
+
+def lp_normalization_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
+) -> Array:
+    """Return the size of each result, and what FLOAT16 loses of the norm."""
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        square = _squared_norm(values, Axis, P)
+        size = np.abs(values) / np.sqrt(square + single(Epsilon))
+        # FLOAT16 holds the norm and its square, and each may be truncated.
+        magnitude: Array = size * (3 if dtype == np.float16 else 1)
+        return magnitude + lost_in_variance(size, square, Epsilon, dtype)
+
+
+def _squared_norm(values: Array, axis: int, order: int) -> Array:
+    if order == 1:
+        values = np.abs(values).sum(axis, keepdims=True)
+    square: Array = np.square(values).sum(axis, keepdims=True)
+    return square
+
+
+def lost_in_variance(
+    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
+) -> Array | float:
+    """Return the magnitude of what is lost where FLOAT16 holds the variance between two steps.
+
+    Measured: it does, so that the variance may overflow, and become subnormal or zero.
+
+    Args:
+        size: the size of each element that was divided by the variance's root.
+        variance: what was added to epsilon.
+        epsilon: the operator's.
+        dtype: the output's data type.
+    """
+    if dtype != np.float16:
+        return 0.0
+    info = np.finfo(np.float16)
+    share = np.where(variance > 0, float(info.smallest_subnormal), 0.0)
+    share = share / (variance + single(epsilon))
+    lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
+    return np.where((variance > float(info.max)) | (share > 0.5), _ANY_RESULT, lost)
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:
     if scale is not None:
         values = values * scale.astype(np.float64)
     return values if bias is None else values + bias.astype(np.float64)
+
+
+def single(epsilon: float) -> float:
+    """Return an attribute as the FLOAT32 number that DirectML takes."""
+    return float(np.float32(epsilon))
