@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["reverse_subsequences", "slice", "slice1", "split"]
+__all__ = ["reverse_subsequences", "slice", "slice1", "slice_grad", "split"]
 
 
 def slice(
@@ -44,14 +44,42 @@ def slice1(
 
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """
-    windows = zip(
-        OutputTensor.Sizes, InputWindowOffsets, InputWindowSizes, InputWindowStrides, strict=True
-    )
-    picked = [
-        np.arange(size, dtype=np.int64) * stride + (offset if stride > 0 else offset + extent - 1)
-        for size, offset, extent, stride in windows
-    ]
+    picked = _picked(OutputTensor.Sizes, InputWindowOffsets, InputWindowSizes, InputWindowStrides)
     return InputTensor[np.ix_(*picked)]
+
+
+def slice_grad(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InputWindowOffsets: Sequence[int],
+    InputWindowSizes: Sequence[int],
+    InputWindowStrides: Sequence[int],
+) -> Array:
+    """Return the gradient where SLICE1 of the same window would read, and zero elsewhere.
+
+    A gradient larger than the window allows goes on outside of the window; what is then before the
+    output's first element is dropped.
+
+    Source: the page of DML_SLICE_GRAD_OPERATOR_DESC; larger gradients were measured.
+    """
+    picked = _picked(
+        InputGradientTensor.shape, InputWindowOffsets, InputWindowSizes, InputWindowStrides
+    )
+    within = [coordinates >= 0 for coordinates in picked]
+    places = [where[inside] for where, inside in zip(picked, within, strict=True)]
+    gradient = np.zeros(OutputGradientTensor.Sizes, InputGradientTensor.dtype)
+    gradient[np.ix_(*places)] = InputGradientTensor[np.ix_(*within)]
+    return gradient
+
+
+def _picked(
+    sizes: Sequence[int], offsets: Sequence[int], extents: Sequence[int], strides: Sequence[int]
+) -> list[Array]:
+    """Return the coordinates that windows pick along each dimension, as many as `sizes` says."""
+    return [
+        np.arange(size, dtype=np.int64) * stride + (offset if stride > 0 else offset + extent - 1)
+        for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
+    ]
 
 
 def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) -> tuple[Array, ...]:

@@ -17,6 +17,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = [
     "activation_hardmax",
     "activation_hardmax1",
+    "activation_hardmax1_interval",
+    "activation_hardmax_interval",
     "activation_log_softmax",
     "activation_log_softmax1",
     "activation_log_softmax1_interval",
@@ -141,6 +143,13 @@ def activation_hardmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     return activation_hardmax1(InputTensor, OutputTensor, _LAST)
 
 
+def activation_hardmax_interval(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the zeros and ones, twice: nothing is rounded."""
+    return activation_hardmax1_interval(InputTensor, OutputTensor, _LAST)
+
+
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
     """Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
 
@@ -158,6 +167,14 @@ def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
     chosen = np.zeros(rows.shape, OutputTensor.DataType.dtype)
     np.put_along_axis(chosen, np.argmax(ranks, -1)[..., np.newaxis], 1, -1)
     return chosen.reshape(apart.shape).transpose(np.argsort(order))
+
+
+def activation_hardmax1_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the zeros and ones, twice: nothing is rounded."""
+    chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
+    return chosen, chosen
 
 
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:

@@ -1,0 +1,31 @@
+"""Gradients of activations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["activation_relu_grad", "activation_relu_grad_interval"]
+
+
+def activation_relu_grad(
+    InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
+) -> Array:
+    """Return the gradient where the input is greater than zero, and zero elsewhere.
+
+    Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; that a gradient is dropped whatever
+    it is, and where the input is NaN, was measured.
+    """
+    zero = InputGradientTensor.dtype.type(0)
+    gradient: Array = np.where(InputTensor > 0, InputGradientTensor, zero)
+    return gradient
+
+
+def activation_relu_grad_interval(
+    InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the gradient, twice: nothing is rounded."""
+    gradient = activation_relu_grad(InputTensor, InputGradientTensor, OutputGradientTensor)
+    return gradient, gradient
