@@ -133,11 +133,7 @@ def _layer(
         sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
         # Measured: forward, a sequence of length 0 still changes the cell once.
         cell_only = () if backward else (1,)
-        outputs, (hidden, cell) = sequences.run(step, sums, first, cell_only)
-        if not backward:
-            none = initial(None, 0, *shape, followed)
-            hidden = hidden.where((sequences.lengths > 0)[:, np.newaxis], none)
-        return outputs, (hidden, cell)
+        return sequences.run(step, sums, first, cell_only)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):

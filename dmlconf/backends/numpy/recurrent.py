@@ -1,8 +1,8 @@
 """What recurrent layers have in common: gates, steps, directions and lengths of sequences.
 
-A layer's equations are written once, on quantities: values that may carry a magnitude, which is what
-their error is counted in, to first order. It tells how errors of gates and states grow from step to
-step, and costs nothing where only values are wanted.
+A layer's equations are written once, on quantities: values that may carry a magnitude, which is
+what their error is counted in, to first order. It tells how errors of gates and states grow from
+step to step, and costs nothing where only values are wanted.
 """
 
 from __future__ import annotations
@@ -74,6 +74,13 @@ class Quantity:
         if self.magnitude is None or other.magnitude is None:
             return Quantity(value, None)
         return Quantity(value, np.where(chosen, self.magnitude, other.magnitude))
+
+    def nothing(self) -> Quantity:
+        """Return zeros of the same sizes."""
+        return Quantity(
+            np.zeros_like(self.value),
+            None if self.magnitude is None else np.zeros_like(self.magnitude),
+        )
 
     @staticmethod
     def constant(value: Array, followed: bool) -> Quantity:
@@ -151,7 +158,7 @@ class Sequences:
     @property
     def batch(self) -> int:
         """The number of sequences."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def reversed(self) -> Sequences:
         """Return the sequences, each read from its own end."""
@@ -180,9 +187,7 @@ class Sequences:
             state: before the first step.
             at_least_once: parts of the state that change once even where a sequence has no step.
         """
-        nothing = Quantity(
-            np.zeros_like(state[0].value), np.zeros_like(state[0].value) if self.followed else None
-        )
+        nothing = state[0].nothing()
         same_length = bool((self.lengths == len(self.values)).all())
         outputs = []
         for place in range(len(self.values)):
@@ -219,8 +224,8 @@ def in_directions(
     Args:
         direction: FORWARD, BACKWARD or BIDIRECTIONAL.
         sequences: the input.
-        layer: computes one direction, by its index, of sequences in its own order; the last argument
-            tells whether these are reversed.
+        layer: computes one direction, by its index, of sequences in its own order; the last
+            argument tells whether these are reversed.
 
     Returns:
         The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
@@ -232,6 +237,10 @@ def in_directions(
         outputs, state = layer(index, sequences.reversed() if backward else sequences, backward)
         if backward:
             outputs = _turned(outputs, sequences.lengths)
+        else:
+            # Measured: forward, a sequence of length 0 leaves nothing of the initial hidden nodes.
+            hidden = state[0].where((sequences.lengths > 0)[:, np.newaxis], state[0].nothing())
+            state = (hidden, *state[1:])
         found.append((outputs, *(part[np.newaxis] for part in state)))
     return tuple(Quantity.stacked(parts, 1) for parts in zip(*found, strict=True))
 

@@ -1,0 +1,115 @@
+"""The gated recurrent unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.recurrent import (
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+)
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["gru", "gru_magnitude"]
+
+
+def gru(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+    LinearBeforeReset: bool,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, and the last of each sequence, as far as wanted.
+
+    Each direction has the activations f and g, and with the gates in the order z, r, h:
+
+        z = f(x Wz + H Rz + wz + rz)
+        r = f(x Wr + H Rr + wr + rr)
+        h = g(x Wh + (r H) Rh + wh + rh), or with LinearBeforeReset g(x Wh + r (H Rh + rh) + wh)
+        H = (1 - z) h + z H
+
+    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+
+    Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
+    pictures; the order of gates and lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        SequenceLengthsTensor, ActivationDescs, Direction, LinearBeforeReset,
+    )  # fmt: skip
+    wanted = OutputSequenceTensor, OutputSingleTensor
+    with np.errstate(all="ignore"):
+        return tuple(
+            quantity.value.astype(desc.DataType.dtype)
+            for quantity, desc in zip(found, wanted, strict=True)
+            if desc is not None
+        )
+
+
+def gru_magnitude(
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Array | None, ...]:
+    """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
+    found = _layer(True, **arguments)
+    wanted = OutputSequenceTensor, OutputSingleTensor
+    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+    LinearBeforeReset: bool,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        f, g = ActivationDescs[2 * index : 2 * index + 2]
+        part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
+        both = slice(0, 2 * gates.hidden)
+        of_weights, of_recurrence = gates.biases
+        bias_h = Quantity.constant(of_recurrence[part_h], followed)
+
+        def step(sums: Quantity, state: State) -> State:
+            (hidden,) = state
+            gated = sums[:, both] + hidden.times_matrix(gates.recurrence[:, both])
+            gated = gated.activated(f, InputTensor.dtype)
+            z, r = gated[:, part_z], gated[:, part_r]
+            if LinearBeforeReset:
+                reset = r * (hidden.times_matrix(gates.recurrence[:, part_h]) + bias_h)
+            else:
+                reset = (r * hidden).times_matrix(gates.recurrence[:, part_h]) + bias_h
+            h = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
+            return (z.complement() * h + z * hidden,)
+
+        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)
+        return sequences.run(step, sequences.weighted(gates, bias), (first,))
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)

@@ -1,0 +1,97 @@
+"""The simple recurrent layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.recurrent import (
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+)
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["rnn", "rnn_magnitude"]
+
+
+def rnn(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, and the last of each sequence, as far as wanted.
+
+    Each direction has the activation f:
+
+        H = f(x W + H R + b)
+
+    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+
+    Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
+    pictures; lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        SequenceLengthsTensor, ActivationDescs, Direction,
+    )  # fmt: skip
+    wanted = OutputSequenceTensor, OutputSingleTensor
+    with np.errstate(all="ignore"):
+        return tuple(
+            quantity.value.astype(desc.DataType.dtype)
+            for quantity, desc in zip(found, wanted, strict=True)
+            if desc is not None
+        )
+
+
+def rnn_magnitude(
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Array | None, ...]:
+    """Return what the errors of the outputs of `rnn` are counted in, for the same arguments."""
+    found = _layer(True, **arguments)
+    wanted = OutputSequenceTensor, OutputSingleTensor
+    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    ActivationDescs: Sequence[Activation],
+    Direction: str,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+
+        def step(sums: Quantity, state: State) -> State:
+            sums = sums + state[0].times_matrix(gates.recurrence)
+            return (sums.activated(ActivationDescs[index], InputTensor.dtype),)
+
+        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
+        return sequences.run(step, sums, (first,))
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)
