@@ -49,6 +49,8 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
+    if site.correct.size == 1:
+        return  # What sums up all of an input may not depend on the order of its elements.
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)

@@ -111,8 +111,15 @@ def arguments(entry: Operator, case: Case, inputs: Mapping[str, Array]) -> dict[
         elif field.is_array:
             taken[field.name] = [inputs[f"{field.name}[{i}]"] for i in range(len(value))]
         else:
-            taken[field.name] = inputs[field.name]
+            taken[field.name] = _telling_bits(inputs[field.name], value.DataType)
     return taken
+
+
+def _telling_bits(array: Array, data_type: DataType) -> Array:
+    """Return an array whose dtype's metadata has the `bits` that NumPy has no type for."""
+    if data_type.bits >= 8:
+        return array
+    return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
 
 
 @cache
