@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.conversion import cast
-from dmlconf.backends.numpy.scale_bias import ScaleBias, function_interval, is_identity, scaled
+from dmlconf.backends.numpy.scale_bias import (
+    ScaleBias,
+    function_interval,
+    is_identity,
+    scaled_function,
+)
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -171,8 +176,7 @@ def _function(
     scale_bias: ScaleBias | None,
     output: TensorDesc,
 ) -> Array:
-    with np.errstate(all="ignore"):
-        if is_identity(scale_bias):
+    if is_identity(scale_bias):
+        with np.errstate(all="ignore"):
             return cast(function(tensor), output)
-        values = scaled(tensor, scale_bias)
-        return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
+    return scaled_function(function, tensor, scale_bias, output)

@@ -6,16 +6,13 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from dmlconf.backends.numpy.conversion import cast
 from dmlconf.backends.numpy.scale_bias import (
     ScaleBias,
     function_interval,
     is_identity,
-    scaled,
+    scaled_function,
     wide,
 )
 from dmlconf.catalogue.desc import TensorDesc
@@ -49,7 +46,7 @@ def element_wise_identity(
     """
     if is_identity(ScaleBias):
         return InputTensor.copy()
-    return _function(_same, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(_same, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_identity_interval(
@@ -69,7 +66,7 @@ def element_wise_abs(
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
     if not is_identity(ScaleBias):
-        return _function(np.abs, InputTensor, ScaleBias, OutputTensor)
+        return scaled_function(np.abs, InputTensor, ScaleBias, OutputTensor)
     if InputTensor.dtype.kind == "f":
         return np.abs(InputTensor)
     return np.where(InputTensor < 0, _negated(InputTensor), InputTensor)
@@ -125,7 +122,7 @@ def element_wise_ceil(
 
     Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
     """
-    return _function(np.ceil, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_ceil_interval(
@@ -142,7 +139,7 @@ def element_wise_floor(
 
     Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
     """
-    return _function(np.floor, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_floor_interval(
@@ -206,18 +203,6 @@ def element_wise_is_infinity(
     else:
         found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
     return found.astype(OutputTensor.DataType.dtype)
-
-
-def _function(
-    function: Callable[[Array], Array],
-    tensor: Array,
-    scale_bias: ScaleBias | None,
-    output: TensorDesc,
-) -> Array:
-    """Return a function of the scaled elements in the output's type."""
-    with np.errstate(all="ignore"):
-        values = scaled(tensor, scale_bias)
-        return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
 
 
 def _same(values: Array) -> Array:

@@ -19,7 +19,15 @@ from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ScaleBias", "function_interval", "is_identity", "scaled", "scaled_interval", "wide"]
+__all__ = [
+    "ScaleBias",
+    "function_interval",
+    "is_identity",
+    "scaled",
+    "scaled_function",
+    "scaled_interval",
+    "wide",
+]
 
 ScaleBias = Mapping[str, float]
 """The fields Scale and Bias by name."""
@@ -68,6 +76,25 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array,
         low[(np.minimum(low, product) < -_LARGEST)] = -np.inf
         high[(np.maximum(high, product) > _LARGEST)] = np.inf
     return low, high
+
+
+def scaled_function(
+    function: Callable[[Array], Array],
+    tensor: Array,
+    scale_bias: ScaleBias | None,
+    output: TensorDesc,
+) -> Array:
+    """Return a function of the scaled elements in the output's type.
+
+    Args:
+        function: of FLOAT64 numbers.
+        tensor: the elements.
+        scale_bias: what is done to them first.
+        output: the output; integers are truncated before the function, and clamped after it.
+    """
+    with np.errstate(all="ignore"):
+        values = scaled(tensor, scale_bias)
+        return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
 
 
 def function_interval(
