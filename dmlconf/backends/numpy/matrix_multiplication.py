@@ -5,12 +5,13 @@ Source: the page of DML_GEMM_OPERATOR_DESC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -38,8 +39,9 @@ def gemm(
     a, b, c = _wide(ATensor), _wide(BTensor), None if CTensor is None else _wide(CTensor)
     with np.errstate(all="ignore"):
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
-        found: Array = fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
-    return found
+        axes = _softmax_axes(FusedActivation)
+        found = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
+        return found.astype(OutputTensor.DataType.dtype)
 
 
 def gemm_magnitude(
@@ -62,7 +64,18 @@ def gemm_magnitude(
         if FusedActivation is None:
             return magnitude
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
+        axes = _softmax_axes(FusedActivation)
+        if axes is not None:
+            return fused_softmax_magnitude(sums, magnitude, OutputTensor, axes)
         return fused_magnitude(sums, magnitude, FusedActivation, ATensor.dtype)
+
+
+def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:
+    """Return the axes of a fused SOFTMAX or SOFTMAX1; None for other activations."""
+    if activation is None or not activation["operator"].startswith("ACTIVATION_SOFTMAX"):
+        return None
+    axes: Sequence[int] = activation.get("Axes", (-1,))
+    return axes
 
 
 def _sums(

@@ -27,6 +27,8 @@ __all__ = [
     "activation_softmax1",
     "activation_softmax1_magnitude",
     "activation_softmax_magnitude",
+    "fused_softmax",
+    "fused_softmax_magnitude",
 ]
 
 _LAST: Final = (-1,)
@@ -78,6 +80,25 @@ def activation_softmax1_magnitude(
         finer = 0.5 if OutputTensor.DataType.bits > 16 else 2.0**-14
         magnitude: Array = shares * (1 + finer * (own + all_together + 4))
     return magnitude
+
+
+def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
+    """Return the shares of FLOAT64 sums, for an operator that SOFTMAX is fused into."""
+    return _shares(values, axes)[0]
+
+
+def fused_softmax_magnitude(
+    values: Array, magnitude: Array, output: TensorDesc, axes: Sequence[int]
+) -> Array:
+    """Return the magnitude of the shares of sums that have magnitudes themselves.
+
+    A share changes by its part of what its own sum and all others change by.
+    """
+    with np.errstate(all="ignore"):
+        shares, _ = _shares(values, axes)
+        everywhere = (shares * magnitude).sum(_axes(axes), keepdims=True)
+        carried = shares * (magnitude + everywhere)
+    return carried + activation_softmax1_magnitude(values, output, axes)
 
 
 def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
