@@ -1,0 +1,148 @@
+"""Reading a tensor at coordinates between its elements, one axis after another.
+
+Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
+comes with a bound of what they may be off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "ROUNDING",
+    "Coordinates",
+    "Estimate",
+    "coordinates",
+    "interpolated",
+    "interpolated_estimate",
+    "nearest",
+    "neighbours",
+]
+
+ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
+    "HALF_UP": lambda values: np.floor(values + 0.5),
+    "INCREASING": np.ceil,
+    "DECREASING": np.floor,
+}
+"""How coordinates become whole: to the nearest, halves up, or in a direction of DirectML's."""
+
+_ROUNDINGS: Final = 4
+"""FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Where along an axis each element of an output is read.
+
+    Attributes:
+        values: the coordinates, FLOAT64; the first element is at 0.
+        errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+    """
+
+    values: Array
+    errors: Array
+
+    def is_whole(self, size: int) -> bool:
+        """Tell whether this reads all elements of an axis in turn."""
+        return len(self.values) == size and bool((self.values == np.arange(size)).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Interpolated values, with a bound of their errors.
+
+    Attributes:
+        values: what infinitely precise arithmetic gives, FLOAT64.
+        magnitudes: the same for the absolute values.
+        errors: how far FLOAT32 arithmetic may be off.
+    """
+
+    values: Array
+    magnitudes: Array
+    errors: Array
+
+
+def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
+    """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
+
+    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two and the coordinates fit
+    FLOAT32, nothing is rounded.
+    """
+    scale, shift, offset = (float(np.float32(x)) for x in (scale, output_offset, input_offset))
+    places = np.arange(count, dtype=np.float64)
+    values = (places - shift) / scale - offset
+    errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
+    if math.frexp(scale)[0] == 0.5:
+        errors[(values.astype(np.float32) == values) & (np.float32(shift) * 8 % 1 == 0)] = 0
+    return Coordinates(values, errors)
+
+
+def nearest(values: Array, size: int, rounding: str) -> Array:
+    """Return which element of an axis is at each coordinate; edges go on beyond their end."""
+    places: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
+    return places
+
+
+def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
+    """Return the elements before and behind each coordinate, and the weight of that behind."""
+    before = np.floor(values)
+    first = np.clip(before, 0, size - 1).astype(np.intp)
+    second = np.clip(before + 1, 0, size - 1).astype(np.intp)
+    return first, second, values - before
+
+
+def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
+    """Return a FLOAT64 tensor with other elements along one axis, between its own ones.
+
+    Computed as `first + weight * (second - first)`.
+    """
+    if at.is_whole(tensor.shape[axis]):
+        return tensor
+    first, second, weight = neighbours(at.values, tensor.shape[axis])
+    lower = tensor.take(first, axis)
+    result = tensor.take(second, axis)
+    result -= lower
+    result *= _along(weight, axis, tensor.ndim)
+    result += lower
+    return result
+
+
+def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
+    """Return the same with a bound of the error.
+
+    The error of a coordinate counts as often as the elements around it differ, on either side of an
+    element that is within that error. Difference, product and sum are rounded.
+    """
+    size = of.values.shape[axis]
+    if at.is_whole(size) and not at.errors.any():
+        return of
+    rank = of.values.ndim
+    first, second, weight = neighbours(at.values, size)
+    lower, upper = of.values.take(first, axis), of.values.take(second, axis)
+    apart = np.abs(upper - lower)
+    inside, outside = weight <= at.errors, 1 - weight <= at.errors
+    if inside.any() or outside.any():
+        previous = of.values.take(np.where(inside, np.maximum(first - 1, 0), first), axis)
+        following = np.where(outside, np.minimum(second + 1, size - 1), second)
+        steeper = np.maximum(
+            np.abs(lower - previous), np.abs(of.values.take(following, axis) - upper)
+        )
+        apart = np.maximum(apart, steeper)
+    share, error = _along(weight, axis, rank), _along(at.errors, axis, rank)
+    sizes = of.magnitudes.take(first, axis), of.magnitudes.take(second, axis)
+    magnitudes = sizes[0] + share * (sizes[1] - sizes[0])
+    errors = of.errors.take(first, axis) * (1 - share) + of.errors.take(second, axis) * share
+    errors += error * apart + STEP * (magnitudes + 2 * share * (sizes[0] + sizes[1]))
+    return Estimate(lower + share * (upper - lower), magnitudes, errors)
+
+
+def _along(values: Array, axis: int, rank: int) -> Array:
+    return values.reshape([-1 if place == axis else 1 for place in range(rank)])
