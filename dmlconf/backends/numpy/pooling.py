@@ -1,0 +1,222 @@
+"""Operators that make a mean or a root of what a window sees, and the gradient of the mean.
+
+EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
+is padding. An `..._interval` function returns the least and the greatest right values, and an
+`..._magnitude` function the sums of the absolute values of what is added up; they take the
+arguments of their operator.
+
+Source: the operators' pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.windows import elements, spread, sums, windows
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "average_pooling",
+    "average_pooling1",
+    "average_pooling1_magnitude",
+    "average_pooling_grad",
+    "average_pooling_grad_magnitude",
+    "average_pooling_magnitude",
+    "lp_pooling",
+    "lp_pooling1",
+    "lp_pooling1_interval",
+    "lp_pooling_interval",
+]
+
+_Interval = tuple[Array, Array]
+
+_EXP2: Final = 2.0**-21
+"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
+
+
+def average_pooling(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return the mean of what the window sees.
+
+    IncludePadding counts padding as zeros. Without it, nothing but padding gives NaN.
+
+    Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
+    """
+    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize), IncludePadding
+    return average_pooling1(InputTensor, OutputTensor, *behind)
+
+
+def average_pooling_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> Array:
+    """Return what `average_pooling1_magnitude` does."""
+    ones = (1,) * len(attributes["WindowSize"])
+    return average_pooling1_magnitude(InputTensor, OutputTensor, **attributes, Dilations=ones)
+
+
+def average_pooling1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return what `average_pooling` does, with a window whose places lie apart.
+
+    Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    with np.errstate(all="ignore"):
+        totals = sums(InputTensor.astype(np.float64), over)
+        totals /= prod(WindowSize) if IncludePadding else elements(over)
+        return totals.astype(OutputTensor.DataType.dtype)
+
+
+def average_pooling1_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> Array:
+    """Return the means of absolute values; enormous where a sum may be beyond FLOAT32."""
+    mean = average_pooling1(np.abs(InputTensor), _wide(OutputTensor), **attributes)
+    with np.errstate(all="ignore"):
+        beyond = mean * prod(attributes["WindowSize"]) > np.finfo(np.float32).max
+    return np.where(beyond & np.isfinite(mean), np.finfo(np.float64).max, mean)
+
+
+def average_pooling_grad(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return zeros, with an equal share of each gradient added to all that its window sees.
+
+    IncludePadding gives padding a share as well.
+
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC.
+    """
+    sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
+    over = windows(*sizes, Strides, WindowSize, StartPadding)
+    with np.errstate(all="ignore"):
+        shares = InputGradientTensor.astype(np.float64)
+        shares /= prod(WindowSize) if IncludePadding else elements(over)
+        return spread(shares, over).astype(OutputGradientTensor.DataType.dtype)
+
+
+def average_pooling_grad_magnitude(
+    InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
+) -> Array:
+    """Return the sums of the shares' absolute values."""
+    absolute = np.abs(InputGradientTensor)
+    return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
+
+
+def lp_pooling(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    P: int,
+) -> Array:
+    """Return the P-th root of the sum of the P-th powers of the absolute values that are seen.
+
+    Source: the page of DML_LP_POOLING_OPERATOR_DESC; absolute values were measured.
+    """
+    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize), P
+    return lp_pooling1(InputTensor, OutputTensor, *behind)
+
+
+def lp_pooling_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> _Interval:
+    """Return what `lp_pooling1_interval` does."""
+    ones = (1,) * len(attributes["WindowSize"])
+    return lp_pooling1_interval(InputTensor, OutputTensor, **attributes, Dilations=ones)
+
+
+def lp_pooling1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    P: int,
+) -> Array:
+    """Return what `lp_pooling` does, with a window whose places lie apart.
+
+    Source: the page of DML_LP_POOLING1_OPERATOR_DESC.
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    with np.errstate(all="ignore"):
+        powers = np.abs(InputTensor.astype(np.float64)) ** P
+        return (sums(powers, over) ** (1 / P)).astype(OutputTensor.DataType.dtype)
+
+
+def lp_pooling1_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    P: int,
+) -> _Interval:
+    """Return the least and the greatest right roots where every power is made of exp2 and log2.
+
+    A power that is subnormal in FLOAT32 may be lost, and a sum beyond FLOAT32 be infinite.
+
+    Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    single = np.finfo(np.float32)
+    with np.errstate(all="ignore"):
+        bases = np.abs(InputTensor.astype(np.float64))
+        powers = bases**P
+        error = powers * _power_error(bases, P)
+        error = np.where(powers < single.tiny, powers, error)
+        total = sums(powers, over)
+        room = sums(error, over) + total * (prod(WindowSize) * STEP)
+        root = total ** (1 / P)
+        least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
+        room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
+        lowest, highest = rounded_interval(root, room, OutputTensor.DataType.dtype)
+        highest[(total * (1 + _EXP2) > single.max) & np.isfinite(root)] = np.inf
+    return np.maximum(lowest, 0), highest
+
+
+def _power_error(base: Array, exponent: float) -> Array:
+    """Return the relative error of exp2(exponent * log2(base)); 0 for a power of 0."""
+    logarithm = np.abs(np.log2(base))
+    inner = exponent * (_EXP2 * np.maximum(logarithm, 1) + STEP * logarithm)
+    return np.where(np.isfinite(logarithm), np.log(2) * inner + _EXP2, 0)
+
+
+def _wide(tensor: TensorDesc) -> TensorDesc:
+    """Return a FLOAT64 tensor of the same sizes."""
+    return TensorDesc(DataType.FLOAT64, tensor.Sizes)
