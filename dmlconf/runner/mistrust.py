@@ -43,7 +43,7 @@ def suspicions(
     """
     if actual.size < _LEAST_ELEMENTS:
         return
-    if not actual.any() and _most(_not_zero(case, name, allowance)):
+    if not np.count_nonzero(actual) and _most(_not_zero(case, name, allowance)):
         yield ReasonKind.ALL_ZEROS, f"{name} is all zeros, where most of it must not be"
     for source, array in case.inputs().items():
         if array.shape != actual.shape or array.dtype != actual.dtype:

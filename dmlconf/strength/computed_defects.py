@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import computed
 from dmlconf.catalogue.model import AttributeKind, FieldKind
 from dmlconf.catalogue.precision import RuleKind
-from dmlconf.strength.injection import Defect, Site
+from dmlconf.strength.injection import Defect, Site, recomputed
 from dmlconf.strength.sums import added_up, summed_axis
 from dmlconf.tensors.datatypes import Array
 
@@ -23,18 +21,6 @@ _SETS: Final = frozenset({"Axes"})
 """Attributes whose order means nothing."""
 
 
-def _recomputed(
-    site: Site, inputs: Mapping[str, Array] | None = None, desc: Mapping[str, Any] | None = None
-) -> Array | None:
-    """Return the output for other inputs or attributes; None where these fit nothing."""
-    case = replace(site.case, desc={**site.case.desc, **(desc or {})})
-    try:
-        with np.errstate(all="ignore"):
-            return computed(case, {**site.case.inputs(), **(inputs or {})})[site.name]
-    except (ArithmeticError, LookupError, TypeError, ValueError):
-        return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
-
-
 def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     for field in site.case.operator.of_kind(FieldKind.ATTRIBUTE):
         value = site.case.desc.get(field.name)
@@ -43,7 +29,7 @@ def _attribute_transposed(site: Site) -> Iterator[tuple[str, Array]]:
         if field.name in _SETS or field.without_effect:
             continue
         if tuple(reversed(value)) != value:
-            wrong = _recomputed(site, desc={field.name: tuple(reversed(value))})
+            wrong = recomputed(site, desc={field.name: tuple(reversed(value))})
             if wrong is not None:
                 yield field.name, wrong
 
@@ -54,9 +40,16 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
     for name, array in site.case.inputs().items():
         if array.ndim > 1 and min(array.shape[-2:]) > 1:
             swapped = np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
-            wrong = _recomputed(site, {name: swapped})
-            if wrong is not None:
+            wrong = recomputed(site, {name: swapped})
+            if wrong is not None and _matters(site, name, array):
                 yield name, wrong
+
+
+def _matters(site: Site, name: str, array: Array) -> bool:
+    """Tell whether the output depends on an input at all, as one of several outputs may not."""
+    with np.errstate(all="ignore"):
+        other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
+    return other is None or other.tobytes() != site.correct.tobytes()
 
 
 def _one_index_wrong(site: Site) -> Iterator[tuple[str, Array]]:
@@ -68,7 +61,7 @@ def _one_index_wrong(site: Site) -> Iterator[tuple[str, Array]]:
         different = np.flatnonzero(flat != flat[0])
         if len(different):
             flat[0] = flat[different[0]]
-            wrong = _recomputed(site, {name: flat.reshape(array.shape)})
+            wrong = recomputed(site, {name: flat.reshape(array.shape)})
             if wrong is not None:
                 yield name, wrong
 
@@ -83,8 +76,8 @@ def _last_product_dropped(site: Site) -> Iterator[tuple[str, Array]]:
         where: list[Any] = [slice(None)] * array.ndim
         where[axis] = -1
         without[tuple(where)] = 0
-        wrong = _recomputed(site, {name: without})
-        if wrong is not None:
+        wrong = recomputed(site, {name: without})
+        if wrong is not None and _matters(site, name, array):
             yield "", wrong
 
 

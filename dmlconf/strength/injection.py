@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+
+from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Defect", "Site"]
+__all__ = ["Defect", "Site", "recomputed"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class Site:
         return self.case.rule(self.name)
 
 
+def _has_inputs(site: Site) -> bool:
+    """An operator without inputs has only its attributes to make elements differ."""
+    return bool(site.case.data)
+
+
 @dataclass(frozen=True, slots=True)
 class Defect:
     """One way in which an operator can be wrong.
@@ -46,10 +55,22 @@ class Defect:
         name: as reports show it.
         inject: yields the wrong output of a site with a note that tells several apart, or
             nothing where the defect has no place there.
-        shows: whether good data shows it wherever it has a place; else it only does in some
-            outputs, such as those with subnormal numbers.
+        shows: whether good data would show it in the site's output; some defects only show in
+            some outputs, such as those with subnormal numbers.
     """
 
     name: str
     inject: Callable[[Site], Iterator[tuple[str, Array]]]
-    shows: bool = True
+    shows: Callable[[Site], bool] = _has_inputs
+
+
+def recomputed(
+    site: Site, inputs: Mapping[str, Array] | None = None, desc: Mapping[str, Any] | None = None
+) -> Array | None:
+    """Return the output for other inputs or attributes; None where these fit nothing."""
+    case = replace(site.case, desc={**site.case.desc, **(desc or {})})
+    try:
+        with np.errstate(all="ignore"):
+            return computed(case, {**site.case.inputs(), **(inputs or {})})[site.name]
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return None  # Attributes that do not fit the sizes may fail anywhere in the reference.

@@ -126,20 +126,18 @@ def measure(
 
 
 def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Against) -> None:
-    inputs = case.inputs()
-    case = replace(case, data=inputs)
+    case = replace(case, data=case.inputs())
     judged = _Judge(case, against)
     if judged(outcome.arrays) is not Status.PASSED:
         strength.unused.append(case.identifier)
         return
     strength.cases += 1
-    # An operator without inputs has only its attributes to make elements differ.
     for name in outcome.arrays:
         site = Site(case, outcome.arrays, name)
         for mutant, defect, wrong in _injections(site, DEFECTS):
             if wrong is not None:
                 _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, judged)
-            elif defect.shows and inputs:
+            elif defect.shows(site):
                 hidden = strength.mutants.setdefault(mutant, Tally())
                 hidden.hidden += 1
                 hidden.missed = hidden.missed or case.identifier

@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
 
-from dmlconf.strength.injection import Defect, Site
+from dmlconf.strength.injection import Defect, Site, recomputed
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["VALUE_DEFECTS"]
 
+_GOLDEN_RATIO: Final = (5**0.5 + 1) / 2
+
 
 def _float_defect(
-    name: str, change: Callable[[Array], Array], *, shows: bool = True, least_bytes: int = 2
+    name: str, change: Callable[[Array], Array], *, everywhere: bool = True, least_bytes: int = 2
 ) -> Defect:
-    """Return a defect that changes every element of a floating-point output."""
+    """Return a defect that changes every element of a floating-point output.
+
+    Args:
+        name: as reports show it.
+        change: what becomes of the values.
+        everywhere: whether it changes ordinary numbers, not only special ones.
+        least_bytes: the size of the types that it concerns.
+    """
 
     def inject(site: Site) -> Iterator[tuple[str, Array]]:
         if site.correct.dtype.kind == "f" and site.correct.itemsize >= least_bytes:
             with np.errstate(all="ignore"):
                 yield "", change(site.correct)
 
+    def shows(site: Site) -> bool:
+        """An operator that returns ones and zeros whatever it is given cannot show a rounding."""
+        output = recomputed(site, _unround(site.case.inputs())) if everywhere else None
+        if output is None:
+            return False
+        with np.errstate(all="ignore"):
+            return change(output).tobytes() != output.tobytes()
+
     return Defect(name, inject, shows)
+
+
+def _unround(inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Return floating-point inputs with other numbers, near 1 and of many digits."""
+    return {
+        name: (0.5 + np.arange(1, array.size + 1) * _GOLDEN_RATIO % 1)
+        .reshape(array.shape)
+        .astype(array.dtype)
+        for name, array in inputs.items()
+        if array.dtype.kind == "f"
+    }
 
 
 def _ulp_away(steps: int) -> Callable[[Array], Array]:
@@ -106,9 +134,9 @@ VALUE_DEFECTS: Final = (
     *(_float_defect(f"{steps} ULP", _ulp_away(steps)) for steps in (1, 2, 16, 1000)),
     _float_defect("rounded through float16", _through_float16, least_bytes=4),
     _float_defect("rounded through bfloat16", _through_bfloat16),
-    _float_defect("subnormals flushed", _subnormals_flushed, shows=False),
-    _float_defect("sign of zero dropped", _zero_sign_dropped, shows=False),
-    _float_defect("NaN for infinity", _nan_for_infinity, shows=False),
+    _float_defect("subnormals flushed", _subnormals_flushed, everywhere=False),
+    _float_defect("sign of zero dropped", _zero_sign_dropped, everywhere=False),
+    _float_defect("NaN for infinity", _nan_for_infinity, everywhere=False),
     Defect("last element wrong", _last_element_wrong),
     Defect("one element of a neighbour", _one_element_of_a_neighbour),
     Defect("off by one", _off_by_one),
