@@ -78,10 +78,14 @@ class Fault:
     Attributes:
         kind: what it did.
         message: the particulars.
+        output: the tensor whose elements it concerns; empty where it concerns no elements.
+        elements: their row-major indices.
     """
 
     kind: FaultKind
     message: str
+    output: str = ""
+    elements: Array | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
+from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 
@@ -90,6 +91,8 @@ def judge(
     if isinstance(outcome, Breakdown):
         reason = Reason(_BREAKDOWNS[outcome.kind], outcome.message, diagnostics=outcome.diagnostics)
         return _verdict(case, outcome, Status.BROKEN, None, reason)
+    if isinstance(outcome, Outputs):
+        outcome = without_excused_faults(case, outcome)
     expected = _expected(case, against)
     if expected is None:
         if isinstance(outcome, Outputs) and outcome.faults:

@@ -15,6 +15,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.session import OpenBackend, environment_record, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import ReasonKind, Verdict
 
 __all__ = ["LeftOut", "record"]
@@ -89,6 +90,7 @@ def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut
         if limit.explains(case, outcome):
             return LeftOut(case.identifier, False, ReasonKind.SUBSTRATE, limit.name)
     if isinstance(outcome, Outputs):
+        outcome = without_excused_faults(case, outcome)
         for fault in outcome.faults:
             return LeftOut(case.identifier, True, fault.kind, fault.message)
         wrong = outputs_fault(case, outcome)

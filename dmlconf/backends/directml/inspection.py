@@ -77,23 +77,22 @@ def _bytes(count: int) -> str:
 
 
 def _conduct(place: Place, before: Sequence[Array], after: Sequence[Array]) -> Iterator[Fault]:
-    """Yield a fault where an output was not written, or the two dispatches differ."""
+    """Yield a fault where an output was not written, and where the two dispatches differ."""
     # Bits are compared, so that NaN is like itself.
     bits = [_bits(array) for array in after]
+    untouched = np.full(len(bits[0]), place.in_place is None)
     if place.in_place is None:
-        untouched = np.ones(len(bits[0]), bool)
         for old, new in zip(before, bits, strict=True):
             untouched &= _bits(old) == new
-        if untouched.any():
-            told = _told(place, np.flatnonzero(untouched))
-            message = f"{told} kept what was there before"
-            yield Fault(FaultKind.NOT_WRITTEN, message)
-            return
-    different = np.flatnonzero(bits[0] != bits[1])
+    unwritten = np.flatnonzero(untouched)
+    if len(unwritten):
+        message = f"{_told(place, unwritten)} kept what was there before"
+        yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
+    different = np.flatnonzero((bits[0] != bits[1]) & ~untouched)
     if len(different):
         values = " and ".join(str(array.ravel()[different[0]]) for array in after)
         message = f"{_told(place, different)} differ between two dispatches: {values}"
-        yield Fault(FaultKind.NOT_DETERMINISTIC, message)
+        yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, different)
 
 
 def _bits(array: Array) -> Array:

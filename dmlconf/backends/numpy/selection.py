@@ -7,7 +7,38 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["top_k", "top_k1"]
+__all__ = ["nonzero_coordinates", "nonzero_coordinates_interval", "top_k", "top_k1"]
+
+
+def nonzero_coordinates(
+    InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return how many elements are not zero, and their coordinates in row-major order.
+
+    As many of the last coordinates are written as the output has columns. What follows the last
+    coordinates is undefined, and zero here.
+
+    Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
+    """
+    rows, columns = OutputCoordinatesTensor.Sizes[-2:]
+    found = np.nonzero(InputTensor)[InputTensor.ndim - columns :]
+    count = len(found[0])
+    coordinates = np.zeros((rows, columns), OutputCoordinatesTensor.DataType.dtype)
+    for column, along_axis in enumerate(found):
+        coordinates[:count, column] = along_axis
+    total = np.full(OutputCountTensor.Sizes, count, OutputCountTensor.DataType.dtype)
+    return total, coordinates.reshape(OutputCoordinatesTensor.Sizes)
+
+
+def nonzero_coordinates_interval(
+    InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the count and the coordinates, twice; any number behind the last coordinates."""
+    count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
+    highest = lowest.copy()
+    undefined = highest.reshape(lowest.shape[-2:])[int(count.ravel()[0]) :]
+    undefined[:] = np.iinfo(lowest.dtype).max
+    return (count, count), (lowest, highest)
 
 
 def top_k(

@@ -86,6 +86,20 @@ def test_unwritten_elements_are_told() -> None:
     )
 
 
+def test_faults_of_elements_name_the_output_and_the_elements() -> None:
+    arena = Arena()
+    for index, poison in enumerate(POISONS):
+        arena.output(index)[2:].view(np.uint8)[:] = poison
+    arena.output(1)[0] = 5
+    unwritten, different = arena.faults()
+    assert (unwritten.kind, unwritten.output) == (FaultKind.NOT_WRITTEN, "OutputTensor")
+    assert unwritten.elements is not None
+    assert unwritten.elements.tolist() == [2, 3]
+    assert (different.kind, different.output) == (FaultKind.NOT_DETERMINISTIC, "OutputTensor")
+    assert different.elements is not None
+    assert different.elements.tolist() == [0]
+
+
 def test_value_like_one_poison_was_written_nevertheless() -> None:
     arena = Arena()
     for index in range(2):

@@ -1,0 +1,39 @@
+"""Elements that the documentation leaves undefined: they may even keep what was there before.
+
+The reference tells which: the interval of what is right is all that the data type holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.protocol import Fault, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["without_excused_faults"]
+
+
+def without_excused_faults(case: Case, outcome: Outputs) -> Outputs:
+    """Return the outcome without the faults that concern nothing but undefined elements."""
+    faults = tuple(fault for fault in outcome.faults if not _excused(case, fault))
+    return outcome if faults == outcome.faults else replace(outcome, faults=faults)
+
+
+def _excused(case: Case, fault: Fault) -> bool:
+    if fault.elements is None or case.rule(fault.output).kind != RuleKind.INTERVAL:
+        return False
+    interval = CaseAllowances(case).of(fault.output).interval()
+    return interval is not None and bool(_unbounded(*interval).ravel()[fault.elements].all())
+
+
+def _unbounded(lowest: Array, highest: Array) -> Array:
+    if lowest.dtype.kind == "f":
+        return np.isneginf(lowest) & np.isposinf(highest)
+    limits = np.iinfo(lowest.dtype)
+    unbounded: Array = (lowest == limits.min) & (highest == limits.max)
+    return unbounded

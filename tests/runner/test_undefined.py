@@ -1,0 +1,81 @@
+"""Verdicts on outputs of which the documentation leaves elements undefined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import judge
+from dmlconf.runner.undefined import without_excused_faults
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.runner.cases import plan, write
+
+NONZERO = """
+operator: NONZERO_COORDINATES
+cases:
+  - desc:
+      InputTensor: {Sizes: [2, 2], DataType: FLOAT32, values: [0, 5, 0, 7]}
+      OutputCountTensor: {Sizes: [1], DataType: UINT32}
+      OutputCoordinatesTensor: {Sizes: [4, 2], DataType: UINT32}
+    expect: {OutputCountTensor: [2], OutputCoordinatesTensor: [0, 1, 1, 1, 0, 0, 0, 0]}
+"""
+COORDINATES = "OutputCoordinatesTensor"
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    (planned,) = load_suite([write(tmp_path, NONZERO, "nonzero.yaml")]).plan()
+    return build(planned)
+
+
+def outcome(*faults: Fault, coordinates: tuple[int, ...] = (0, 1, 1, 1, 9, 9, 9, 9)) -> Outputs:
+    arrays = {
+        "OutputCountTensor": np.array([2], np.uint32),
+        COORDINATES: np.array(coordinates, np.uint32).reshape(4, 2),
+    }
+    return Outputs(arrays, 0.0, faults)
+
+
+def fault(kind: FaultKind, *elements: int, output: str = COORDINATES) -> Fault:
+    return Fault(kind, f"told of {kind}", output, np.array(elements))
+
+
+@pytest.mark.parametrize("kind", [FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC])
+def test_anything_may_be_in_undefined_elements(case: Case, kind: FaultKind) -> None:
+    verdict = judge(case, outcome(fault(kind, 4, 5, 6, 7)), run_case)
+    assert verdict.status is Status.PASSED
+
+
+@pytest.mark.parametrize("kind", [FaultKind.NOT_WRITTEN, FaultKind.NOT_DETERMINISTIC])
+def test_one_defined_element_makes_a_fault(case: Case, kind: FaultKind) -> None:
+    verdict = judge(case, outcome(fault(kind, 3, 4, 5, 6, 7)), run_case)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.message == f"told of {kind}"
+
+
+def test_defined_elements_must_be_right(case: Case) -> None:
+    verdict = judge(case, outcome(coordinates=(0, 1, 1, 0, 9, 9, 9, 9)), run_case)
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+
+
+def test_outputs_under_other_rules_have_no_undefined_elements(tmp_path: Path) -> None:
+    tile = build(plan(tmp_path, "stated")[0])
+    unwritten = outcome(fault(FaultKind.NOT_WRITTEN, 0, output="OutputTensor"))
+    assert without_excused_faults(tile, unwritten) is unwritten
+
+
+def test_faults_that_concern_no_elements_stay(case: Case) -> None:
+    guard = Fault(FaultKind.GUARD_BAND, "told of guard bands")
+    excused = fault(FaultKind.NOT_WRITTEN, 7)
+    both = outcome(guard, excused)
+    assert without_excused_faults(case, both) == replace(both, faults=(guard,))
