@@ -62,6 +62,8 @@ def partial_sums(site: Site) -> list[Array] | None:
         where[axis] = slice(start, start + step)
         chosen[tuple(where)] = array[tuple(where)]
         parts.append(_output(site, {**inputs, first: chosen}) - nothing)
+    if not any(part.any() for part in parts[1:]):
+        return None  # The output does not depend on the first input.
     with np.errstate(all="ignore"):
         total = np.sum(parts, axis=0)
         near = np.allclose(total, site.correct.astype(np.float64), rtol=1e-2, atol=1e-3)

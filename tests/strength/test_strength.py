@@ -12,6 +12,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
+from dmlconf.strength.parallel import measure_in_processes
 from dmlconf.strength.report import closing_sentence, operator_strengths, survivors
 from tests.cli.process import dmlconf
 
@@ -40,6 +41,24 @@ cases:
       Repeats: [2, 2]
 """
 
+SEVERAL_OUTPUTS = """
+operator: BATCH_NORMALIZATION_GRAD
+cases:
+  - name: sums-of-columns
+    desc:
+      InputTensor:
+        {Sizes: [9, 5], DataType: FLOAT32, fill: {uniform: {low: -2, high: 3, seed: 1}}}
+      InputGradientTensor:
+        {Sizes: [9, 5], DataType: FLOAT32, fill: {uniform: {low: -3, high: 2, seed: 2}}}
+      MeanTensor: {Sizes: [1, 5], DataType: FLOAT32, fill: sequence}
+      VarianceTensor: {Sizes: [1, 5], DataType: FLOAT32, fill: {sequence: {start: 1}}}
+      ScaleTensor: {Sizes: [1, 5], DataType: FLOAT32, fill: {sequence: {start: 1}}}
+      OutputGradientTensor: {Sizes: [9, 5], DataType: FLOAT32}
+      OutputScaleGradientTensor: {Sizes: [1, 5], DataType: FLOAT32}
+      OutputBiasGradientTensor: {Sizes: [1, 5], DataType: FLOAT32}
+      Epsilon: 0.001
+"""
+
 
 def strength_of(directory: Path, text: str) -> Strength:
     file = directory / "suite.yaml"
@@ -62,6 +81,15 @@ def test_a_suite_of_different_values_misses_nothing(tmp_path: Path) -> None:
     assert row.injected == row.caught > 15
     defects = {mutant.defect for mutant in strength.mutants}
     assert {"subnormals flushed", "sign of zero dropped", "NaN for infinity"} <= defects
+
+
+def test_an_input_that_an_output_does_not_depend_on_hides_no_defect(tmp_path: Path) -> None:
+    strength = strength_of(tmp_path, SEVERAL_OUTPUTS)
+    assert survivors(strength) == []
+    defects = {(mutant.defect, mutant.output) for mutant in strength.mutants}
+    assert ("input transposed, InputGradientTensor", "OutputBiasGradientTensor") in defects
+    assert ("input transposed, InputTensor", "OutputScaleGradientTensor") in defects
+    assert ("input transposed, InputTensor", "OutputBiasGradientTensor") not in defects
 
 
 def test_a_case_without_independent_expectation_is_not_used(tmp_path: Path) -> None:
@@ -101,3 +129,14 @@ def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str,
     found = dmlconf(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
     assert found.returncode == 2
     assert "Traceback" not in found.stderr
+
+
+def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+    paths = [cases_directory() / "tile"]
+    plan = [planned for planned in load_suite(paths).plan() if "invalid" not in planned.tags][:130]
+    steps: list[int] = []
+    found, _ = measure_in_processes(plan, [cases_directory()], 2, lambda: steps.append(1))
+    alone, _ = measure_in_processes(plan, [cases_directory()], 1)
+    assert found == alone
+    assert found.cases > 100
+    assert len(steps) == len(plan) == 130

@@ -12,6 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "ANY_RESULT",
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_magnitude",
@@ -24,7 +25,7 @@ __all__ = [
     "single",
 ]
 
-_ANY_RESULT: Final = 2.0**200
+ANY_RESULT: Final = 2.0**200
 """A magnitude beyond every sum, so that any result is right."""
 
 
@@ -257,7 +258,7 @@ def lost_in_variance(
     share = np.where(variance > 0, float(info.smallest_subnormal), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    return np.where((variance > float(info.max)) | (share > 0.5), _ANY_RESULT, lost)
+    return np.where((variance > float(info.max)) | (share > 0.5), ANY_RESULT, lost)
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:

@@ -1,0 +1,304 @@
+"""Normalisation by a mean and a variance that several elements share, and its gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.normalization import ANY_RESULT, lost_in_variance, single
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "batch_normalization",
+    "batch_normalization_grad",
+    "batch_normalization_grad_magnitude",
+    "batch_normalization_magnitude",
+    "batch_normalization_training",
+    "batch_normalization_training_grad",
+    "batch_normalization_training_grad_magnitude",
+    "batch_normalization_training_magnitude",
+]
+
+
+def batch_normalization(
+    InputTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    BiasTensor: Array,
+    OutputTensor: TensorDesc,
+    Spatial: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+
+    All tensors but the input are broadcast along dimensions of size 1. Spatial has no effect.
+
+    Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC.
+    """
+    with np.errstate(all="ignore"):
+        values = _wide(InputTensor) - _wide(MeanTensor)
+        values *= _wide(ScaleTensor) / _deviation(VarianceTensor, Epsilon)
+        values += _wide(BiasTensor)
+        result: Array = fused(values, FusedActivation).astype(OutputTensor.DataType.dtype)
+    return result
+
+
+def batch_normalization_magnitude(
+    InputTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    BiasTensor: Array,
+    OutputTensor: TensorDesc,
+    Spatial: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return what the steps add up: the input, the mean and the bias, each with its factor."""
+    with np.errstate(all="ignore"):
+        factor = _wide(ScaleTensor) / _deviation(VarianceTensor, Epsilon)
+        mean, bias = _wide(MeanTensor), _wide(BiasTensor)
+        values = (_wide(InputTensor) - mean) * factor + bias
+        magnitude = _size(InputTensor) + np.abs(mean)
+        magnitude *= np.abs(factor)
+        magnitude += np.abs(bias)
+        # An infinite factor may be applied to the input and to the mean before their difference.
+        magnitude[np.broadcast_to(np.isinf(factor), magnitude.shape)] = ANY_RESULT
+        return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
+
+
+def batch_normalization_training(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    BiasTensor: Array,
+    FusedAddTensor: Array | None,
+    OutputTensor: TensorDesc,
+    OutputMeanTensor: TensorDesc,
+    OutputVarianceTensor: TensorDesc,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> tuple[Array, Array, Array]:
+    """Return the normalised input, activated, and its mean and variance.
+
+    Mean and variance, that of a population, are taken along the dimensions in which the scale has
+    size 1. The first output is `scale * (x - mean) / sqrt(variance + Epsilon) + bias + add`.
+
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_OPERATOR_DESC.
+    """
+    over = _shared(ScaleTensor)
+    with np.errstate(all="ignore"):
+        values = _wide(InputTensor)
+        mean = values.mean(over, keepdims=True)
+        values -= mean
+        variance = np.square(values).mean(over, keepdims=True)
+        values *= _wide(ScaleTensor) / _deviation(variance, Epsilon)
+        values += _wide(BiasTensor)
+        if FusedAddTensor is not None:
+            values += FusedAddTensor
+        return (
+            fused(values, FusedActivation).astype(OutputTensor.DataType.dtype),
+            mean.astype(OutputMeanTensor.DataType.dtype),
+            variance.astype(OutputVarianceTensor.DataType.dtype),
+        )
+
+
+def batch_normalization_training_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    BiasTensor: Array,
+    FusedAddTensor: Array | None,
+    OutputTensor: TensorDesc,
+    OutputMeanTensor: TensorDesc,
+    OutputVarianceTensor: TensorDesc,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> tuple[Array, Array, Array]:
+    """Return what the steps add up on the way to each of the three outputs."""
+    over = _shared(ScaleTensor)
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        size = _size(InputTensor)
+        mean_size = size.mean(over, keepdims=True)
+        size += mean_size
+        centred = _wide(InputTensor)
+        centred -= centred.mean(over, keepdims=True)
+        squares = np.square(centred)
+        variance = squares.mean(over, keepdims=True)
+        # The mean's own rounding moves every element, and is squared.
+        lost = 8 * float(np.finfo(dtype).eps) * np.square(size)
+        spread = (squares + 2 * np.abs(centred) * size + lost).mean(over, keepdims=True)
+        deviation = _deviation(variance, Epsilon)
+        quotient = np.abs(centred) / deviation
+        magnitude = size / deviation + 3 * quotient
+        magnitude += lost_in_variance(quotient, variance, Epsilon, dtype)
+        magnitude *= _size(ScaleTensor)
+        magnitude += _size(BiasTensor)
+        values = centred * (_wide(ScaleTensor) / deviation) + _wide(BiasTensor)
+        if FusedAddTensor is not None:
+            values += FusedAddTensor
+            magnitude += 2 * _size(FusedAddTensor)
+        return fused_magnitude(values, magnitude, FusedActivation, dtype), mean_size, spread
+
+
+def batch_normalization_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
+
+    These are, with `d` for `sqrt(variance + Epsilon)`, `gradient * scale / d`, and the sums of
+    `gradient * (x - mean) / d` and of the gradient along the dimensions in which the scale has
+    size 1.
+
+    Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
+    """
+    with np.errstate(all="ignore"):
+        gradient = _wide(InputGradientTensor)
+        scale, bias = _parameter_gradients(
+            gradient, _wide(InputTensor) - _wide(MeanTensor), _shared(ScaleTensor)
+        )
+        deviation = _deviation(VarianceTensor, Epsilon)
+        gradient *= _wide(ScaleTensor) / deviation
+        return (
+            gradient.astype(OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+        )
+
+
+def batch_normalization_grad_magnitude(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the three gradients of absolute values."""
+    with np.errstate(all="ignore"):
+        gradient = _size(InputGradientTensor)
+        scale, bias = _parameter_gradients(
+            gradient, _size(InputTensor) + _size(MeanTensor), _shared(ScaleTensor)
+        )
+        scale = _held(scale, OutputScaleGradientTensor)
+        deviation = _deviation(VarianceTensor, Epsilon)
+        gradient *= _size(ScaleTensor) / deviation
+        return gradient, scale / deviation, bias
+
+
+def batch_normalization_training_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
+
+    The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
+    dimensions in which the scale has size 1,
+    `scale / sqrt(v) * (g - mean(g) - (x - Mean) * mean(g * (x - Mean)) / v)`. The others are those
+    of BATCH_NORMALIZATION_GRAD.
+
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It takes the mean of
+    the input where MeanTensor was measured to count.
+    """
+    over = _shared(ScaleTensor)
+    with np.errstate(all="ignore"):
+        gradient = _wide(InputGradientTensor)
+        centred = _wide(InputTensor) - _wide(MeanTensor)
+        scale, bias = _parameter_gradients(gradient, centred, over)
+        deviation = _deviation(VarianceTensor, Epsilon)
+        count = _count(InputTensor, over)
+        centred *= scale / count / np.square(deviation)
+        gradient -= bias / count
+        gradient -= centred
+        gradient *= _wide(ScaleTensor) / deviation
+        return (
+            gradient.astype(OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+        )
+
+
+def batch_normalization_training_grad_magnitude(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the three gradients of absolute values, in which nothing cancels out."""
+    over = _shared(ScaleTensor)
+    with np.errstate(all="ignore"):
+        gradient = _size(InputGradientTensor)
+        centred = _size(InputTensor) + _size(MeanTensor)
+        scale, bias = _parameter_gradients(gradient, centred, over)
+        scale = _held(scale, OutputScaleGradientTensor)
+        deviation = _deviation(VarianceTensor, Epsilon)
+        count = _count(InputTensor, over)
+        centred *= scale / count / np.square(deviation)
+        gradient += bias / count
+        gradient += centred
+        gradient *= _size(ScaleTensor) / deviation
+        return gradient, scale / deviation, bias
+
+
+def _parameter_gradients(
+    gradient: Array, centred: Array, over: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Return the sums of `gradient * centred` and of the gradient."""
+    return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
+
+
+def _held(magnitude: Array, output: TensorDesc) -> Array:
+    """Return the magnitude of a sum that is held in the output's type before it is used."""
+    return np.where(magnitude > np.finfo(output.DataType.dtype).max, ANY_RESULT, magnitude)
+
+
+def _shared(parameter: Array) -> tuple[int, ...]:
+    """Return the dimensions along which all elements share a parameter."""
+    return tuple(axis for axis, size in enumerate(parameter.shape) if size == 1)
+
+
+def _count(tensor: Array, over: tuple[int, ...]) -> int:
+    return math.prod(tensor.shape[axis] for axis in over)
+
+
+def _deviation(variance: Array, epsilon: float) -> Array:
+    root: Array = np.sqrt(_wide(variance) + single(epsilon))
+    return root
+
+
+def _wide(tensor: Array) -> Array:
+    return tensor.astype(np.float64)
+
+
+def _size(tensor: Array) -> Array:
+    size: Array = np.abs(tensor, dtype=np.float64)
+    return size
