@@ -29,6 +29,7 @@ __all__ = [
     "complete_backend",
     "complete_case",
     "complete_operator",
+    "jobs_option",
     "load",
     "load_chosen",
     "long_selection_options",
@@ -117,9 +118,14 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     raise click.BadParameter(f"{value!r} is neither a number from 1 on nor auto")
 
 
+jobs_option: Final = click.option(
+    "-j", "--jobs", default="1", callback=_jobs, metavar="N|auto",
+    help="Worker processes to run side by side.",
+)  # fmt: skip
+
+
 backend_options: Final = _added(
-    click.option("-j", "--jobs", default="1", callback=_jobs, metavar="N|auto",
-                 help="Worker processes to run side by side."),
+    jobs_option,
     click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
                  type=click.FloatRange(min=0, min_open=True),
                  help="How long one case may take in a worker process."),

@@ -12,6 +12,7 @@ from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
     color_option,
+    jobs_option,
     load_chosen,
     nothing_selected,
     paths_argument,
@@ -20,10 +21,9 @@ from dmlconf.cli.options import (
 )
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
-from dmlconf.runner.against import suite_expectations
-from dmlconf.runner.session import built
 from dmlconf.strength import report
-from dmlconf.strength.measure import Strength, measure
+from dmlconf.strength.measure import Strength
+from dmlconf.strength.parallel import measure_in_processes
 
 __all__ = ["command"]
 
@@ -36,6 +36,7 @@ _FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
 @click.command("strength")
 @paths_argument
 @selection_options
+@jobs_option
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
@@ -46,6 +47,7 @@ _FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
 @color_option
 def command(
     paths: tuple[Path, ...],
+    jobs: int,
     report_options: tuple[str, ...],
     fail_under: float | None,
     verbose: bool,
@@ -66,10 +68,10 @@ def command(
     _, plan = load_chosen(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
-    against, recordings = suite_expectations(suite_paths(paths))
-    cases = (built(planned) for planned in plan)
     with progress(len(plan), quiet=quiet, color=color) as advance:
-        strength = measure(cases, against, lambda: advance(False))
+        strength, recordings = measure_in_processes(
+            plan, suite_paths(paths), jobs, lambda: advance(False)
+        )
     for recording in recordings:
         warn(recording.stale_note(paths))
     table = report.render_table(strength, verbose=verbose)

@@ -61,6 +61,14 @@ class Tally:
     hidden: int = 0
     missed: str | None = None
 
+    def add(self, later: Tally) -> None:
+        """Add what later cases made of the same mutant."""
+        self.injected += later.injected
+        self.caught += later.caught
+        self.within += later.within
+        self.hidden += later.hidden
+        self.missed = self.missed or later.missed
+
     @property
     def outside(self) -> bool:
         """Whether the suite should catch the mutant: no rule permits what it does."""
@@ -104,6 +112,16 @@ class Strength:
     refused: list[Refusal] = field(default_factory=list)
     cases: int = 0
     unused: list[str] = field(default_factory=list)
+
+    def add(self, later: Strength) -> None:
+        """Add what later cases of the suite tell."""
+        for mutant, tally in later.mutants.items():
+            self.mutants.setdefault(mutant, Tally()).add(tally)
+        for key, count in later.legitimate.items():
+            self.legitimate[key] = self.legitimate.get(key, 0) + count
+        self.refused += later.refused
+        self.cases += later.cases
+        self.unused += later.unused
 
 
 def measure(
