@@ -133,7 +133,7 @@ def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str,
 
 def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     paths = [cases_directory() / "tile"]
-    plan = [planned for planned in load_suite(paths).plan() if "invalid" not in planned.tags][:130]
+    plan = [p for p in load_suite(paths).plan() if "invalid" not in p.template.tags][:130]
     steps: list[int] = []
     found, _ = measure_in_processes(plan, [cases_directory()], 2, lambda: steps.append(1))
     alone, _ = measure_in_processes(plan, [cases_directory()], 1)
