@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from dmlconf.backends.numpy.quantization import quantized, quantized_interval
@@ -10,9 +12,20 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "centred",
     "element_wise_quantized_linear_add",
     "element_wise_quantized_linear_add_interval",
+    "matrix_multiply_integer",
+    "matrix_multiply_integer_to_float",
+    "matrix_multiply_integer_to_float_magnitude",
+    "quantized_linear_matrix_multiply",
+    "quantized_linear_matrix_multiply_interval",
+    "quantized_sum",
+    "quantized_sum_interval",
 ]
+
+_LARGEST: Final = 2.0**31 - 256
+"""With a zero point, greater quotients exceed the 32 bits that DirectML 1.15.4 adds them in."""
 
 
 def element_wise_quantized_linear_add(
@@ -72,6 +85,172 @@ def element_wise_quantized_linear_add_interval(
     return quantized_interval((quotient, error), zero_points, OutputTensor.DataType, undefined)
 
 
+def matrix_multiply_integer(
+    ATensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `(A - zero point) x (B - zero point)`; sums wrap around.
+
+    There is a zero point for all of A or for each of its rows, for all of B or for each of its
+    columns; absent ones are 0.
+
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
+    """
+    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+    return sums.astype(np.int64).astype(np.int32)
+
+
+def matrix_multiply_integer_to_float(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the product of two dequantized matrices plus a bias.
+
+    There is a scale and a zero point for all of A or for each of its rows, for all of B or for each
+    of its columns; absent zero points are 0.
+
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC; measured.
+    """
+    with np.errstate(all="ignore"):
+        sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+        sums = sums * _wide(AScaleTensor) * _wide(BScaleTensor)
+        if BiasTensor is not None:
+            sums = sums + BiasTensor
+        return sums.astype(OutputTensor.DataType.dtype)
+
+
+def matrix_multiply_integer_to_float_magnitude(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ."""
+    a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
+    with np.errstate(all="ignore"):
+        sums = (a @ b) * np.abs(_wide(AScaleTensor)) * np.abs(_wide(BScaleTensor))
+        return sums if BiasTensor is None else sums + np.abs(_wide(BiasTensor))
+
+
+def quantized_linear_matrix_multiply(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the quantized product of two dequantized matrices.
+
+    Scales and zero points of A and the output are for all of it or for each of its rows, those of B
+    for all of it or for each of its columns.
+
+    Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC.
+    """
+    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
+    return quantized_sum(sums, scales, OutputZeroPointTensor, OutputTensor)
+
+
+def quantized_linear_matrix_multiply_interval(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return what the quotient becomes if each of the operations may round either way."""
+    a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
+    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
+    sums, magnitude = a @ b, np.abs(a) @ np.abs(b)
+    return quantized_sum_interval(
+        sums, magnitude, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
+    )
+
+
+def quantized_sum(
+    sums: Array,
+    scales: tuple[Array, Array, Array],
+    zero_point: Array | None,
+    output: TensorDesc,
+) -> Array:
+    """Return quantized sums of products of integers; a NaN becomes the zero point.
+
+    Source: measured.
+
+    Args:
+        sums: without the scales, FLOAT64.
+        scales: of the first factor, the second one and the output, broadcast to the sums.
+        zero_point: of the output, or None for 0.
+        output: the tensor that is returned.
+    """
+    with np.errstate(all="ignore"):
+        first, second, last = map(_wide, scales)
+        quotient = (sums * first * second / last).astype(np.float32)
+    quotient[np.isnan(quotient)] = 0
+    return quantized(quotient, zero_point, output.DataType)
+
+
+def quantized_sum_interval(
+    sums: Array,
+    magnitude: Array,
+    products: int,
+    scales: tuple[Array, Array, Array],
+    zero_point: Array | None,
+    output: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
+
+    A device may scale each factor or only the sum. Where a scale is 0 or NaN, that of a factor is
+    infinite, terms exceed the largest FLOAT32 number, or the quotient with a zero point exceeds 32
+    bits, any result is right.
+
+    Args:
+        sums: as for `quantized_sum`.
+        magnitude: the sums of absolute values.
+        products: how many are summed.
+        scales: as for `quantized_sum`.
+        zero_point: as for `quantized_sum`.
+        output: the tensor that is returned.
+    """
+    with np.errstate(all="ignore"):
+        first, second, last = map(_wide, scales)
+        terms = magnitude * np.abs(first * second)
+        quotient = sums * first * second / last
+        error = terms / np.abs(last) * ((products + 4) * STEP)
+        overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
+        undefined = overflow | (first * second == 0) | (last == 0)
+    return quantized_interval(
+        (quotient, error), (zero_point, zero_point), output.DataType, undefined
+    )
+
+
+def centred(values: Array, zero_point: Array | None) -> Array:
+    """Return `values - zero_point`, FLOAT64, in which sums of products of bytes are exact."""
+    wide = _wide(values)
+    return wide if zero_point is None else wide - zero_point
+
+
 def dequantized(
     values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.floating]
 ) -> Array:
@@ -81,3 +260,14 @@ def dequantized(
         wide -= zero_point
     wide *= scale
     return wide
+
+
+def _spread(values: Array, zero_point: Array | None) -> Array:
+    if values.dtype.itemsize < 4 or zero_point is None:
+        return np.abs(centred(values, zero_point))
+    return np.abs(_wide(values)) + np.abs(_wide(zero_point))
+
+
+def _wide(values: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return values.astype(np.float64)
