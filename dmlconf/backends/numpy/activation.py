@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.numpy.activation_error import ERRORS
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.erf import erf
 from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
@@ -245,7 +246,12 @@ def _reference(operator: str) -> Callable[..., Array]:
     """Return the reference function of an activation with one input."""
 
     def function(InputTensor: Array, OutputTensor: TensorDesc, **attributes: float) -> Array:
-        return _narrowed(_alone(operator, InputTensor, attributes), InputTensor.dtype)
+        dtype = InputTensor.dtype
+
+        def computed(elements: Array) -> Array:
+            return _narrowed(_alone(operator, elements, attributes), dtype)
+
+        return in_blocks(computed, InputTensor, dtype=dtype)
 
     return function
 
@@ -304,7 +310,9 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 
 def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     """Return zero for negative elements, and for NaN."""
-    found: Array = np.where(InputTensor > 0, InputTensor, InputTensor.dtype.type(0))
+    zero = InputTensor.dtype.type(0)
+    # The sum makes -0 +0.
+    found: Array = np.fmax(InputTensor, zero) + zero
     return found
 
 

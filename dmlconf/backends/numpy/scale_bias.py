@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
@@ -92,9 +93,13 @@ def scaled_function(
         scale_bias: what is done to them first.
         output: the output; integers are truncated before the function, and clamped after it.
     """
-    with np.errstate(all="ignore"):
-        values = scaled(tensor, scale_bias)
+
+    def computed(elements: Array) -> Array:
+        values = scaled(elements, scale_bias)
         return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
+
+    with np.errstate(all="ignore"):
+        return in_blocks(computed, tensor, dtype=output.DataType.dtype)
 
 
 def function_interval(
