@@ -128,7 +128,7 @@ def test_gradients_are_those_of_finite_differences(seed: int, sizes: tuple[int, 
 @given(SEEDS, SIZES)
 def test_magnitudes_are_at_least_as_great_as_results(seed: int, sizes: tuple[int, ...]) -> None:
     kept = (sizes[0], 1, 1)
-    inputs = {
+    inputs: dict[str, Any] = {
         "InputTensor": uniform(seed, sizes),
         "InputGradientTensor": uniform(seed + 1, sizes),
         "MeanTensor": uniform(seed + 2, kept),
