@@ -23,6 +23,9 @@ _Index = tuple[slice | int, ...]
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
 """All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
+_AT_ONCE: Final = 1 << 18
+"""Elements that the windows of a convolution see at once."""
+
 
 @dataclass(frozen=True)
 class Window:
@@ -153,10 +156,15 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     into, taken = _overlap(padded.shape[3:], values.shape[2:], window.start)
     padded[into] = values.reshape(*padded.shape[:3], *values.shape[2:])[taken]
     views = window.over(padded, kernel, positions)
-    sums = np.zeros((*batches, outputs, math.prod(positions)))
-    for place in np.ndindex(*kernel):
-        seen = views[*_ALL, *place].reshape(*batches, channels, -1)
-        sums += grouped[*_ALL, *place] @ seen
+    weights = grouped.reshape(*grouped.shape[:2], -1)
+    sums = np.empty((*batches, outputs, *positions))
+    # As many positions at once as stay in the processor's cache.
+    step = max(1, _AT_ONCE * positions[0] // views.size)
+    for first in range(0, positions[0], step):
+        rows = slice(first, first + step)
+        seen = views[*_ALL, *(slice(None) for _ in kernel), rows]
+        products = weights @ seen.reshape(*batches, weights.shape[-1], -1)
+        sums[*_ALL, rows] = products.reshape(*batches, outputs, *seen.shape[3 + len(kernel) :])
     return sums.reshape(sizes)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation import fused
 from dmlconf.backends.numpy.activation_error import ERRORS
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -315,9 +316,14 @@ def _unary(
     output: TensorDesc,
 ) -> Array:
     """Return an operation of NumPy on a scaled floating-point tensor, in the output's type."""
+    dtype = output.DataType.dtype
+
+    def computed(elements: Array) -> Array:
+        result: Array = operation(_scaled(elements, scale_bias)).astype(dtype)
+        return result
+
     with np.errstate(all="ignore"):
-        result: Array = operation(_scaled(tensor, scale_bias)).astype(output.DataType.dtype)
-    return result
+        return in_blocks(computed, tensor, dtype=dtype)
 
 
 def _scaled(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array:

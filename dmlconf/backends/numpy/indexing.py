@@ -60,7 +60,7 @@ def gather(
         columns = np.arange(math.prod(after), dtype=np.uint32)
         positions = rows * np.uint32(size) + indices.reshape(own + used)
         offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
-        output = InputTensor.reshape(-1)[np.minimum(offsets, np.uint32(InputTensor.size - 1))]
+        output = InputTensor.reshape(-1).take(offsets, mode="clip")
         output = output.reshape(before + used + after)
     return _right_aligned(output, OutputTensor.DimensionCount)
 
@@ -74,13 +74,14 @@ def gather_elements(
 
     Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
     """
-    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
-    coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
-    offsets = np.zeros(IndicesTensor.shape, np.uint32)
-    for coordinate, stride in zip(coordinates, packed_strides(InputTensor.shape), strict=True):
-        offsets += coordinate * np.uint32(stride)
-    last = np.uint32(InputTensor.size - 1)
-    return InputTensor.reshape(-1)[np.minimum(offsets, last)]
+    strides = packed_strides(InputTensor.shape)
+    places = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
+    offsets: Array = places * np.uint32(strides[Axis])
+    coordinates = np.indices(IndicesTensor.shape, np.uint32, sparse=True)
+    for axis, (coordinate, stride) in enumerate(zip(coordinates, strides, strict=True)):
+        if axis != Axis:
+            offsets += coordinate * np.uint32(stride)
+    return InputTensor.reshape(-1).take(offsets, mode="clip")
 
 
 def gather_nd(
@@ -118,8 +119,7 @@ def gather_nd1(
         IndicesTensor.shape[IndicesTensor.ndim - IndicesDimensionCount :]
     )
     offsets = _block_offsets(sizes, tuples, BatchDimensionCount)
-    last = np.uint32(InputTensor.size - 1)
-    return InputTensor.reshape(-1)[np.minimum(offsets, last)].reshape(OutputTensor.Sizes)
+    return InputTensor.reshape(-1).take(offsets, mode="clip").reshape(OutputTensor.Sizes)
 
 
 def scatter_nd(
@@ -233,9 +233,9 @@ def scatter_elements(
 
 def _counted_from_start(indices: Array, axis_size: int) -> Array:
     """Return indices as UINT32, with the axis size added to the negative ones."""
-    low = indices.astype(np.uint32)
     if indices.dtype == np.uint32:
-        return low
+        return indices
+    low = indices.astype(np.uint32)
     negative = indices >= np.uint64(1 << 63) if indices.dtype == np.uint64 else indices < 0
     return low + negative * np.uint32(axis_size)
 

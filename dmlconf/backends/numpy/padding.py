@@ -72,7 +72,11 @@ def _padded(
         _SOURCES[mode](np.arange(-b, size + e), size)
         for b, size, e in zip(start, tensor.shape, end, strict=True)
     ]
-    return tensor[np.ix_(*sources)]
+    output = tensor.copy()
+    for axis, places in enumerate(sources):
+        if len(places) > tensor.shape[axis]:
+            output = output.take(places, axis)
+    return output
 
 
 def _reflected(places: Array, size: int) -> Array:
