@@ -5,7 +5,6 @@ Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, overload

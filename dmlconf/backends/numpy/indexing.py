@@ -77,7 +77,7 @@ def gather_elements(
     strides = packed_strides(InputTensor.shape)
     places = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
     offsets: Array = places * np.uint32(strides[Axis])
-    coordinates = np.indices(IndicesTensor.shape, np.uint32, sparse=True)
+    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
     for axis, (coordinate, stride) in enumerate(zip(coordinates, strides, strict=True)):
         if axis != Axis:
             offsets += coordinate * np.uint32(stride)
