@@ -52,7 +52,7 @@ def trained(tensor: Array, scale: Array, bias: Array, add: Array | None = None) 
     )
 
 
-def gradients(name: str, **inputs: Array) -> Any:
+def gradients(name: str, **inputs: Any) -> Any:
     sizes, kept = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
     outputs = {
         "OutputGradientTensor": sizes,
