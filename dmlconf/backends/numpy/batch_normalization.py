@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.normalization import ANY_RESULT, lost_in_variance, single
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -42,12 +43,16 @@ def batch_normalization(
 
     Source: the page of DML_BATCH_NORMALIZATION_OPERATOR_DESC.
     """
+
+    def normalized(tensor: Array, mean: Array, variance: Array, scale: Array, bias: Array) -> Array:
+        values = _wide(tensor) - _wide(mean)
+        values *= _wide(scale) / _deviation(variance, Epsilon)
+        values += _wide(bias)
+        return fused(values, FusedActivation)
+
+    tensors = InputTensor, MeanTensor, VarianceTensor, ScaleTensor, BiasTensor
     with np.errstate(all="ignore"):
-        values = _wide(InputTensor) - _wide(MeanTensor)
-        values *= _wide(ScaleTensor) / _deviation(VarianceTensor, Epsilon)
-        values += _wide(BiasTensor)
-        result: Array = fused(values, FusedActivation).astype(OutputTensor.DataType.dtype)
-    return result
+        return in_slices(normalized, *tensors, dtype=OutputTensor.DataType.dtype)
 
 
 def batch_normalization_magnitude(

@@ -1,4 +1,4 @@
-"""Functions of single elements, computed block by block.
+"""Functions of elements, computed block by block.
 
 FLOAT64 temporaries of a whole tensor do not fit the processor's cache, and each of them costs more
 than what is computed with it.
@@ -6,14 +6,14 @@ than what is computed with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["in_blocks"]
+__all__ = ["in_blocks", "in_slices"]
 
 _BLOCK: Final = 1 << 14
 """Elements that are computed at once."""
@@ -36,3 +36,35 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
         block = slice(start, start + _BLOCK)
         result[block] = function(*(tensor[block] for tensor in flat))
     return result.reshape(first.shape)
+
+
+def in_slices(
+    function: Callable[..., Array],
+    *tensors: Array | None,
+    dtype: np.dtype[Any],
+    together: Sequence[int] = (),
+) -> Array:
+    """Return what a function makes of tensors, computed for slices along one of their axes.
+
+    Args:
+        function: of as many tensors, which returns one with the first one's sizes.
+        tensors: the first one, and others or None; they are broadcast along dimensions of size 1.
+        dtype: the results' type, which the function's results must have, or fit.
+        together: the axes along which the function needs all elements at once.
+    """
+    first = tensors[0]
+    assert first is not None
+    axes = [axis for axis, size in enumerate(first.shape) if size > 1 and axis not in together]
+    if not axes or first.size <= _BLOCK:
+        return function(*tensors).astype(dtype, copy=False)
+    axis, result = axes[0], np.empty(first.shape, dtype)
+    step = max(1, _BLOCK * first.shape[axis] // first.size)
+    for start in range(0, first.shape[axis], step):
+        part = (slice(None),) * axis + (slice(start, start + step),)
+        result[part] = function(
+            *(
+                tensor if tensor is None or tensor.shape[axis] == 1 else tensor[part]
+                for tensor in tensors
+            )
+        )
+    return result

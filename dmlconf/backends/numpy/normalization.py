@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -154,16 +155,19 @@ def mean_variance_normalization2(
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
     operator was measured.
     """
-    with np.errstate(all="ignore"):
-        values = InputTensor.astype(np.float64)
-        over = tuple(sorted(set(Axes)))
+    over = tuple(sorted(set(Axes)))
+
+    def normalized(tensor: Array, scale: Array | None, bias: Array | None) -> Array:
+        values = tensor.astype(np.float64)
         if UseMean:
             values -= values.mean(over, keepdims=True)
         if UseVariance:
             values /= np.sqrt(np.square(values).mean(over, keepdims=True) + single(Epsilon))
-        values = _scaled(values, ScaleTensor, BiasTensor)
-        result: Array = fused(values, FusedActivation).astype(OutputTensor.DataType.dtype)
-    return result
+        return fused(_scaled(values, scale, bias), FusedActivation)
+
+    tensors = InputTensor, ScaleTensor, BiasTensor
+    with np.errstate(all="ignore"):
+        return in_slices(normalized, *tensors, dtype=OutputTensor.DataType.dtype, together=over)
 
 
 def mean_variance_normalization2_magnitude(

@@ -140,8 +140,7 @@ def _first_or_last(
 ) -> Array:
     """Return the place of each row's extremum, the first or the last of equal ones."""
     nan_first = None
-    if rows.dtype.kind == "f":
-        nan = np.isnan(rows)
+    if rows.dtype.kind == "f" and (nan := np.isnan(rows)).any():
         nan_first = nan[..., 0]
         rows = np.where(nan, rows.dtype.type(never), rows)
         candidates = (rows == extremum(rows, -1, keepdims=True)) & ~nan

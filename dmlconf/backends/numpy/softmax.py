@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -58,10 +59,11 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
     Source: the page of DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC.
     """
+    dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        shares, _ = _shares(InputTensor, Axes)
-        result: Array = shares.astype(OutputTensor.DataType.dtype)
-    return result
+        return in_slices(
+            lambda tensor: _shares(tensor, Axes)[0], InputTensor, dtype=dtype, together=Axes
+        )
 
 
 def activation_softmax1_magnitude(
@@ -97,8 +99,9 @@ def fused_softmax_magnitude(
     with np.errstate(all="ignore"):
         shares, _ = _shares(values, axes)
         everywhere = (shares * magnitude).sum(_axes(axes), keepdims=True)
-        carried = shares * (magnitude + everywhere)
-    return carried + activation_softmax1_magnitude(values, output, axes)
+        carried: Array = shares * (magnitude + everywhere)
+        carried += activation_softmax1_magnitude(values, output, axes)
+    return carried
 
 
 def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
