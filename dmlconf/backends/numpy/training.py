@@ -1,0 +1,151 @@
+"""Operators that update the weights of a model."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["adam_optimizer", "adam_optimizer_interval"]
+
+_EXP2: Final = 2.0**-21
+"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
+
+
+class _Moments(NamedTuple):
+    """Updated estimates of a gradient's moments, FLOAT64, and their errors."""
+
+    first: Array
+    second: Array
+    first_error: Array
+    second_error: Array
+
+
+def adam_optimizer(
+    InputParametersTensor: Array,
+    InputFirstMomentTensor: Array,
+    InputSecondMomentTensor: Array,
+    GradientTensor: Array,
+    TrainingStepTensor: Array,
+    OutputParametersTensor: TensorDesc,
+    OutputFirstMomentTensor: TensorDesc,
+    OutputSecondMomentTensor: TensorDesc,
+    LearningRate: float,
+    Beta1: float,
+    Beta2: float,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the parameters and the moments of their gradient after one step of Adam.
+
+    In step 0 the moments' bias is not corrected. Infinite moments become NaN.
+
+    Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; step 0 and infinities were measured.
+    """
+    dtype = OutputParametersTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        moments = _moments(
+            InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
+        )
+        rate = _exactly(LearningRate) * _correction(TrainingStepTensor, Beta1, Beta2)[0]
+        steps = rate * moments.first / (np.sqrt(moments.second) + _exactly(Epsilon))
+        parameters = InputParametersTensor - steps
+        return (
+            parameters.astype(dtype),
+            moments.first.astype(dtype),
+            moments.second.astype(dtype),
+        )
+
+
+def adam_optimizer_interval(
+    InputParametersTensor: Array,
+    InputFirstMomentTensor: Array,
+    InputSecondMomentTensor: Array,
+    GradientTensor: Array,
+    TrainingStepTensor: Array,
+    OutputParametersTensor: TensorDesc,
+    OutputFirstMomentTensor: TensorDesc,
+    OutputSecondMomentTensor: TensorDesc,
+    LearningRate: float,
+    Beta1: float,
+    Beta2: float,
+    Epsilon: float,
+) -> tuple[tuple[Array, Array], ...]:
+    """Return what roundings, and the errors of powers, may make of parameters and moments.
+
+    The moments may be rounded to their type before the parameters are computed.
+
+    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
+    """
+    dtype = OutputParametersTensor.DataType.dtype
+    epsilon = _exactly(Epsilon)
+    with np.errstate(all="ignore"):
+        moments = _moments(
+            InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
+        )
+        first, second, first_error, second_error = moments
+        correction, greatest = _correction(TrainingStepTensor, Beta1, Beta2)
+        rate = _exactly(LearningRate)
+        steps = rate * correction * first / (np.sqrt(second) + epsilon)
+        stored = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
+        numerator = np.abs(first) * (1 + stored) + first_error
+        least = np.maximum(second * (1 - stored) - second_error, 0)
+        denominator = (np.sqrt(least) * (1 - 2 * STEP) + epsilon) * (1 - STEP)
+        longest = abs(rate) * greatest * numerator / denominator * (1 + 4 * STEP)
+        parameters = InputParametersTensor - steps
+        return (
+            rounded_interval(parameters, longest - np.abs(steps), dtype),
+            rounded_interval(first, first_error, dtype),
+            rounded_interval(second, second_error, dtype),
+        )
+
+
+def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: float) -> _Moments:
+    """Return the updated moments, and what kernels may be off.
+
+    They are `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`; every
+    step is rounded.
+    """
+    slopes = gradient.astype(np.float64)
+    values, errors = [], []
+    for old, new, decay in (
+        (first.astype(np.float64), slopes, _exactly(beta1)),
+        (second.astype(np.float64), slopes * slopes, _exactly(beta2)),
+    ):
+        values.append(old + (1 - decay) * (new - old))
+        sizes = abs(decay) * np.abs(old) + 4 * abs(1 - decay) * (np.abs(old) + np.abs(new))
+        errors.append(STEP * sizes)
+    return _Moments(*values, *errors)
+
+
+def _correction(step: Array, beta1: float, beta2: float) -> tuple[float, float]:
+    """Return by how much the bias of the moments changes the rate, and how much at most."""
+    count = float(step.ravel()[0])
+    if count == 0:
+        return 1.0, 1.0
+    (first, first_error), (second, second_error) = (
+        _one_less_power(_exactly(beta), count) for beta in (beta1, beta2)
+    )
+    exact = np.float64(np.sqrt(second)) / first
+    greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)
+    return float(exact), float(greatest * (1 + 4 * STEP))
+
+
+def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
+    """Return `1 - base ** exponent` and its error where powers are made of log2 and exp2."""
+    power = np.float64(base) ** exponent
+    logarithm = np.log2(np.float64(base))
+    if not np.isfinite(logarithm):
+        return 1 - power, np.float64(0)
+    size = abs(logarithm)
+    error_of_argument = exponent * (max(1.0, size) * _EXP2 + 2 * STEP * size)
+    error = np.exp2(exponent * logarithm + error_of_argument) - power + power * _EXP2
+    return 1 - power, error + STEP * np.abs(1 - power)
+
+
+def _exactly(value: float) -> float:
+    """Return the FLOAT32 number that DirectML takes."""
+    return float(np.float32(value))
