@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
@@ -77,7 +78,13 @@ def element_wise_dequantize_linear(
 
     Source: the page of DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC.
     """
-    return _product(_difference(InputTensor, ZeroPointTensor), ScaleTensor, OutputTensor)
+
+    def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
+        return _product(_difference(values, zero_point), scale, OutputTensor)
+
+    optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
+    tensors = InputTensor, ScaleTensor, *optional
+    return in_blocks(computed, *tensors, dtype=OutputTensor.DataType.dtype)
 
 
 def element_wise_dequantize_linear_interval(
