@@ -24,7 +24,6 @@ from dmlconf.resources import cases_directory
 
 __all__ = [
     "backend_options",
-    "chosen",
     "color_option",
     "complete_backend",
     "complete_case",
@@ -51,7 +50,7 @@ def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the identifiers that begin so; those of the bundled suite where no path is given."""
     paths = ctx.params.get("paths") or ()
-    plan = load(paths).plan()
+    plan = load(paths, operators=_operators_of([incomplete])).plan()
     return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
 
 
@@ -203,15 +202,13 @@ def load_chosen(
         click.UsageError: an option's value is wrong.
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
+    selection = _selected(operators=operators, identifiers=identifiers, **more)
     try:
-        names = {operator(name).name for name in operators}
         files = {_file_of(identifier) for identifier in identifiers}
-    except UnknownOperatorError as error:
-        if operators:
-            raise click.UsageError(printable(str(error))) from error
-        names, files = set(), set()
-    suite = load_suite(suite_paths(paths), operators=names, files=files)
-    return suite, chosen(suite, operators=operators, identifiers=identifiers, **more)
+    except UnknownOperatorError:
+        files = set()
+    suite = load_suite(suite_paths(paths), operators=selection.operators, files=files)
+    return suite, list(select(suite.plan(), selection))
 
 
 def _file_of(identifier: str) -> tuple[str, str]:
@@ -225,20 +222,18 @@ def suite_paths(paths: Sequence[Path]) -> list[Path]:
     return list(paths) or [cases_directory()]
 
 
-def chosen(
-    suite: Suite,
+def _selected(
     *,
     keywords: str | None,
     operators: Sequence[str],
     tags: Sequence[str],
     identifiers: Sequence[str],
     feature_level: str | None,
-) -> list[PlannedCase]:
-    """Return the cases that the options choose.
+) -> Selection:
+    """Return what the options choose.
 
     Raises:
         click.UsageError: an option's value is wrong.
-        InvalidFilesError: a matrix cannot be expanded.
     """
     try:
         selection = Selection(
@@ -248,22 +243,35 @@ def chosen(
             identifiers=frozenset(identifiers),
             feature_level=FeatureLevel.parse(feature_level) if feature_level else None,
         )
-        return list(select(suite.plan(), selection))
+        list(select((), selection))
     except (KeywordError, UnknownOperatorError) as error:
         raise click.UsageError(printable(str(error))) from error
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
+    return selection
+
+
+def _operators_of(identifiers: Iterable[str]) -> set[str]:
+    """Return the operators that the cases can be of; nothing where that cannot be told."""
+    try:
+        return {operator(name).name for name, slash, _ in map(_parted, identifiers) if slash}
+    except UnknownOperatorError:
+        return set()
+
+
+def _parted(identifier: str) -> tuple[str, str, str]:
+    return identifier.partition("/")
 
 
 def nothing_selected(paths: Sequence[Path], tags: Sequence[str], identifiers: Sequence[str]) -> int:
     """Say that no case was selected, suggest what may have been meant, and return the exit code."""
-    suite = load(paths)
     message = "no case was selected"
-    known_tags = sorted({tag for template in suite.templates for tag in template.tags})
+    known_tags = sorted({tag for t in load(paths).templates for tag in t.tags}) if tags else []
     unknown = [tag for tag in tags if tag not in known_tags]
     if unknown:
         message += f": no case has the tag {unknown[0]}; the tags are {', '.join(known_tags)}"
     elif identifiers:
+        suite = load(paths, operators=_operators_of(identifiers))
         near = nearest(identifiers[0], (case.identifier for case in suite.plan()))
         message += f": there is no case {identifiers[0]}"
         message += f"; did you mean {near}?" if near else ""

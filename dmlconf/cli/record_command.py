@@ -74,11 +74,11 @@ def command(
         raise click.UsageError("a recording cannot be recorded again: copy the file")
     if name.name == "numpy":
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
+    _save(output, None)
     suite, plan = load_chosen(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    _save(output, None)
     opened = open_backend(name, Limits(jobs, timeout, substrate=known))
     try:
         with progress(len(plan), quiet=quiet, color=color) as advance:

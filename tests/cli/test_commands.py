@@ -102,7 +102,8 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     scatter = dmlconf(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
     assert len(scatter) == 2
     assert all(line.startswith("scatter_elements/") for line in scatter)
-    old = dmlconf(tmp_path, *documented, "--feature-level", "1_0").stdout.splitlines()
+    some = ["-o", "gather", "-o", "join"]
+    old = dmlconf(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
     assert "join/documented/example-1-only-one-axis-fits" in old
     assert not any(line.startswith("gather/") for line in old)
 
@@ -199,7 +200,7 @@ def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
     import sys
 
     done = subprocess.run(
-        f"'{sys.executable}' -m dmlconf list | head -1",
+        f"'{sys.executable}' -m dmlconf list -o gather | head -1",
         shell=True, cwd=tmp_path, env=environment(tmp_path), capture_output=True, encoding="utf-8",
         check=False,
     )  # fmt: skip

@@ -62,8 +62,10 @@ def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
                   ["run", "-b", "directml:adapter=0"], ["devices"]],
 )  # fmt: skip
 def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
+    small = write(tmp_path)
+    cases = [] if arguments == ["devices"] else [small]
     done = dmlconf(
-        tmp_path, *arguments, "--directml", "missing.dll", DMLCONF_DIRECTML=str(write(tmp_path))
+        tmp_path, *arguments, *cases, "--directml", "missing.dll", DMLCONF_DIRECTML=str(small)
     )
     assert (done.returncode, done.stdout) == (4, "")
     assert "DirectML was not found. Tried:\n  the option path: missing.dll (no such file)\n" in (
@@ -72,14 +74,14 @@ def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) ->
 
 
 def test_4_for_a_folder(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", "-b", "directml", "--directml", tmp_path)
+    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", tmp_path)
     assert done.returncode == 4
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
 
 
 def test_a_path_of_the_backend_s_own_comes_first(tmp_path: Path) -> None:
     backends = ("-b", "directml:path=own.dll", "-b", "directml")
-    done = dmlconf(tmp_path, "run", *backends, "--directml", "given.dll")
+    done = dmlconf(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
     assert done.returncode == 4
     assert "own.dll (no such file)" in done.stderr
     assert "given.dll" not in done.stderr
@@ -102,8 +104,8 @@ def test_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
 
 
 def check_refused(directory: Path, wsl: Path, command: str, file: Path, told: str) -> None:
-    backend = ["-b", "directml"] if command == "run" else []
-    done = dmlconf(directory, command, *backend, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
+    run = [str(write(directory)), "-b", "directml"] if command == "run" else []
+    done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith(f"Error: {told}")
     assert "Found by the option path; expected libdirectml.so 1.1 or newer" in done.stderr
@@ -115,8 +117,9 @@ def check_refused(directory: Path, wsl: Path, command: str, file: Path, told: st
 def test_4_for_a_library_below_directml_that_lacks_a_function(tmp_path: Path, wsl: Path) -> None:
     file = compiled(MAKE_DEVICE, tmp_path / "libdirectml.so")
     done = dmlconf(
-        tmp_path, "run", "-b", "directml", "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl)
-    )
+        tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", file,
+        DMLCONF_WSL_LIBRARIES=str(wsl),
+    )  # fmt: skip
     assert done.returncode == 4
     assert f"{wsl / 'libdxcore.so'} lacks the function DXCoreCreateAdapterFactory" in done.stderr
     assert "DMLCONF_WSL_LIBRARIES=FOLDER" in done.stderr

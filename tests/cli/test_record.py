@@ -251,8 +251,8 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
 
 def test_what_the_backend_may_decline_is_told_and_not_recorded(tmp_path: Path) -> None:
     done = dmlconf(
-        tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec", "-k",
-        "tile/matrix/every-axis and FLOAT16",
+        tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec",
+        "--operator", "TILE", "-k", "tile/matrix/every-axis and FLOAT16",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "unsupported: feature level" in done.stderr
@@ -288,7 +288,11 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
         (["-b", "numpy", "-o", "."], 2, "directory"),
         (["-b", "numpy", "-o", "x.dmlrec", "-j", "0"], 2, "auto"),
         (["-b", "numpi", "-o", "x.dmlrec"], 4, "did you mean numpy?"),
-        (["-b", "numpy", "-o", "x.dmlrec", "--tag", "nothing"], 5, "no case was selected"),
+        (
+            ["-b", "numpy", "-o", "x.dmlrec", "--operator", "TILE", "-k", "nothing"],
+            5,
+            "no case was selected",
+        ),
         (["-b", "numpy", "-o", "x.dmlrec", "nothing.yaml"], 3, "no such file or folder"),
     ],
 )
