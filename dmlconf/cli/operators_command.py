@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +17,12 @@ from dmlconf.catalogue.loader import (
 from dmlconf.catalogue.model import Field, FieldKind, Operator, Support
 from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import color_option
+from dmlconf.cli.options import color_option, load
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["command"]
+__all__ = ["command", "markdown_table"]
 
 
 def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -30,20 +31,39 @@ def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -
 
 @click.command("operators")
 @click.argument("name", required=False, shell_complete=_complete)
+@click.option("--markdown", is_flag=True, help="List them as a table in Markdown.")
 @color_option
-def command(name: str | None, color: str) -> int:
+def command(name: str | None, markdown: bool, color: str) -> int:
     """List the operators of the catalogue, or show all that it has of the one with this NAME."""
     from dmlconf.cli.console import make_console
 
     console = make_console(color)
-    if name is None:
+    if markdown:
+        if name is not None:
+            raise click.UsageError("--markdown lists all operators: leave out the NAME")
+        click.echo(markdown_table(), nl=False)
+    elif name is None:
         _print_all(console)
-        return ExitCode.SUCCESS
-    try:
-        _print_one(console, operator(name))
-    except UnknownOperatorError as error:
-        raise click.UsageError(str(error)) from error
+    else:
+        try:
+            _print_one(console, operator(name))
+        except UnknownOperatorError as error:
+            raise click.UsageError(str(error)) from error
     return ExitCode.SUCCESS
+
+
+def markdown_table() -> str:
+    """Return the operators as a table in Markdown, as the README has it."""
+    lines = ["| Operator | Since | What it does |", "|---|---|---|"]
+    for entry in map(operator, operator_names()):
+        lines.append(
+            f"| {_named(entry)} | {entry.since} | {entry.summary.replace('|', '&#124;')} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _named(entry: Operator) -> str:
+    return entry.name + (f" ({', '.join(entry.aliases)})" if entry.aliases else "")
 
 
 def _table(*columns: str, **options: Any) -> Any:
@@ -57,8 +77,7 @@ def _print_all(console: Console) -> None:
     table = _table("Operator", "Since", "What it does")
     for name in operator_names():
         entry = operator(name)
-        aliases = f" ({', '.join(entry.aliases)})" if entry.aliases else ""
-        table.add_row(entry.name + aliases, str(entry.since), entry.summary)
+        table.add_row(_named(entry), str(entry.since), entry.summary)
     console.print(table)
 
 
@@ -82,6 +101,17 @@ def _print_one(console: Console, entry: Operator) -> None:
         console.print("Known errors of the page", style="bold yellow")
     for error in entry.page_errors:
         console.print(f"  {error.says} {error.right} {error.why}", markup=False)
+    _print_cases(console, entry)
+
+
+def _print_cases(console: Console, entry: Operator) -> None:
+    counts = Counter(
+        planned.template.about.location.path.stem
+        for planned in load((), operators=[entry.name]).plan()
+    )
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
+    told = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
+    console.print(f"cases: {told}", markup=False, highlight=False)
 
 
 def _rule(rule: PrecisionEntry) -> str:
