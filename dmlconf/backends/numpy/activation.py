@@ -53,7 +53,7 @@ def _celu(x: Array, Alpha: float) -> Array:
 
 
 def _elu(x: Array, Alpha: float) -> Array:
-    return np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0)), x)
+    return np.maximum(x, 0) + Alpha * np.expm1(np.minimum(x, 0))
 
 
 def _gelu(x: Array) -> Array:
@@ -74,7 +74,7 @@ def _identity(x: Array) -> Array:
 
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
-    return np.where(x < 0, Alpha * x, x)
+    return np.maximum(x, 0) + Alpha * np.minimum(x, 0)
 
 
 def _linear(x: Array, Alpha: float, Beta: float) -> Array:
