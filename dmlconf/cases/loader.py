@@ -149,7 +149,7 @@ def _wanted(
     if line is None:
         return True
     try:
-        name = catalogue.operator(line[1].decode()).name
+        name = catalogue.operator_name(line[1].decode())
     except LookupError:
         return True
     if operators and name not in operators:

@@ -35,6 +35,7 @@ __all__ = [
     "operator",
     "operator_files",
     "operator_from",
+    "operator_name",
     "operator_names",
     "operator_sets",
     "tensor_constraints",
@@ -66,7 +67,6 @@ def operator_names() -> list[str]:
     return [path.stem.upper() for path in operator_files()]
 
 
-@cache
 def operator(name: str) -> Operator:
     """Return the operator of that name or alias, in any case, with or without `DML_OPERATOR_`.
 
@@ -74,16 +74,35 @@ def operator(name: str) -> Operator:
         UnknownOperatorError: the catalogue has no such operator.
         InvalidFilesError: its file cannot be read.
     """
+    return _operator(operator_name(name))
+
+
+@cache
+def operator_name(name: str) -> str:
+    """Return the catalogue's name of an operator, given as `operator` takes it, unread.
+
+    Raises:
+        UnknownOperatorError: the catalogue has no such operator.
+        InvalidFilesError: the file of one that may have this alias cannot be read.
+    """
     wanted = name.upper().removeprefix("DML_OPERATOR_")
-    path = schemas_directory() / "operators" / f"{wanted.lower()}.yaml"
-    if wanted.isidentifier() and path.is_file():
-        return operator_from(read_document(path).data)
+    if wanted.isidentifier() and _operator_file(wanted).is_file():
+        return wanted
     for other in operator_files():
         if wanted in other.read_text("utf-8"):
-            found = operator(other.stem)
+            found = _operator(other.stem.upper())
             if wanted in found.aliases:
-                return found
+                return found.name
     raise UnknownOperatorError(name)
+
+
+@cache
+def _operator(name: str) -> Operator:
+    return operator_from(read_document(_operator_file(name)).data)
+
+
+def _operator_file(name: str) -> Path:
+    return schemas_directory() / "operators" / f"{name.lower()}.yaml"
 
 
 def operator_from(data: Mapping[str, Any]) -> Operator:

@@ -16,7 +16,7 @@ from dmlconf.backends.options import split_options
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
-from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
@@ -214,7 +214,7 @@ def load_chosen(
 def _file_of(identifier: str) -> tuple[str, str]:
     """Return the operator of a case and the name of its file, as its identifier has them."""
     name, _, rest = identifier.partition("/")
-    return operator(name).name, re.split(r"[/\[]", rest, maxsplit=1)[0]
+    return operator_name(name), re.split(r"[/\[]", rest, maxsplit=1)[0]
 
 
 def suite_paths(paths: Sequence[Path]) -> list[Path]:
@@ -238,7 +238,7 @@ def _selected(
     try:
         selection = Selection(
             keywords=keywords,
-            operators=frozenset(operator(name).name for name in operators),
+            operators=frozenset(map(operator_name, operators)),
             tags=frozenset(tags),
             identifiers=frozenset(identifiers),
             feature_level=FeatureLevel.parse(feature_level) if feature_level else None,
@@ -254,7 +254,7 @@ def _selected(
 def _operators_of(identifiers: Iterable[str]) -> set[str]:
     """Return the operators that the cases can be of; nothing where that cannot be told."""
     try:
-        return {operator(name).name for name, slash, _ in map(_parted, identifiers) if slash}
+        return {operator_name(name) for name, slash, _ in map(_parted, identifiers) if slash}
     except UnknownOperatorError:
         return set()
 
