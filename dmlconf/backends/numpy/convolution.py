@@ -22,7 +22,7 @@ _Index = tuple[slice | int, ...]
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
 """All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
-_AT_ONCE: Final = 1 << 18
+_AT_ONCE: Final = 1 << 21
 """Elements that the windows of a convolution see at once."""
 
 
@@ -157,7 +157,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     views = window.over(padded, kernel, positions)
     weights = grouped.reshape(*grouped.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions))
-    # As many positions at once as stay in the processor's cache.
+    # What all windows see is as many times the values as the filter has places.
     step = max(1, _AT_ONCE * positions[0] // views.size)
     for first in range(0, positions[0], step):
         rows = slice(first, first + step)
