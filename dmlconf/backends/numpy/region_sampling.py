@@ -1,0 +1,235 @@
+"""Samples of a tensor at coordinates within regions of interest.
+
+Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
+comes with a bound of what it may be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Reading", "Samples", "reduced", "reduced_ends", "samples"]
+
+_ROUNDINGS: Final = 6
+"""FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
+
+_INTERPOLATION: Final = 6
+"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Where the samples of each output lie along one axis.
+
+    Attributes:
+        values: coordinates in the input, FLOAT64, sizes {regions, outputs, samples}.
+        errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
+        counts: how many samples an output has, sizes {regions}.
+    """
+
+    values: Array
+    errors: Array
+    counts: Array
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a tensor is read.
+
+    Attributes:
+        values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
+        batch: which batch each region reads.
+        linear: whether to interpolate; else the nearest element is read, at halves the next one.
+        outside: what is read outside.
+        edges: whether the outermost elements are the edges; else these are one element further.
+    """
+
+    values: Array
+    batch: Array
+    linear: bool
+    outside: float
+    edges: bool
+
+    def at(self, y: Array, x: Array) -> Array:
+        """Return what is at rows and columns, sizes {regions, rows, columns, channels}.
+
+        Args:
+            y: coordinates, sizes {regions, rows}.
+            x: coordinates, sizes {regions, columns}.
+        """
+        if self.linear:
+            found = self._interpolated(y, x)
+        else:
+            found = self._elements(np.floor(y + 0.5), np.floor(x + 0.5))
+        seen: Array = np.where(self._inside(y, x), found, self.outside)
+        return seen
+
+    def greatest(self, y: Array, x: Array) -> Array:
+        """Return the greatest absolute value that `at` makes its results of."""
+        if not self.linear:
+            return np.abs(self.at(y, x))
+        near = [np.abs(self._elements(*at)) for at in product(_around(y), _around(x))]
+        seen: Array = np.where(self._inside(y, x), np.maximum.reduce(near), abs(self.outside))
+        return seen
+
+    def _interpolated(self, y: Array, x: Array) -> Array:
+        rows, columns = self.values.shape[1:3]
+        y, x = np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)
+        (top, bottom), (left, right) = _around(y), _around(x)
+        down, across = (
+            (y - top)[:, :, np.newaxis, np.newaxis],
+            (x - left)[:, np.newaxis, :, np.newaxis],
+        )
+        upper, lower = (
+            first + across * (self._elements(row, right) - first)
+            for row, first in ((row, self._elements(row, left)) for row in (top, bottom))
+        )
+        between: Array = upper + down * (lower - upper)
+        return between
+
+    def _elements(self, y: Array, x: Array) -> Array:
+        """Return the elements at whole coordinates; edges go on beyond their end."""
+        rows, columns = (
+            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
+            for at, size in zip((y, x), self.values.shape[1:3], strict=True)
+        )
+        batch = self.batch[:, np.newaxis, np.newaxis]
+        found: Array = self.values[batch, rows[:, :, np.newaxis], columns[:, np.newaxis]]
+        return found
+
+    def _inside(self, y: Array, x: Array) -> Array:
+        rows, columns = (
+            ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
+            for at, size in zip((y, x), self.values.shape[1:3], strict=True)
+        )
+        inside: Array = rows[:, :, np.newaxis] & columns[:, np.newaxis]
+        return inside[..., np.newaxis]
+
+
+def samples(
+    ends: Array,
+    scale: float,
+    outputs: int,
+    counts: tuple[int, int],
+    offsets: tuple[float, float],
+    *,
+    corners: bool,
+) -> Samples:
+    """Return where along an axis the samples of regions lie.
+
+    Args:
+        ends: where each region begins and ends, sizes {regions, 2}.
+        scale: what these are multiplied with.
+        outputs: how many outputs each region has.
+        counts: the least and the greatest number of samples of an output.
+        offsets: of the input's pixels and of the output's.
+        corners: whether samples reach from one end to the other; a single one is in the middle.
+    """
+    factor, shift, offset = (float(np.float32(number)) for number in (scale, *offsets))
+    begin, end = ends.T.astype(np.float64) * factor
+    extent = end - begin
+    lengths = np.abs(extent).astype(np.float32) / np.float32(outputs)
+    number = np.clip(np.nan_to_num(np.ceil(lengths)), *counts).astype(np.int64)
+    steps = np.arange(outputs)[:, np.newaxis] * number[:, np.newaxis, np.newaxis]
+    steps = steps + np.arange(number.max(initial=0)) - offset
+    length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
+    shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
+    begin, end, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
+    values = shares * extent + begin - shift
+    errors = (np.abs(shares * extent) + np.abs(begin) + np.abs(end) + abs(shift)) * (
+        _ROUNDINGS * STEP
+    )
+    whole = np.frexp(np.maximum(length, 1))[0] == 0.5
+    for exact in (begin, end, extent, steps, shares * extent, values + shift, values):
+        whole = whole & (exact.astype(np.float32) == exact)
+    return Samples(values, np.where(whole, 0, errors), number)
+
+
+def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
+    """Return the mean or the greatest of each output's samples, FLOAT64.
+
+    Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
+    lowest finite number.
+    """
+    found = _Reduction(function)
+    for used, row, column in _places(y, x):
+        found.add(reading.at(y.values[..., row], x.values[..., column]), used)
+    return found.result(y, x)
+
+
+def reduced_ends(
+    reading: Reading, y: Samples, x: Samples, function: str
+) -> tuple[Array, Array, Array]:
+    """Return the least and the greatest that `reduced` may give, and the error of its arithmetic.
+
+    A coordinate may lie beyond the next boundary where that is nearer than its error. The error is
+    infinite where FLOAT32 arithmetic may overflow on the way.
+    """
+    least, most, largest = (_Reduction(function) for _ in range(3))
+    for used, row, column in _places(y, x):
+        rows, columns = y.values[..., row], x.values[..., column]
+        shifts = product(_shifts(y.errors[..., row]), _shifts(x.errors[..., column]))
+        found = [reading.at(rows + down, columns + across) for down, across in shifts]
+        least.add(np.minimum.reduce(found), used)
+        most.add(np.maximum.reduce(found), used)
+        largest.add(reading.greatest(rows, columns), used)
+    totals = _totals(y, x) if function == "AVERAGE" else 1
+    operations = totals - 1 + (_INTERPOLATION if reading.linear else 0)
+    magnitude = largest.result(y, x)
+    beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
+    error = np.where(beyond, np.inf, magnitude * (operations * STEP))
+    return least.result(y, x), most.result(y, x), error
+
+
+class _Reduction:
+    """Adds up samples, or finds the greatest."""
+
+    def __init__(self, function: str) -> None:
+        self._neutral, self._combine = _FUNCTIONS[function]
+        self._mean = function == "AVERAGE"
+        self._found: Array | None = None
+
+    def add(self, values: Array, used: Array) -> None:
+        """Take a sample of each output of the regions that have so many."""
+        values = np.where(used, values, self._neutral)
+        self._found = self._combine(self._neutral if self._found is None else self._found, values)
+
+    def result(self, y: Samples, x: Samples) -> Array:
+        """Return what came out."""
+        assert self._found is not None
+        return self._found / _totals(y, x) if self._mean else self._found
+
+
+_FUNCTIONS: Final[Mapping[str, tuple[float, np.ufunc]]] = {
+    "AVERAGE": (0.0, np.add),
+    "MAX": (-np.inf, np.fmax),
+}
+
+
+def _places(y: Samples, x: Samples) -> Iterator[tuple[Array, int, int]]:
+    """Yield each pair of samples of an output, and which regions have so many."""
+    for row, column in product(range(y.values.shape[-1]), range(x.values.shape[-1])):
+        used = (row < y.counts) & (column < x.counts)
+        yield used[:, np.newaxis, np.newaxis, np.newaxis], row, column
+
+
+def _totals(y: Samples, x: Samples) -> Array:
+    return (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
+
+
+def _shifts(errors: Array) -> tuple[Array, ...]:
+    return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)
+
+
+def _around(at: Array) -> tuple[Array, Array]:
+    """Return the whole coordinates before and behind."""
+    before = np.floor(at)
+    return before, before + 1
