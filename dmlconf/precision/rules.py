@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["accumulated_errors", "accumulated_limit", "used", "variance_limit"]
+__all__ = ["accumulated_errors", "accumulated_limit", "undefined", "used", "variance_limit"]
 
 _FRACTION_BITS: Final = {2: 10, 4: 23, 8: 52}
 _ACCUMULATOR_BITS: Final = {2: 23, 4: 23, 8: 52}
@@ -147,8 +147,8 @@ def _special_errors(
 def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> Array:
     """Return 0 for the expected value itself, up to 1 within the interval, infinity outside.
 
-    An expected value that lies outside itself, such as one recorded elsewhere, makes nothing
-    right but what is equal to it.
+    Of undefined elements any value is as good as another. An expected value that lies outside
+    itself, such as one recorded elsewhere, makes nothing right but what is equal to it.
     """
     within = (actual >= lowest) & (actual <= highest)
     within &= (expected >= lowest) & (expected <= highest)
@@ -165,7 +165,17 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
             same |= np.isnan(a) & np.isnan(e)
         # Infinite ends of an interval leave room that no share can be told of.
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
+    share[undefined(lowest, highest)] = 0
     return share
+
+
+def undefined(lowest: Array, highest: Array) -> Array:
+    """Tell of which elements an interval says nothing: it holds all that the data type does."""
+    if lowest.dtype.kind == "f":
+        return np.isneginf(lowest) & np.isposinf(highest)
+    limits = np.iinfo(lowest.dtype)
+    unbounded: Array = (lowest == limits.min) & (highest == limits.max)
+    return unbounded
 
 
 def _beyond(actual: Array, expected: Array, rule: PrecisionRule) -> Array:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import Fault, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
-from dmlconf.tensors.datatypes import Array
+from dmlconf.precision.rules import undefined
 
 __all__ = ["without_excused_faults"]
 
@@ -28,12 +26,4 @@ def _excused(case: Case, fault: Fault) -> bool:
     if fault.elements is None or case.rule(fault.output).kind != RuleKind.INTERVAL:
         return False
     interval = CaseAllowances(case).of(fault.output).interval()
-    return interval is not None and bool(_unbounded(*interval).ravel()[fault.elements].all())
-
-
-def _unbounded(lowest: Array, highest: Array) -> Array:
-    if lowest.dtype.kind == "f":
-        return np.isneginf(lowest) & np.isposinf(highest)
-    limits = np.iinfo(lowest.dtype)
-    unbounded: Array = (lowest == limits.min) & (highest == limits.max)
-    return unbounded
+    return interval is not None and bool(undefined(*interval).ravel()[fault.elements].all())

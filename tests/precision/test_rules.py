@@ -146,3 +146,13 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
     assert found.differing == 2
     assert [difference.coordinates for difference in found.first] == [(7, 0), (size - 1, 0)]
     assert found.elements == size
+
+
+@pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])
+def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: float) -> None:
+    allowed = Allowed(floats(-math.inf, 2), floats(math.inf, 4))
+    rule = PrecisionRule("interval", 0, "test")
+    comparison = compare(floats(actual, 3), floats(7, 3), rule, allowed)
+    assert comparison.passed
+    assert comparison.margin == 0
+    assert not compare(floats(actual, 5), floats(7, 3), rule, allowed).passed
