@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _LARGEST: Final = 2.0**31 - 256
-"""With a zero point, greater quotients exceed the 32 bits that DirectML 1.15.4 adds them in."""
+"""With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
 
 
 def element_wise_quantized_linear_add(
@@ -222,8 +222,8 @@ def quantized_sum_interval(
     """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
 
     A device may scale each factor or only the sum. Where a scale is 0 or NaN, that of a factor is
-    infinite, terms exceed the largest FLOAT32 number, or the quotient with a zero point exceeds 32
-    bits, any result is right.
+    infinite, terms exceed the largest FLOAT32 number, or the sum or the quotient with a zero point
+    exceeds 32 bits, any result is right.
 
     Args:
         sums: as for `quantized_sum`.
@@ -239,6 +239,7 @@ def quantized_sum_interval(
         quotient = sums * first * second / last
         error = terms / np.abs(last) * ((products + 4) * STEP)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
+        overflow |= magnitude > _LARGEST
         undefined = overflow | (first * second == 0) | (last == 0)
     return quantized_interval(
         (quotient, error), (zero_point, zero_point), output.DataType, undefined
