@@ -367,4 +367,4 @@ def _wide(tensor: Array) -> Array:
 def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
         # Through FLOAT32, in which kernels compute.
-        return values.astype(np.float32).astype(dtype)
+        return values.astype(np.float32).astype(dtype, copy=False)

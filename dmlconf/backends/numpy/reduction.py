@@ -56,8 +56,9 @@ def reduce(
         return place(InputTensor, OutputTensor, Axes, "INCREASING")
     rows = _reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):
-        wide = rows.astype(np.float64) if rows.dtype.kind == "f" else rows
-        return _REDUCTIONS[Function](wide).astype(dtype)
+        if rows.dtype.kind == "f" and Function not in ("MAX", "MIN"):
+            rows = rows.astype(np.float64)
+        return _REDUCTIONS[Function](rows).astype(dtype)
 
 
 def reduce_magnitude(
