@@ -15,6 +15,8 @@ from dmlconf.backends.numpy.recurrent import (
     State,
     in_directions,
     initial,
+    magnitudes_of,
+    values_of,
 )
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -54,13 +56,7 @@ def gru(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         SequenceLengthsTensor, ActivationDescs, Direction, LinearBeforeReset,
     )  # fmt: skip
-    wanted = OutputSequenceTensor, OutputSingleTensor
-    with np.errstate(all="ignore"):
-        return tuple(
-            quantity.value.astype(desc.DataType.dtype)
-            for quantity, desc in zip(found, wanted, strict=True)
-            if desc is not None
-        )
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def gru_magnitude(
@@ -70,8 +66,7 @@ def gru_magnitude(
 ) -> tuple[Array | None, ...]:
     """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
-    wanted = OutputSequenceTensor, OutputSingleTensor
-    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def _layer(

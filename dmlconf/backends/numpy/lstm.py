@@ -15,6 +15,8 @@ from dmlconf.backends.numpy.recurrent import (
     State,
     in_directions,
     initial,
+    magnitudes_of,
+    values_of,
 )
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -62,13 +64,7 @@ def lstm(
         CellMemInitTensor, SequenceLengthsTensor, PeepholeTensor, ActivationDescs, Direction,
         ClipThreshold if UseClipThreshold else np.inf, CoupleInputForget,
     )  # fmt: skip
-    wanted = OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor
-    with np.errstate(all="ignore"):
-        return tuple(
-            quantity.value.astype(desc.DataType.dtype)
-            for quantity, desc in zip(found, wanted, strict=True)
-            if desc is not None
-        )
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
 
 def lstm_magnitude(
@@ -82,8 +78,7 @@ def lstm_magnitude(
     """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
     clip = ClipThreshold if UseClipThreshold else np.inf
     found = _layer(True, clip=clip, **arguments)
-    wanted = OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor
-    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
 
 def _layer(

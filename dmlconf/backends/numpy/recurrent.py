@@ -14,9 +14,20 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Activation", "Gates", "Quantity", "Sequences", "State", "in_directions", "initial"]
+__all__ = [
+    "Activation",
+    "Gates",
+    "Quantity",
+    "Sequences",
+    "State",
+    "in_directions",
+    "initial",
+    "magnitudes_of",
+    "values_of",
+]
 
 Activation = Mapping[str, Any]
 """A nested operator: its name as `operator`, and its attributes."""
@@ -243,6 +254,25 @@ def in_directions(
             state = (hidden, *state[1:])
         found.append((outputs, *(part[np.newaxis] for part in state)))
     return tuple(Quantity.stacked(parts, 1) for parts in zip(*found, strict=True))
+
+
+def values_of(found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
+    """Return the values of the outputs that a desc has, in their data types."""
+    with np.errstate(all="ignore"):
+        return tuple(
+            quantity.value.astype(desc.DataType.dtype)
+            for quantity, desc in zip(found, wanted, strict=True)
+            if desc is not None
+        )
+
+
+def magnitudes_of(
+    found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]
+) -> tuple[Array | None, ...]:
+    """Return the magnitudes of the outputs that a desc has."""
+    return tuple(
+        quantity.magnitude for quantity, desc in zip(found, wanted, strict=True) if desc is not None
+    )
 
 
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:

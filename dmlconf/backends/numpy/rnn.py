@@ -15,6 +15,8 @@ from dmlconf.backends.numpy.recurrent import (
     State,
     in_directions,
     initial,
+    magnitudes_of,
+    values_of,
 )
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -50,13 +52,7 @@ def rnn(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         SequenceLengthsTensor, ActivationDescs, Direction,
     )  # fmt: skip
-    wanted = OutputSequenceTensor, OutputSingleTensor
-    with np.errstate(all="ignore"):
-        return tuple(
-            quantity.value.astype(desc.DataType.dtype)
-            for quantity, desc in zip(found, wanted, strict=True)
-            if desc is not None
-        )
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def rnn_magnitude(
@@ -66,8 +62,7 @@ def rnn_magnitude(
 ) -> tuple[Array | None, ...]:
     """Return what the errors of the outputs of `rnn` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
-    wanted = OutputSequenceTensor, OutputSingleTensor
-    return tuple(q.magnitude for q, desc in zip(found, wanted, strict=True) if desc is not None)
+    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def _layer(
