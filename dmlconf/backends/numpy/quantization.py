@@ -277,7 +277,7 @@ def quantized_interval(
 
 def _quotient(values: Array, scale: Array) -> Array:
     with np.errstate(all="ignore"):
-        return values.astype(np.float32) / scale.astype(np.float32)
+        return values.astype(np.float32, copy=False) / scale.astype(np.float32, copy=False)
 
 
 def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:

@@ -1,0 +1,144 @@
+"""Time the reference functions beside ONNX Runtime and onnx's reference evaluator.
+
+`python -m benchmarks.operators [FAMILY ...]`, in an environment that has onnx and onnxruntime too.
+Everything runs in one process, in turn, and ratios are taken pair by pair. Where results differ by
+more than rounding, it says so, because then the work is not the same. OPENBLAS_NUM_THREADS holds
+for NumPy and ONNX Runtime alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import onnx.helper as make
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+from benchmarks.workloads import Workload, workloads
+from dmlconf.backends.numpy.backend import reference_function
+from dmlconf.catalogue.loader import operator_names
+from dmlconf.tensors.datatypes import Array
+
+ROUNDS: Final = 11
+THREADS: Final = int(os.environ.get("OPENBLAS_NUM_THREADS", "0"))
+"""Threads of ONNX Runtime; 0 for as many as there are cores."""
+
+SLOW: Final = 0.3
+"""Seconds of one call from which on the evaluator is called once only."""
+
+
+def timed(function: Callable[[], object]) -> float:
+    """Return the seconds of a call."""
+    began = time.perf_counter()
+    function()
+    return time.perf_counter() - began
+
+
+def reference(workload: Workload) -> Callable[[], Any]:
+    """Return a call of the reference function; fields that are not told are None."""
+    function = reference_function(workload.operator)
+    fields = dict.fromkeys(inspect.signature(function).parameters) | dict(workload.arguments)
+    return lambda: function(**fields)
+
+
+def model(workload: Workload) -> tuple[Any, dict[str, Array]]:
+    """Return an ONNX model of a single node, and its inputs."""
+    names = [f"input{i}" if array is not None else "" for i, array in enumerate(workload.feeds)]
+    feeds = {
+        name: array for name, array in zip(names, workload.feeds, strict=True) if array is not None
+    }
+    outputs = [f"output{i}" for i in range(workload.outputs)]
+    node = make.make_node(workload.node, names, outputs, **workload.attributes)
+    inputs = [
+        make.make_tensor_value_info(name, make.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in feeds.items()
+    ]
+    graph = make.make_graph(
+        [node], workload.node, inputs, [make.make_empty_tensor_value_info(o) for o in outputs]
+    )
+    whole = make.make_model(graph, opset_imports=[make.make_opsetid("", 21)], ir_version=10)
+    return onnx.shape_inference.infer_shapes(whole), feeds
+
+
+def same(ours: Any, theirs: Sequence[Array]) -> bool:
+    """Tell whether two results differ by no more than rounding."""
+    arrays = ours if isinstance(ours, tuple) else (ours,)
+    return all(
+        np.allclose(
+            a.astype(np.float64).ravel(), b.astype(np.float64).ravel(), rtol=2e-3, atol=2e-3
+        )
+        for a, b in zip(arrays, theirs, strict=True)
+    )
+
+
+def ratios(workload: Workload) -> tuple[float, float, float]:
+    """Return the reference's milliseconds, and what share of each peer's time they are."""
+    ours = reference(workload)
+    whole, feeds = model(workload)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    # Threads that wait by spinning would take the processor from whatever runs next.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    session = onnxruntime.InferenceSession(
+        whole.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    evaluator = ReferenceEvaluator(whole)
+    found = session.run(None, feeds)
+    if not same(ours(), found):
+        print(f"  {workload.name}: the results differ")
+    samples = [(timed(ours), timed(lambda: session.run(None, feeds))) for _ in range(ROUNDS)]
+    taken = statistics.median(ours for ours, _ in samples)
+    beside = statistics.median(ours / theirs for ours, theirs in samples)
+    return 1000 * taken, beside, taken / evaluation(lambda: evaluator.run(None, feeds))
+
+
+def evaluation(evaluate: Callable[[], object]) -> float:
+    """Return the seconds of a call of the evaluator, not a number where it fails."""
+    try:
+        first = timed(evaluate)
+    except (TypeError, ValueError):
+        return math.nan
+    return first if first > SLOW else statistics.median(timed(evaluate) for _ in range(3))
+
+
+def mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean of those that are numbers."""
+    known = [ratio for ratio in ratios if not math.isnan(ratio)]
+    return statistics.geometric_mean(known) if known else math.nan
+
+
+def main(families: Sequence[str]) -> None:
+    """Print a line for each workload, and the geometric means of each family and of all."""
+    warnings.simplefilter("ignore")
+    print(f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, "
+          f"NumPy {np.__version__}; times of the reference as multiples of the peers'")  # fmt: skip
+    print(f"{'':<44}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
+    means: dict[str, list[tuple[float, float]]] = {}
+    for workload in workloads():
+        if families and workload.family not in families:
+            continue
+        if workload.operator not in operator_names():
+            print(f"{workload.name:<44}  the catalogue does not have it")
+            continue
+        taken, runtime, evaluator = ratios(workload)
+        means.setdefault(workload.family, []).append((runtime, evaluator))
+        print(f"{workload.name:<44}{taken:>9.2f}{runtime:>10.2f}{evaluator:>11.3f}", flush=True)
+    print()
+    everything = [pair for pairs in means.values() for pair in pairs]
+    for family, pairs in [*means.items(), ("all", everything)]:
+        runtime, evaluator = (mean(column) for column in zip(*pairs, strict=True))
+        print(f"{family:<44}{len(pairs):>9}{runtime:>10.2f}{evaluator:>11.3f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
