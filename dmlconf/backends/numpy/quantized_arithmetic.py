@@ -47,8 +47,8 @@ def element_wise_quantized_linear_add(
     """
     single = np.dtype(np.float32)
     with np.errstate(all="ignore"):
-        a = dequantized(ATensor, AScaleTensor, AZeroPointTensor, single)
-        b = dequantized(BTensor, BScaleTensor, BZeroPointTensor, single)
+        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, single)
+        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, single)
         quotient = (a + b) / OutputScaleTensor
     return quantized(quotient, OutputZeroPointTensor, OutputTensor.DataType)
 
@@ -73,8 +73,8 @@ def element_wise_quantized_linear_add_interval(
     """
     double = np.dtype(np.float64)
     with np.errstate(all="ignore"):
-        a = dequantized(ATensor, AScaleTensor, AZeroPointTensor, double)
-        b = dequantized(BTensor, BScaleTensor, BZeroPointTensor, double)
+        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, double)
+        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, double)
         magnitude = np.abs(a) + np.abs(b)
         quotient = (a + b) / OutputScaleTensor
         error = magnitude / np.abs(OutputScaleTensor) * (4 * STEP)
@@ -252,7 +252,7 @@ def centred(values: Array, zero_point: Array | None) -> Array:
     return wide if zero_point is None else wide - zero_point
 
 
-def dequantized(
+def _dequantized(
     values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.floating]
 ) -> Array:
     """Return `(values - zero_point) * scale`, computed in a floating-point type."""
