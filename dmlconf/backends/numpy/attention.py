@@ -71,7 +71,7 @@ def multihead_attention1(
     """
     with np.errstate(all="ignore"):
         parts = _parts(fields, QueryHeadCount, KeyValueHeadCount)
-        shares = fused_softmax(_scores(parts, fields)[0], _KEYS)
+        shares = fused_softmax(_scores(parts, fields), _KEYS)
         return _outputs(shares @ parts.spread(parts.value), parts, fields)
 
 
@@ -85,9 +85,9 @@ def multihead_attention1_magnitude(
         for name, value in fields.items()
     }
     with np.errstate(all="ignore"):
-        scores, _ = _scores(_parts(fields, QueryHeadCount, KeyValueHeadCount), fields)
+        scores = _scores(_parts(fields, QueryHeadCount, KeyValueHeadCount), fields)
         parts = _parts(absolute, QueryHeadCount, KeyValueHeadCount)
-        _, sizes = _scores(parts, absolute)
+        sizes = _sizes(parts, absolute)
         shares = _shares_magnitude(scores, sizes, parts.query.shape[3], output.DataType.dtype)
         values = shares @ parts.spread(parts.value)
         outputs = _outputs(values, parts, fields)
@@ -192,30 +192,53 @@ def _written(tensor: Array, lengths: Array, present: TensorDesc) -> Array:
     return whole
 
 
-def _scores(parts: _Parts, fields: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Return how well each key fits each query, and the sum of the sizes of all that is added."""
-    fit = parts.query @ parts.spread(parts.key).swapaxes(2, 3) * single(fields["Scale"])
-    position, mask = _added(fields, fit.shape)
-    steps = 1 + (fields["RelativePositionBiasTensor"] is not None) + (mask != 0)
-    return fit + position + mask, steps * (np.abs(fit) + np.abs(position) + np.abs(mask))
+def _scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
+    """Return how well each key fits each query, by batch, head, query and key."""
+    scores, position, mask = _terms(parts, fields)
+    for added in (position, mask):
+        if added is not None:
+            scores += added
+    return scores
 
 
-def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _sizes(parts: _Parts, fields: Mapping[str, Any]) -> Array:
+    """Return the sizes of the sums on the way to each score, for parts of absolute values."""
+    fit, position, mask = _terms(parts, fields)
+    sizes: Array = np.abs(fit)
+    steps: Array | int = 1
+    if position is not None:
+        sizes += np.abs(position)
+        steps += 1
+    if mask is not None:
+        sizes += np.abs(mask)
+        steps = steps + (mask != 0)
+    return sizes * steps
+
+
+def _terms(parts: _Parts, fields: Mapping[str, Any]) -> tuple[Array, Array | None, Array | None]:
+    """Return what is added up to scores: products, the bias of positions, and the mask."""
+    query = parts.query * single(fields["Scale"])
+    fit = query @ parts.spread(parts.key).swapaxes(2, 3)
+    return fit, *_added(fields, fit.shape)
+
+
+def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | None, Array | None]:
     """Return what is added to each score for its position, and to exclude it.
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
     lengths and of ranges for each batch take the bias's place.
     """
-    nothing = np.zeros((1, 1, 1, 1))
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
-    position = nothing if bias is None else _last(bias, 4)
+    position = None if bias is None else _last(bias, 4)
     filtered = single(fields["MaskFilterValue"])
     if kind == "BOOLEAN":
-        return position * single(fields["Scale"]), (1 - _last(fields["MaskTensor"], 4)) * filtered
+        if position is not None:
+            position *= single(fields["Scale"])
+        return position, (1 - _last(fields["MaskTensor"], 4)) * filtered
     if kind == "NONE" and fields["PastSequenceLengthsTensor"] is None:
-        return position, nothing
+        return position, None
     kept = _kept(fields, shape)
-    if kind != "KEY_QUERY_SEQUENCE_LENGTH_START_END":
+    if position is not None and kind != "KEY_QUERY_SEQUENCE_LENGTH_START_END":
         position = np.where(kept, position, 0.0)
     return position, np.where(kept, 0.0, filtered)
 
