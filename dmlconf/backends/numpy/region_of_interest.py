@@ -25,6 +25,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "axes",
     "roi_align",
     "roi_align1",
     "roi_align1_interval",
@@ -189,7 +190,7 @@ def roi_align1(
     counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
     offsets = InputPixelOffset, OutputPixelOffset
     with np.errstate(all="ignore"):
-        y, x = _axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
+        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
         attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
         reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
         found = np.moveaxis(reduced(reading, y, x, ReductionFunction), -1, 1)
@@ -222,7 +223,7 @@ def roi_align1_interval(
     offsets = InputPixelOffset, OutputPixelOffset
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        y, x = _axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
+        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
         attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
         reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
         ends = reduced_ends(reading, y, x, ReductionFunction)
@@ -239,7 +240,7 @@ def roi_align1_interval(
     return lowest, highest
 
 
-def _axes(
+def axes(
     regions: Array,
     sizes: Sequence[int],
     scales: tuple[float, float],
@@ -248,7 +249,16 @@ def _axes(
     *,
     corners: bool,
 ) -> tuple[Samples, Samples]:
-    """Return where the rows and the columns of the samples lie."""
+    """Return where the rows and the columns of the samples of each region lie.
+
+    Args:
+        regions: the tensor of regions, whose last dimension is x1, y1, x2 and y2.
+        sizes: how many rows and columns of outputs a region has.
+        scales: what y and x are multiplied with.
+        counts: the least and the greatest number of samples of an output along an axis.
+        offsets: of the input's pixels and of the output's.
+        corners: whether samples reach from one end of a region to the other.
+    """
     ends = regions.reshape(-1, 4)
     y, x = (
         samples(ends[:, first::2], scale, size, counts, offsets, corners=corners)

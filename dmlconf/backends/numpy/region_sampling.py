@@ -16,7 +16,17 @@ import numpy as np
 from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Reading", "Samples", "reduced", "reduced_ends", "samples"]
+__all__ = [
+    "Reading",
+    "Samples",
+    "around",
+    "possible_shifts",
+    "reduced",
+    "reduced_ends",
+    "sample_counts",
+    "sample_places",
+    "samples",
+]
 
 _ROUNDINGS: Final = 6
 """FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
@@ -68,34 +78,34 @@ class Reading:
         if self.linear:
             found = self._interpolated(y, x)
         else:
-            found = self._elements(np.floor(y + 0.5), np.floor(x + 0.5))
-        seen: Array = np.where(self._inside(y, x), found, self.outside)
+            found = self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
+        seen: Array = np.where(self.inside(y, x), found, self.outside)
         return seen
 
     def greatest(self, y: Array, x: Array) -> Array:
         """Return the greatest absolute value that `at` makes its results of."""
         if not self.linear:
             return np.abs(self.at(y, x))
-        near = [np.abs(self._elements(*at)) for at in product(_around(y), _around(x))]
-        seen: Array = np.where(self._inside(y, x), np.maximum.reduce(near), abs(self.outside))
+        near = [np.abs(self.elements(*at)) for at in product(around(y), around(x))]
+        seen: Array = np.where(self.inside(y, x), np.maximum.reduce(near), abs(self.outside))
         return seen
 
     def _interpolated(self, y: Array, x: Array) -> Array:
         rows, columns = self.values.shape[1:3]
         y, x = np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)
-        (top, bottom), (left, right) = _around(y), _around(x)
+        (top, bottom), (left, right) = around(y), around(x)
         down, across = (
             (y - top)[:, :, np.newaxis, np.newaxis],
             (x - left)[:, np.newaxis, :, np.newaxis],
         )
         upper, lower = (
-            first + across * (self._elements(row, right) - first)
-            for row, first in ((row, self._elements(row, left)) for row in (top, bottom))
+            first + across * (self.elements(row, right) - first)
+            for row, first in ((row, self.elements(row, left)) for row in (top, bottom))
         )
         between: Array = upper + down * (lower - upper)
         return between
 
-    def _elements(self, y: Array, x: Array) -> Array:
+    def elements(self, y: Array, x: Array) -> Array:
         """Return the elements at whole coordinates; edges go on beyond their end."""
         rows, columns = (
             np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
@@ -105,7 +115,8 @@ class Reading:
         found: Array = self.values[batch, rows[:, :, np.newaxis], columns[:, np.newaxis]]
         return found
 
-    def _inside(self, y: Array, x: Array) -> Array:
+    def inside(self, y: Array, x: Array) -> Array:
+        """Tell which rows and columns are inside, sizes {regions, rows, columns, 1}."""
         rows, columns = (
             ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
             for at, size in zip((y, x), self.values.shape[1:3], strict=True)
@@ -160,7 +171,7 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     lowest finite number.
     """
     found = _Reduction(function)
-    for used, row, column in _places(y, x):
+    for used, row, column in sample_places(y, x):
         found.add(reading.at(y.values[..., row], x.values[..., column]), used)
     return found.result(y, x)
 
@@ -174,14 +185,16 @@ def reduced_ends(
     infinite where FLOAT32 arithmetic may overflow on the way.
     """
     least, most, largest = (_Reduction(function) for _ in range(3))
-    for used, row, column in _places(y, x):
+    for used, row, column in sample_places(y, x):
         rows, columns = y.values[..., row], x.values[..., column]
-        shifts = product(_shifts(y.errors[..., row]), _shifts(x.errors[..., column]))
+        shifts = product(
+            possible_shifts(y.errors[..., row]), possible_shifts(x.errors[..., column])
+        )
         found = [reading.at(rows + down, columns + across) for down, across in shifts]
         least.add(np.minimum.reduce(found), used)
         most.add(np.maximum.reduce(found), used)
         largest.add(reading.greatest(rows, columns), used)
-    totals = _totals(y, x) if function == "AVERAGE" else 1
+    totals = sample_counts(y, x) if function == "AVERAGE" else 1
     operations = totals - 1 + (_INTERPOLATION if reading.linear else 0)
     magnitude = largest.result(y, x)
     beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
@@ -205,7 +218,7 @@ class _Reduction:
     def result(self, y: Samples, x: Samples) -> Array:
         """Return what came out."""
         assert self._found is not None
-        return self._found / _totals(y, x) if self._mean else self._found
+        return self._found / sample_counts(y, x) if self._mean else self._found
 
 
 _FUNCTIONS: Final[Mapping[str, tuple[float, np.ufunc]]] = {
@@ -214,22 +227,24 @@ _FUNCTIONS: Final[Mapping[str, tuple[float, np.ufunc]]] = {
 }
 
 
-def _places(y: Samples, x: Samples) -> Iterator[tuple[Array, int, int]]:
+def sample_places(y: Samples, x: Samples) -> Iterator[tuple[Array, int, int]]:
     """Yield each pair of samples of an output, and which regions have so many."""
     for row, column in product(range(y.values.shape[-1]), range(x.values.shape[-1])):
         used = (row < y.counts) & (column < x.counts)
         yield used[:, np.newaxis, np.newaxis, np.newaxis], row, column
 
 
-def _totals(y: Samples, x: Samples) -> Array:
+def sample_counts(y: Samples, x: Samples) -> Array:
+    """Return how many samples the outputs of each region have, sizes {regions, 1, 1, 1}."""
     return (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
 
 
-def _shifts(errors: Array) -> tuple[Array, ...]:
+def possible_shifts(errors: Array) -> tuple[Array, ...]:
+    """Return by how much coordinates may be off, zero the last."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)
 
 
-def _around(at: Array) -> tuple[Array, Array]:
+def around(at: Array) -> tuple[Array, Array]:
     """Return the whole coordinates before and behind."""
     before = np.floor(at)
     return before, before + 1
