@@ -180,6 +180,9 @@ def _support_faults(operator: Operator) -> Iterator[_Fault]:
             yield from _unknown_names(operator, table.when, ("support", index, "when"))
     for name in operator.undocumented_data_types.keys() - tensors:
         yield ("undocumented_data_types", name), f"{operator.name} has no tensor {name}"
+    for index, gap in enumerate(operator.gaps):
+        if gap.tensor not in tensors:
+            yield ("gaps", index, "tensor"), f"{operator.name} has no tensor {gap.tensor}"
     for group in levels.values():
         if group != sorted(set(group), reverse=True):
             yield ("support",), "must have the newest feature level first, and each once"

@@ -15,6 +15,7 @@ from dmlconf.catalogue.model import (
     FeatureLevel,
     Field,
     FieldKind,
+    Gap,
     InPlace,
     Operator,
     PageError,
@@ -131,7 +132,14 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         ),
         page_errors=tuple(PageError(**error) for error in data.get("page_errors", ())),
         examples=data.get("examples", 0),
+        gaps=tuple(map(_gap, data.get("gaps", ()))),
     )
+
+
+def _gap(data: Mapping[str, Any]) -> Gap:
+    since = FeatureLevel.parse(data["since"]) if "since" in data else None
+    least, greatest = data["ranks"]
+    return Gap(data["tensor"], (least, greatest), data["reason"], since)
 
 
 def _field(data: Mapping[str, Any]) -> Field:

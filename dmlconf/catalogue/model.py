@@ -204,6 +204,23 @@ class Enumeration:
     values: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Cells of a table of support that no case can show.
+
+    Attributes:
+        tensor: the tensor that they are of.
+        ranks: least and greatest DimensionCount, both included.
+        reason: why not.
+        since: the level of the table; None for all.
+    """
+
+    tensor: str
+    ranks: tuple[int, int]
+    reason: str
+    since: FeatureLevel | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """All that is documented of one operator.
@@ -225,6 +242,7 @@ class Operator:
         precision: the rules of each output field; the first whose condition is met holds.
         page_errors: what is wrong on the page.
         examples: how many worked examples the page has.
+        gaps: documented cells that no case can show.
     """
 
     name: str
@@ -243,6 +261,7 @@ class Operator:
     precision: Mapping[str, tuple[PrecisionEntry, ...]]
     page_errors: tuple[PageError, ...]
     examples: int = 0
+    gaps: tuple[Gap, ...] = ()
 
     def field(self, name: str) -> Field:
         """Return the field of that name.

@@ -12,6 +12,7 @@ from dmlconf.catalogue.desc import tensors_of
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator, SupportTable
 from dmlconf.catalogue.support import supported_tables
+from dmlconf.expressions import namespace
 
 __all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
 
@@ -42,6 +43,7 @@ class OperatorCoverage:
         cases: number of cases by kind.
         recorded: cases that a recording of the suite has.
         parts: how many cases show each documented part; 0 for one that none shows.
+        gaps: why no case can show a documented part.
     """
 
     operator: str
@@ -49,6 +51,7 @@ class OperatorCoverage:
     cases: Counter[str] = field(default_factory=Counter)
     recorded: int = 0
     parts: dict[Part, int] = field(default_factory=dict)
+    gaps: Mapping[Part, str] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[Part]:
@@ -75,12 +78,7 @@ def measure(
         recorded: tells whether a recording of the suite has a case.
         advance: is called after each case.
     """
-    found = {
-        operator.name: OperatorCoverage(
-            operator.name, parts=dict.fromkeys(documented_parts(operator), 0)
-        )
-        for operator in operators
-    }
+    found = {operator.name: _without_cases(operator) for operator in operators}
     for case in cases:
         row = found.get(case.operator_name)
         if row is not None:
@@ -93,6 +91,21 @@ def measure(
     return found
 
 
+def _without_cases(operator: Operator) -> OperatorCoverage:
+    gaps = dict(_gaps(operator))
+    parts = {part: 0 for part in documented_parts(operator) if part not in gaps}
+    return OperatorCoverage(operator.name, parts=parts, gaps=gaps)
+
+
+def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
+    for gap in operator.gaps:
+        for table in operator.support:
+            if gap.since in (None, table.since) and gap.tensor in table.tensors:
+                for data_type in table.tensors[gap.tensor].data_types:
+                    for rank in range(gap.ranks[0], gap.ranks[1] + 1):
+                        yield _cell(table, gap.tensor, data_type, rank), gap.reason
+
+
 def documented_parts(operator: Operator) -> Iterator[Part]:
     """Yield all that the catalogue has of an operator and that a case can show."""
     for table in operator.support:
@@ -103,7 +116,8 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
     for entry in operator.of_kind(FieldKind.ATTRIBUTE):
         if entry.attribute_kind is AttributeKind.ENUM and entry.base_type not in _TYPES:
             for value in enumeration(entry.base_type).values:
-                yield Part("attribute", f"{entry.name} {value}")
+                if not _refused(operator, entry.name, value):
+                    yield Part("attribute", f"{entry.name} {value}")
         elif entry.attribute_kind is AttributeKind.BOOL:
             yield Part("attribute", f"{entry.name} true")
             yield Part("attribute", f"{entry.name} false")
@@ -116,6 +130,16 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
     for constraint in operator.constraints:
         if constraint.enforced:
             yield Part("constraint", constraint.name)
+
+
+def _refused(operator: Operator, attribute: str, value: str) -> bool:
+    """Tell whether a constraint on nothing but the attribute refuses a value of its enum."""
+    return any(
+        constraint.enforced
+        and constraint.require.names == {attribute}
+        and not constraint.require.evaluate(namespace({attribute: value}))
+        for constraint in operator.constraints
+    )
 
 
 _TYPES: Final = frozenset({"DML_TENSOR_DATA_TYPE"})

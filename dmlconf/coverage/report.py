@@ -39,6 +39,8 @@ def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
     share = 100 * covered / of if of else 100.0
     without = sum(not row.total for row in rows)
     told = f"; {without} without any case" if without else ""
+    gaps = sum(len(row.gaps) for row in rows)
+    told += f"; {gaps} that no case can show" if gaps else ""
     whole = f"{of:,} documented parts of {len(rows)} operators"
     return f"{covered:,} of {whole} covered ({share:.2f}%){told}"
 
@@ -71,6 +73,8 @@ def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
             continue
         for part in row.missing:
             yield f"{row.operator}: {part.kind} {part.name}"
+        for part, reason in row.gaps.items():
+            yield f"{row.operator}: {part.kind} {part.name}, which no case can show: {reason}"
 
 
 def render_table(
@@ -140,6 +144,10 @@ def render_json(rows: Sequence[OperatorCoverage]) -> str:
                 "parts": [
                     {"kind": part.kind, "name": part.name, "cases": count}
                     for part, count in row.parts.items()
+                ],
+                "gaps": [
+                    {"kind": part.kind, "name": part.name, "reason": reason}
+                    for part, reason in row.gaps.items()
                 ],
             }
             for row in rows

@@ -111,3 +111,22 @@ def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
     found = dmlconf(tmp_path, "coverage", "-o", "TILES")
     assert found.returncode == 2
     assert "did you mean TILE?" in found.stderr
+
+
+def test_values_that_a_constraint_refuses_are_no_parts() -> None:
+    parts = {part.name for part in documented_parts(operator("ROI_ALIGN"))}
+    assert {"ReductionFunction AVERAGE", "ReductionFunction MAX"} <= parts
+    assert "ReductionFunction SUM" not in parts
+
+
+def test_cells_that_no_case_can_show_are_told_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
+    found = dmlconf(
+        tmp_path, "coverage", "few.yaml", "-o", "QUANTIZED_LINEAR_CONVOLUTION",
+        "--report", "json", "--missing",
+    )  # fmt: skip
+    [row] = json.loads(found.stdout)["operators"]
+    names = {part["name"] for part in row["gaps"]}
+    assert "FilterZeroPointTensor INT8, rank 2, at 4_0" in names
+    assert names.isdisjoint(part["name"] for part in row["parts"])
+    assert all("FilterScaleTensor" in part["reason"] for part in row["gaps"])
