@@ -136,8 +136,16 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
         "AxisCount of them",
         "axes-in-range",
         "1 to 8",
+        " matrix (dmlconf list -o ARGMIN)",
     ):
         assert text in one, text
+
+
+def test_the_table_of_the_readme_is_that_of_the_catalogue(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    table = dmlconf(tmp_path, "operators", "--markdown").stdout
+    assert table.count("\n") == len(operator_names()) + 2
+    assert table in readme, "replace the table by what `dmlconf operators --markdown` prints"
 
 
 def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
