@@ -133,6 +133,26 @@ def test_constants_are_those_of_the_headers(compile_probe: Any) -> None:
     compile_probe(asserts("static_assert", iter(expected)) + "\nint main() {}\n")
 
 
+def test_operators_and_their_levels_are_those_of_the_header() -> None:
+    path = HEADERS / "directx" / "DirectML.h"
+    if not path.is_file():
+        pytest.skip(f"{HEADERS} has no directx/DirectML.h: install directx-headers-dev")
+    guards: list[str] = []
+    levels = {}
+    for line in path.read_text("utf-8", "replace").splitlines():
+        guard = re.match(r"#if(?:\s+DML_TARGET_VERSION\s*>=\s*0x(\d)(\d)00)?", line)
+        if guard:
+            guards.append("_".join(guard.groups()) if guard[1] else "")
+        elif line.startswith("#endif"):
+            guards.pop()
+        member = re.match(r"\s+DML_OPERATOR_(\w+),", line)
+        if member:
+            levels[member[1]] = next(filter(None, reversed(guards)), "1_0")
+    levels.pop("INVALID")
+    assert {name: str(operator(name).since) for name in operator_names()} == levels
+    assert len(levels) == 177
+
+
 def test_probe_notices_a_difference(compile_probe: Any) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         compile_probe("static_assert(sizeof(DML_TENSOR_DESC) == 17);\nint main() {}\n")
