@@ -196,8 +196,9 @@ def mean_variance_normalization2_magnitude(
             divisor = np.sqrt(variance + single(Epsilon))
             values, terms = values / divisor, terms / divisor
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
-        # FLOAT16 may hold the quotient, and its product with the scale, as well.
-        terms = terms + (2 if ScaleTensor is None else 3) * np.abs(values) + lost
+        # The root, the quotient and its product with the scale; FLOAT16 may hold each of them.
+        steps = (2 if ScaleTensor is None else 3) + (2 if dtype == np.float16 else 0)
+        terms = terms + steps * np.abs(values) + lost
         scale = None if ScaleTensor is None else np.abs(ScaleTensor)
         bias = None if BiasTensor is None else np.abs(BiasTensor)
         magnitude = _scaled(terms, scale, bias)
