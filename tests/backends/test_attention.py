@@ -97,15 +97,14 @@ def test_masked_keys_might_as_well_not_be_there(seed: int, lengths: list[int]) -
 @given(SEEDS)
 def test_ranges_of_queries_and_keys_count_through_all_batches(seed: int) -> None:
     given_ = inputs(seed)
-    ranges = np.array([2, 3, 0, 4, 6, 1, 6, 99], np.int32)
+    ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
     [found] = attend((2, 3, 6), 2, **given_, MaskTensor=ranges, MaskType=kind)
     seen = np.zeros((2, 2, 3, 5), np.int32)
     seen[0, :, :, 1:3] = 1
-    seen[1, :, 1:, 1:4] = 1
+    seen[1, :, 1, 1:4] = 1
     [same] = attend((2, 3, 6), 2, **given_, MaskTensor=seen, MaskType="BOOLEAN")
-    np.testing.assert_allclose(found[0], same[0], atol=1e-6)
-    np.testing.assert_allclose(found[1, 1:], same[1, 1:], atol=1e-6)
+    np.testing.assert_allclose(found, same, atol=1e-6)
 
 
 @given(SEEDS, st.integers(1, 4))

@@ -28,10 +28,10 @@ def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **i
     return function(**inputs, **descs, Epsilon=EPSILON)
 
 
-def forward(tensor: Array, **parameters: Any) -> Array:
+def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
     outputs = {"OutputTensor": tensor.shape}
     result: Array = evaluate(
-        "", outputs, InputTensor=tensor, Spatial=True, FusedActivation=None, **parameters
+        "", outputs, part, InputTensor=tensor, Spatial=True, FusedActivation=None, **parameters
     )
     return result
 
@@ -72,7 +72,7 @@ def test_training_is_normalization_by_the_mean_and_variance_it_returns(
     found, mean, variance = trained(tensor, scale, bias, add)
     np.testing.assert_allclose(mean, tensor.mean((0, 2), keepdims=True), atol=1e-5)
     np.testing.assert_allclose(variance, tensor.var((0, 2), keepdims=True), atol=1e-5)
-    parameters = {"MeanTensor": mean, "VarianceTensor": variance}
+    parameters: dict[str, Any] = {"MeanTensor": mean, "VarianceTensor": variance}
     parameters |= {"ScaleTensor": scale, "BiasTensor": bias}
     np.testing.assert_allclose(found, forward(tensor, **parameters) + add, atol=1e-5)
 
@@ -81,11 +81,11 @@ def test_training_is_normalization_by_the_mean_and_variance_it_returns(
 def test_parameters_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
     tensor = uniform(seed, sizes)
     names = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
-    shared = {
+    shared: dict[str, Any] = {
         name: np.abs(uniform(seed + at, (sizes[0], 1, sizes[2])))
         for at, name in enumerate(names, 1)
     }
-    whole = {name: np.broadcast_to(array, sizes) for name, array in shared.items()}
+    whole: dict[str, Any] = {name: np.broadcast_to(array, sizes) for name, array in shared.items()}
     assert (forward(tensor, **shared) == forward(tensor, **whole)).all()
 
 
@@ -145,3 +145,7 @@ def test_magnitudes_are_at_least_as_great_as_results(seed: int, sizes: tuple[int
         magnitudes = evaluate(name, outputs, "magnitude", **inputs)
         for result, magnitude in zip(results, magnitudes, strict=True):
             assert (np.abs(result) <= magnitude * (1 + 1e-6)).all()
+    tensor = inputs.pop("InputTensor")
+    inputs["BiasTensor"] = inputs.pop("InputGradientTensor")
+    magnitude = forward(tensor, "magnitude", **inputs)
+    assert (np.abs(forward(tensor, **inputs)) <= magnitude * (1 + 1e-6)).all()
