@@ -20,6 +20,7 @@ __all__ = [
     "FeatureLevel",
     "Field",
     "FieldKind",
+    "Gap",
     "InPlace",
     "Operator",
     "PageError",
