@@ -15,7 +15,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["in_blocks", "in_slices"]
 
-_BLOCK: Final = 1 << 14
+_BLOCK: Final = 1 << 15
 """Elements that are computed at once."""
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -26,12 +27,12 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     source, target = InputTensor.dtype, OutputTensor.DataType.dtype
     if source == target:
         return InputTensor.copy()
+    if source.kind == "f" and target.kind != "f":
+        return in_blocks(lambda elements: _truncated(elements, target), InputTensor, dtype=target)
     if target.kind == "f":
         with np.errstate(all="ignore"):
             through = InputTensor.astype(np.float32) if target == np.float16 else InputTensor
             return through.astype(target)
-    if source.kind == "f":
-        return _truncated(InputTensor, target)
     if target.itemsize >= 4:
         return InputTensor.astype(target)
     limits = np.iinfo(target)
@@ -82,6 +83,8 @@ def _truncated(tensor: Array, target: np.dtype[Any]) -> Array:
     """Return floating-point numbers without their fraction, clamped to an integer type."""
     limits = np.iinfo(target)
     with np.errstate(all="ignore"):
+        if limits.min - 1 < tensor.min() and tensor.max() < limits.max:
+            return tensor.astype(target)
         wide = tensor.astype(np.float64)
         wide[np.isnan(wide)] = 0
         if target.itemsize < 8:

@@ -147,7 +147,13 @@ def element_wise_clip_grad1(
 
 def _clip(tensor: TensorDesc, least: float, greatest: float) -> Callable[[Array], Array]:
     low, high = _bound(least, tensor), _bound(greatest, tensor)
-    return lambda values: np.fmax(low, np.fmin(values, high))
+
+    def clip(values: Array) -> Array:
+        bounded: Array = np.fmin(values, high)
+        np.fmax(low, bounded, out=bounded)
+        return bounded
+
+    return clip
 
 
 def _threshold(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
@@ -178,5 +184,5 @@ def _function(
 ) -> Array:
     if is_identity(scale_bias):
         with np.errstate(all="ignore"):
-            return cast(function(tensor), output)
+            return function(tensor).astype(output.DataType.dtype, copy=False)
     return scaled_function(function, tensor, scale_bias, output)

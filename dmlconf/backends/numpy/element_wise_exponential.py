@@ -70,7 +70,7 @@ def element_wise_sqrt(
 
     Source: the page of DML_ELEMENT_WISE_SQRT_OPERATOR_DESC.
     """
-    return scaled_function(np.sqrt, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.sqrt, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
 def element_wise_sqrt_interval(
@@ -89,7 +89,7 @@ def element_wise_recip(
 
     Source: the page of DML_ELEMENT_WISE_RECIP_OPERATOR_DESC.
     """
-    return scaled_function(np.reciprocal, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.reciprocal, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
 def element_wise_recip_interval(

@@ -122,7 +122,7 @@ def element_wise_ceil(
 
     Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
     """
-    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
 def element_wise_ceil_interval(
@@ -139,7 +139,7 @@ def element_wise_floor(
 
     Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
     """
-    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
 def element_wise_floor_interval(

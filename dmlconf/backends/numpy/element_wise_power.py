@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.backends.numpy.scale_bias import ScaleBias, scaled, scaled_interval, wide
@@ -54,10 +55,13 @@ def element_wise_pow(
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """
-    base, exponent = (_operand(tensor, ScaleBias) for tensor in (InputTensor, ExponentTensor))
-    if _are_integers(InputTensor, ExponentTensor):
-        return _whole_power(base, exponent, OutputTensor)
-    return cast(_power(base, exponent), OutputTensor)
+    function = _whole_power if _are_integers(InputTensor, ExponentTensor) else _real_power
+
+    def computed(*tensors: Array) -> Array:
+        base, exponent = (_operand(tensor, ScaleBias) for tensor in tensors)
+        return function(base, exponent, OutputTensor)
+
+    return in_blocks(computed, InputTensor, ExponentTensor, dtype=OutputTensor.DataType.dtype)
 
 
 def element_wise_pow_interval(
@@ -89,7 +93,12 @@ def element_wise_constant_pow(
 
     Source: the page of DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC.
     """
-    return cast(_power(scaled(InputTensor, ScaleBias), _constant(Exponent)), OutputTensor)
+    exponent = _constant(Exponent)
+
+    def computed(tensor: Array) -> Array:
+        return _real_power(scaled(tensor, ScaleBias), exponent, OutputTensor)
+
+    return in_blocks(computed, InputTensor, dtype=OutputTensor.DataType.dtype)
 
 
 def element_wise_constant_pow_interval(
@@ -138,6 +147,10 @@ def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Ends:
     return (np.trunc(low), np.trunc(high)) if _are_integers(tensor) else (low, high)
 
 
+def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
+    return cast(_power(base, exponent), output)
+
+
 def _power(base: Array, exponent: Array) -> Array:
     """Return the power of FLOAT64 numbers."""
     with np.errstate(all="ignore"):
@@ -145,7 +158,8 @@ def _power(base: Array, exponent: Array) -> Array:
         power: Array = np.power(absolute, exponent)
         if not np.isfinite(exponent).all():
             power[(absolute == 1) & ~np.isfinite(exponent)] = np.nan
-        power[(exponent == 0) & ~np.isfinite(base)] = np.nan
+        if not np.isfinite(base).all():
+            power[(exponent == 0) & ~np.isfinite(base)] = np.nan
         power[base == 0] = 0
         negative = base < 0
         if negative.any():

@@ -45,8 +45,13 @@ def element_wise_quantize_linear(
     Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
     were measured.
     """
-    quotient = _quotient(InputTensor, ScaleTensor)
-    return quantized(quotient, ZeroPointTensor, OutputTensor.DataType, nan=0)
+    data_type = OutputTensor.DataType
+
+    def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
+        return quantized(_quotient(values, scale), zero_point, data_type, nan=0)
+
+    optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
+    return in_blocks(computed, InputTensor, ScaleTensor, *optional, dtype=data_type.dtype)
 
 
 def element_wise_quantize_linear_interval(
@@ -288,7 +293,8 @@ def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
 
 
 def _difference(values: Array, zero_point: Array | None) -> Array:
-    wide = values.astype(np.float64)
+    # FLOAT32 holds the difference of 8-bit numbers, and its product is rounded once.
+    wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
     return wide if zero_point is None else wide - zero_point
 
 
@@ -298,7 +304,7 @@ def _magnitude(values: Array) -> Array:
 
 def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
     with np.errstate(all="ignore"):
-        return (difference * scale).astype(output.DataType.dtype)
+        return (difference * scale).astype(output.DataType.dtype, copy=False)
 
 
 def _product_interval(

@@ -84,6 +84,8 @@ def scaled_function(
     tensor: Array,
     scale_bias: ScaleBias | None,
     output: TensorDesc,
+    *,
+    rounds_once: bool = False,
 ) -> Array:
     """Return a function of the scaled elements in the output's type.
 
@@ -92,7 +94,13 @@ def scaled_function(
         tensor: the elements.
         scale_bias: what is done to them first.
         output: the output; integers are truncated before the function, and clamped after it.
+        rounds_once: whether the function rounds the exact result, if at all, so that FLOAT64 gives
+            floating-point numbers nothing more.
     """
+    same_type = tensor.dtype.kind == "f" and tensor.dtype == output.DataType.dtype
+    if rounds_once and same_type and is_identity(scale_bias):
+        with np.errstate(all="ignore"):
+            return function(tensor)
 
     def computed(elements: Array) -> Array:
         values = scaled(elements, scale_bias)
