@@ -14,10 +14,25 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["STEP", "rounded_interval"]
+__all__ = ["ANY_RESULT", "STEP", "or_any_result", "rounded_interval"]
+
+ANY_RESULT: Final = 2.0**200
+"""A magnitude beyond every sum, so that any result is right."""
 
 STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
+
+def or_any_result(magnitude: Array, sizes: Array) -> Array:
+    """Return the magnitude, beyond every sum where FLOAT32 overflows on the way.
+
+    Args:
+        magnitude: of each element.
+        sizes: the greatest that a sum on the way may become; infinity and NaN are no overflow.
+    """
+    return np.where(np.isfinite(sizes) & (sizes > _LARGEST), ANY_RESULT, magnitude)
 
 
 def rounded_interval(
