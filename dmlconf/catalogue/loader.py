@@ -65,7 +65,7 @@ def operator_files() -> list[Path]:
 
 def operator_names() -> list[str]:
     """Return the names of all operators, without their aliases, sorted."""
-    return [path.stem.upper() for path in operator_files()]
+    return sorted(path.stem.upper() for path in operator_files())
 
 
 def operator(name: str) -> Operator:

@@ -26,7 +26,12 @@ def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
 def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     done = dmlconf(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"PASSED: ([\d,]+) passed of \1 cases", done.stdout)
+    # What only a device with shader model 6 computes is in no recording yet.
+    closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
+    assert closing is not None
+    passed, unchecked, cases = closing.groups(default="0")
+    assert int(passed) + int(unchecked) == int(cases) > 100
+    assert int(unchecked) < 0.05 * int(cases)
 
 
 @pytest.mark.parametrize(
