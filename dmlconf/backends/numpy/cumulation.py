@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -76,15 +77,17 @@ def _cumulated(
     operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
 ) -> Array:
     """Return what the operation makes of all elements up to each one, in the tensor's type."""
-    dtype = tensor.dtype
-    source = _wide(tensor) if dtype.kind == "f" else tensor
-    if direction == "DECREASING":
-        source = np.flip(source, axis)
-    with np.errstate(all="ignore"):
+
+    def cumulated(part: Array) -> Array:
+        source = part.astype(np.float64) if part.dtype.kind == "f" else part
+        if direction == "DECREASING":
+            source = np.flip(source, axis)
         steps = operation.accumulate(source, axis, dtype=source.dtype)
         if exclusive:
             first = np.full_like(np.take(steps, [0], axis), operation.identity)
-            kept = np.take(steps, np.arange(tensor.shape[axis] - 1), axis)
+            kept = np.take(steps, np.arange(part.shape[axis] - 1), axis)
             steps = np.concatenate([first, kept], axis)
-        steps = steps.astype(dtype)
-    return np.flip(steps, axis) if direction == "DECREASING" else steps
+        return np.flip(steps, axis) if direction == "DECREASING" else steps
+
+    with np.errstate(all="ignore"):
+        return in_slices(cumulated, tensor, dtype=tensor.dtype, together=(axis,))

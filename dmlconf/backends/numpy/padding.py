@@ -72,11 +72,13 @@ def _padded(
         _SOURCES[mode](np.arange(-b, size + e), size)
         for b, size, e in zip(start, tensor.shape, end, strict=True)
     ]
-    output = tensor.copy()
-    for axis, places in enumerate(sources):
+    output = tensor
+    for axis, (places, before) in enumerate(zip(sources, start, strict=True)):
+        behind = before + tensor.shape[axis]
         if len(places) > tensor.shape[axis]:
-            output = output.take(places, axis)
-    return output
+            around = (output.take(part, axis) for part in (places[:before], places[behind:]))
+            output = np.concatenate([next(around), output, next(around)], axis)
+    return output.copy() if output is tensor else output
 
 
 def _reflected(places: Array, size: int) -> Array:

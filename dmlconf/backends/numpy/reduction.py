@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -56,9 +56,8 @@ def reduce(
         return place(InputTensor, OutputTensor, Axes, "INCREASING")
     rows = _reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):
-        if rows.dtype.kind == "f" and Function not in ("MAX", "MIN"):
-            rows = rows.astype(np.float64)
-        return _REDUCTIONS[Function](rows).astype(dtype)
+        wide = np.dtype(np.float64) if rows.dtype.kind == "f" else rows.dtype
+        return _REDUCTIONS[Function](rows, wide).astype(dtype)
 
 
 def reduce_magnitude(
@@ -78,7 +77,7 @@ def reduce_magnitude(
         if Function == "MULTIPLY":
             return _product_magnitude(wide)
         if Function not in ("LOG_SUM", "LOG_SUM_EXP"):
-            return _REDUCTIONS[Function](wide)
+            return _REDUCTIONS[Function](wide, wide.dtype)
         exact = rows.astype(np.float64)
         terms, weights = exact, wide
         if Function == "LOG_SUM_EXP":
@@ -107,19 +106,25 @@ def _product_magnitude(absolute: Array) -> Array:
     return np.where(lost, np.finfo(np.float64).max, product)
 
 
-_REDUCTIONS: Final[Mapping[str, Callable[[Array], Array]]] = {
-    "SUM": lambda rows: rows.sum(-1, dtype=rows.dtype),
-    "AVERAGE": lambda rows: rows.mean(-1),
-    "L1": lambda rows: np.abs(rows).sum(-1, dtype=rows.dtype),
-    "L2": lambda rows: np.sqrt(np.square(rows).sum(-1)),
-    "LOG_SUM": lambda rows: np.log(rows.sum(-1)),
-    "LOG_SUM_EXP": lambda rows: np.log(np.exp(rows).sum(-1)),
-    "SUM_SQUARE": lambda rows: np.square(rows).sum(-1, dtype=rows.dtype),
-    "MULTIPLY": lambda rows: rows.prod(-1, dtype=rows.dtype),
-    "MAX": lambda rows: _extremum(np.fmax, rows, -np.inf),
-    "MIN": lambda rows: _extremum(np.fmin, rows, np.inf),
+_REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
+    "SUM": lambda rows, wide: rows.sum(-1, dtype=wide),
+    "AVERAGE": lambda rows, wide: rows.mean(-1, dtype=wide),
+    "L1": lambda rows, wide: np.abs(rows).sum(-1, dtype=wide),
+    "L2": lambda rows, wide: np.sqrt(_squares(rows, wide).sum(-1)),
+    "LOG_SUM": lambda rows, wide: np.log(rows.sum(-1, dtype=wide)),
+    "LOG_SUM_EXP": lambda rows, wide: np.log(np.exp(rows.astype(wide)).sum(-1)),
+    "SUM_SQUARE": lambda rows, wide: _squares(rows, wide).sum(-1, dtype=wide),
+    "MULTIPLY": lambda rows, wide: rows.prod(-1, dtype=wide),
+    "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
+    "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
 }
-"""What the functions make of rows along the last axis."""
+"""What the functions make of rows along the last axis, computed in a type that may be wider."""
+
+
+def _squares(rows: Array, wide: np.dtype[Any]) -> Array:
+    squares = rows.astype(wide)
+    squares *= squares
+    return squares
 
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:

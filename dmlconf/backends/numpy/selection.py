@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -75,26 +76,32 @@ def top_k1(
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
     """
-    places = _places(InputTensor, Axis, AxisDirection == "DECREASING")
-    kept = np.take(places, np.arange(K), Axis)
+    kept = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
     values = np.take_along_axis(InputTensor, kept, Axis)
     return values, kept.astype(OutputIndexTensor.DataType.dtype)
 
 
-def _places(tensor: Array, axis: int, decreasing: bool) -> Array:
-    """Return the elements' places along an axis in their order, of equal ones the lower first."""
+def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
+    """Return the places of the first elements along an axis, of equal ones the lower first."""
     size = tensor.shape[axis]
     if tensor.itemsize <= _HALF_OF_KEY:
-        order = ~_order(tensor) if decreasing else _order(tensor)
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
+        each = np.arange(size).reshape(shape)
+
+        def keyed(part: Array) -> Array:
+            return (~_order(part) if decreasing else _order(part)) << 32 | each
+
         # No two keys are equal, and sorting numbers is several times faster than sorting places.
-        keys = order << 32 | np.arange(size).reshape(shape)
-        return np.sort(keys, axis) & 0xFFFFFFFF
-    if not decreasing:
-        return np.argsort(tensor, axis, kind="stable")
-    # A stable sort from the end puts the last of equal elements first, from its end the first.
-    backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
-    return np.flip(size - 1 - backward, axis)
+        keys = in_slices(keyed, tensor, dtype=np.dtype(np.int64), together=(axis,))
+        least = np.take(np.partition(keys, count - 1, axis), np.arange(count), axis)
+        return np.sort(least, axis) & 0xFFFFFFFF
+    if decreasing:
+        # A stable sort from the end puts the last of equal elements first, from its end the first.
+        backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
+        places = np.flip(size - 1 - backward, axis)
+    else:
+        places = np.argsort(tensor, axis, kind="stable")
+    return np.take(places, np.arange(count), axis)
 
 
 def _order(tensor: Array) -> Array:
@@ -105,5 +112,7 @@ def _order(tensor: Array) -> Array:
     with np.errstate(invalid="ignore"):
         values = tensor.astype(np.float32) + np.float32(0)
     values[np.isnan(values)] = np.nan
-    bits = values.view(np.int32).astype(np.int64)
-    return np.where(bits < 0, bits ^ np.iinfo(np.int32).max, bits)
+    bits = values.view(np.int32)
+    # Of negative numbers, greater bits are less.
+    bits ^= bits >> 31 & np.iinfo(np.int32).max
+    return bits.astype(np.int64)

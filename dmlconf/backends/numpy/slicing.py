@@ -28,7 +28,7 @@ def slice(
         np.arange(size, dtype=np.int64) * stride + offset
         for offset, size, stride in zip(Offsets, Sizes, Strides, strict=True)
     ]
-    return InputTensor[np.ix_(*picked)]
+    return _taken(InputTensor, picked)
 
 
 def slice1(
@@ -45,7 +45,7 @@ def slice1(
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """
     picked = _picked(OutputTensor.Sizes, InputWindowOffsets, InputWindowSizes, InputWindowStrides)
-    return InputTensor[np.ix_(*picked)]
+    return _taken(InputTensor, picked)
 
 
 def slice_grad(
@@ -80,6 +80,14 @@ def _picked(
         np.arange(size, dtype=np.int64) * stride + (offset if stride > 0 else offset + extent - 1)
         for size, offset, extent, stride in zip(sizes, offsets, extents, strides, strict=True)
     ]
+
+
+def _taken(tensor: Array, picked: Sequence[Array]) -> Array:
+    """Return the elements at the coordinates picked along each dimension."""
+    # One dimension after another, because an index of several arrays is slow.
+    for axis, coordinates in enumerate(picked):
+        tensor = tensor.take(coordinates, axis)
+    return tensor
 
 
 def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) -> tuple[Array, ...]:

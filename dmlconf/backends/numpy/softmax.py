@@ -207,12 +207,13 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 def _powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return how far each element is below the largest of its row, FLOAT64, and its power."""
-    wide = tensor.astype(np.float64)
-    below = wide - wide.max(_axes(axes), keepdims=True)
+    below = tensor.astype(np.float64)
+    below -= below.max(_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
 def _shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
     below, powers = _powers(tensor, axes)
-    return powers / powers.sum(_axes(axes), keepdims=True), below
+    powers /= powers.sum(_axes(axes), keepdims=True)
+    return powers, below
