@@ -5,6 +5,9 @@ from typing import Final
 import pytest
 from hypothesis import settings
 
+from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.resources import cases_directory
+
 settings.register_profile("dmlconf", deadline=None, max_examples=60, database=None)
 settings.load_profile("dmlconf")
 
@@ -12,6 +15,12 @@ NEEDS: Final = {
     "lab": "the Wine lab (docs/wine-lab.md)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }
+
+
+@pytest.fixture(scope="session")
+def bundled_suite() -> Suite:
+    """The suite in `cases/`, which takes seconds to load."""
+    return load_suite([cases_directory()])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -151,7 +151,8 @@ def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: i
             InputGradientTensor=gradients,
             OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
             IncludePadding=included,
-            **single,
+            # Far enough for every window, since what lies behind the padding has no share.
+            **single | {"EndPadding": (99, 99)},
         )
         visible = np.array([bool(plain.seen(at)) for at in np.ndindex(*window.positions)])
         kept = np.where(visible.reshape(window.positions), gradients * means, 0)
@@ -174,3 +175,18 @@ def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> N
     least, most = reference_function("MAX_POOLING", "interval")(**arguments)
     assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
     assert most.ravel().tolist() == [lowest, lowest, 1]
+
+
+@pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
+def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, shares: int) -> None:
+    """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
+    found = reference_function("AVERAGE_POOLING_GRAD")(
+        InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
+        OutputGradientTensor=tensor((1, 1, 1, 9), DataType.FLOAT32),
+        Strides=(1, 2),
+        WindowSize=(1, 7),
+        StartPadding=(0, 0),
+        EndPadding=(0, end),
+        IncludePadding=True,
+    )
+    np.testing.assert_array_equal(found.ravel(), [0] * 4 + [210 / shares] * 5)

@@ -28,7 +28,7 @@ from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.backends.recording.file import manifest_of, read_recording, recording_bytes
 from dmlconf.backends.recording.model import Entry, Gap, Recording
 from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.resources import cases_directory
@@ -450,9 +450,9 @@ def test_entries_are_values() -> None:
 
 
 @pytest.mark.parametrize("path", suite_recordings([cases_directory()]), ids=lambda path: path.name)
-def test_no_recording_of_the_bundled_suite_is_stale(path: Path) -> None:
+def test_no_recording_of_the_bundled_suite_is_stale(path: Path, bundled_suite: Suite) -> None:
     bundled = read_recording(path)
-    cases = [build(planned) for planned in load_suite([cases_directory()]).plan()]
+    cases = [build(planned) for planned in bundled_suite.plan()]
     stale = [case.identifier for case in cases if bundled.gap(case) is Gap.STALE]
     assert not stale, f"record again: {path}"
     gone = bundled.entries.keys() - {case.identifier for case in cases}

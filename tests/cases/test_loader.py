@@ -8,7 +8,6 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite, case_files, load_suite
 from dmlconf.cases.model import ExpectedOutputs, Provenance
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.resources import cases_directory
 from tests.cases.suites import MATRIX, TILE, changed, plan
 from tests.documents.refusals import refusal, shown, write
 
@@ -480,8 +479,8 @@ def test_digest_is_the_same_in_another_place(tmp_path: Path) -> None:
     assert len(digests) == 1
 
 
-def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice() -> None:
-    identifiers = [case.identifier for case in load_suite([cases_directory()]).plan()]
+def test_bundled_suite_can_be_loaded_and_has_no_identifier_twice(bundled_suite: Suite) -> None:
+    identifiers = [case.identifier for case in bundled_suite.plan()]
     assert len(set(identifiers)) == len(identifiers) > 1000
 
 

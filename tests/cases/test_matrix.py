@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.matrix import MOST_CASES, pairwise
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.support import data_types_of
-from dmlconf.resources import cases_directory
 from tests.cases.suites import MATRIX, changed, plan
 from tests.documents.refusals import refusal, shown, write
 
@@ -285,8 +284,8 @@ def test_expression_of_a_single_case_is_plain_text(tmp_path: Path) -> None:
     assert message.startswith("f.yaml:4:28: must be a list, not '=(A,)'\n")
 
 
-def test_most_cases_are_enough_for_every_matrix_of_the_suite() -> None:
-    count = sum(1 for _ in load_suite([cases_directory()]).plan())
+def test_most_cases_are_enough_for_every_matrix_of_the_suite(bundled_suite: Suite) -> None:
+    count = sum(1 for _ in bundled_suite.plan())
     assert 1000 < count < MOST_CASES
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from dmlconf.cases.build import build
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.scaffold import pattern_of, scaffold
-from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf
 
 
-def test_a_new_case_of_every_operator_can_be_built_and_run(tmp_path: Path) -> None:
+def test_a_new_case_of_every_operator_can_be_built_and_run(
+    tmp_path: Path, bundled_suite: Suite
+) -> None:
     by_operator: dict[str, list[PlannedCase]] = {}
-    suite = load_suite([cases_directory()])
-    for planned in suite.plan():
+    for planned in bundled_suite.plan():
         found = by_operator.setdefault(planned.template.operator_name, [])
         if len(found) < 20:
             found.append(planned)
