@@ -99,11 +99,12 @@ def _layer(
             else:
                 reset = (r * hidden).times_matrix(gates.recurrence[:, part_h]) + bias_h
             h = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
-            return (z.complement() * h + z * hidden,)
+            taken = (z.complement() * h).stored(InputTensor.dtype)
+            return (taken + (z * hidden).stored(InputTensor.dtype),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)
-        return sequences.run(step, sequences.weighted(gates, bias), (first,))
+        return sequences.run(step, sequences.weighted(gates, bias), (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.recurrent import (
+    LARGEST,
     Activation,
     Gates,
     Quantity,
@@ -54,7 +55,8 @@ def lstm(
 
     Clipping bounds what f and g take. Behind the end of a sequence all is 0. Backward, each
     sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
-    changed once; backward it leaves both as they were at first.
+    changed once; backward it leaves both as they were at first. Where there is one step only, the
+    forward hidden nodes behind it are returned for every length, else 0 for lengths beyond the end.
 
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.
@@ -62,7 +64,7 @@ def lstm(
     found = _layer(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         CellMemInitTensor, SequenceLengthsTensor, PeepholeTensor, ActivationDescs, Direction,
-        ClipThreshold if UseClipThreshold else np.inf, CoupleInputForget,
+        ClipThreshold if UseClipThreshold else LARGEST, CoupleInputForget,
     )  # fmt: skip
     return values_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
@@ -76,7 +78,7 @@ def lstm_magnitude(
     **arguments: Any,
 ) -> tuple[Array | None, ...]:
     """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
-    clip = ClipThreshold if UseClipThreshold else np.inf
+    clip = ClipThreshold if UseClipThreshold else LARGEST
     found = _layer(True, clip=clip, **arguments)
     return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
@@ -117,7 +119,8 @@ def _layer(
                 forget = i.complement()
             else:
                 forget = gate(sums[:, part_f] + seen_by_f * cell, f)
-            new_cell = forget * cell + i * gate(sums[:, part_c], g)
+            kept = (forget * cell).stored(InputTensor.dtype)
+            new_cell = kept + (i * gate(sums[:, part_c], g)).stored(InputTensor.dtype)
             o = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return o * new_cell.activated(h, InputTensor.dtype), new_cell
 
@@ -126,9 +129,7 @@ def _layer(
             initial(CellMemInitTensor, index, *shape, followed),
         )
         sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
-        # Measured: forward, a sequence of length 0 still changes the cell once.
-        cell_only = () if backward else (1,)
-        return sequences.run(step, sums, first, cell_only)
+        return sequences.run(step, sums, first, backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):

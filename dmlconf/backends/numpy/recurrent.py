@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "LARGEST",
     "Activation",
     "Gates",
     "Quantity",
@@ -31,6 +33,9 @@ __all__ = [
 
 Activation = Mapping[str, Any]
 """A nested operator: its name as `operator`, and its attributes."""
+
+LARGEST: Final = float(np.finfo(np.float32).max)
+"""What bounds the sums of a gate that are not clipped any closer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +67,40 @@ class Quantity:
         return Quantity(1 - self.value, None if self.magnitude is None else 1 + self.magnitude)
 
     def clipped(self, threshold: float) -> Quantity:
-        """Return the values between -threshold and threshold."""
-        return Quantity(np.clip(self.value, -threshold, threshold), self.magnitude)
+        """Return the values between -threshold and threshold, NaN as -threshold.
+
+        Measured: so it is, because the greater one of NaN and a number is the number. NaN that is
+        passed on is as right, so any result is.
+        """
+        unknown = np.isnan(self.value)
+        value = np.where(unknown, -threshold, np.clip(self.value, -threshold, threshold))
+        if self.magnitude is None:
+            return Quantity(value, None)
+        magnitude = np.where(np.isinf(self.value), 0.0, self.magnitude)
+        return Quantity(value, np.where(unknown, ANY_RESULT, magnitude))
+
+    def stored(self, dtype: np.dtype[Any]) -> Quantity:
+        """Return the same; any result is right where a finite number overflows in the data type."""
+        if self.magnitude is None:
+            return self
+        beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
+        return Quantity(self.value, np.where(beyond, ANY_RESULT, self.magnitude))
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
         """Return the activation; `dtype` is the type in which its error counts."""
         value = fused(self.value, activation)
         if self.magnitude is None:
             return Quantity(value, None)
-        return Quantity(value, fused_magnitude(self.value, self.magnitude, activation, dtype))
+        magnitude = fused_magnitude(self.value, self.magnitude, activation, dtype)
+        return Quantity(value, magnitude).stored(dtype)
 
     def times_matrix(self, matrix: Array) -> Quantity:
-        """Return the product with a constant matrix."""
+        """Return the product with a constant matrix; zeros take nothing of it, not even infinity.
+
+        Measured: without initial hidden nodes, the first step computes no product.
+        """
+        if not self.value.any():
+            matrix = np.zeros_like(matrix)
         value = self.value @ matrix
         if self.magnitude is None:
             return Quantity(value, None)
@@ -151,7 +178,7 @@ class Sequences:
 
     Attributes:
         values: sizes {steps, batch, inputs}, FLOAT64.
-        lengths: for each sequence, as given.
+        lengths: for each sequence, as given, and so perhaps beyond the number of steps.
         followed: whether magnitudes are wanted.
     """
 
@@ -164,7 +191,7 @@ class Sequences:
         """Return the sequences of a desc's tensors."""
         steps, batch = tensor.shape[1:3]
         told = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
-        return cls(tensor[0].astype(np.float64), np.minimum(told.astype(np.int64), steps), followed)
+        return cls(tensor[0].astype(np.float64), told.astype(np.int64), followed)
 
     @property
     def batch(self) -> int:
@@ -188,18 +215,22 @@ class Sequences:
         step: Callable[[Quantity, State], State],
         sums: Quantity,
         state: State,
-        at_least_once: Sequence[int] = (),
+        backward: bool,
     ) -> tuple[Quantity, State]:
         """Return the hidden nodes behind every step, 0 behind a sequence's end, and the last state.
+
+        Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
+        step the hidden nodes too.
 
         Args:
             step: makes the next state of a step's sums and the state.
             sums: what the input adds up to, for every step.
-            state: before the first step.
-            at_least_once: parts of the state that change once even where a sequence has no step.
+            state: before the first step: the hidden nodes, and perhaps the cell.
+            backward: whether the sequences are reversed.
         """
         nothing = state[0].nothing()
-        same_length = bool((self.lengths == len(self.values)).all())
+        changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
+        same_length = bool((self.lengths >= len(self.values)).all())
         outputs = []
         for place in range(len(self.values)):
             new = step(sums[place], state)
@@ -209,8 +240,8 @@ class Sequences:
                 running = (place < self.lengths)[:, np.newaxis]
                 once = (place < np.maximum(self.lengths, 1))[:, np.newaxis]
                 state = tuple(
-                    after.where(once if index in at_least_once else running, before)
-                    for index, (after, before) in enumerate(zip(new, state, strict=True))
+                    after.where(once if part in changed_once else running, before)
+                    for part, (after, before) in enumerate(zip(new, state, strict=True))
                 )
                 output = new[0].where(running, nothing)
             outputs.append(output)
@@ -249,9 +280,7 @@ def in_directions(
         if backward:
             outputs = _turned(outputs, sequences.lengths)
         else:
-            # Measured: forward, a sequence of length 0 leaves nothing of the initial hidden nodes.
-            hidden = state[0].where((sequences.lengths > 0)[:, np.newaxis], state[0].nothing())
-            state = (hidden, *state[1:])
+            state = (_single(state[0], sequences.lengths, len(outputs.value)), *state[1:])
         found.append((outputs, *(part[np.newaxis] for part in state)))
     return tuple(Quantity.stacked(parts, 1) for parts in zip(*found, strict=True))
 
@@ -275,8 +304,23 @@ def magnitudes_of(
     )
 
 
+def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
+    """Return the last hidden nodes of forward sequences, 0 where lengths name no step.
+
+    Measured: so it is, unless there is one step only, whose hidden nodes are always returned. What
+    belongs to a length beyond the last step may as well not be written, so any result is right.
+    """
+    told = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
+    found = hidden.where(told, hidden.nothing())
+    if found.magnitude is None:
+        return found
+    beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
+    return Quantity(found.value, np.where(beyond, ANY_RESULT, found.magnitude))
+
+
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:
     """Return each sequence from its end; what is behind the end stays there."""
     steps = np.arange(len(quantity.value))[:, np.newaxis]
+    lengths = np.minimum(lengths, len(quantity.value))
     sources = np.where(steps < lengths, lengths - 1 - steps, steps)
     return quantity[sources, np.arange(len(lengths))]

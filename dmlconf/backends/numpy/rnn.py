@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.recurrent import (
+    LARGEST,
     Activation,
     Gates,
     Quantity,
@@ -81,11 +82,12 @@ def _layer(
 
         def step(sums: Quantity, state: State) -> State:
             sums = sums + state[0].times_matrix(gates.recurrence)
-            return (sums.activated(ActivationDescs[index], InputTensor.dtype),)
+            bounded = sums.clipped(LARGEST)
+            return (bounded.activated(ActivationDescs[index], InputTensor.dtype),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
-        return sequences.run(step, sums, (first,))
+        return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):
