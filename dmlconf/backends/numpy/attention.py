@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.normalization import ANY_RESULT, single
+from dmlconf.backends.numpy.normalization import single
+from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.backends.numpy.softmax import fused_softmax
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array

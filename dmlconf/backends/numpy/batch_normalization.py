@@ -10,7 +10,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.normalization import ANY_RESULT, lost_in_variance, single
+from dmlconf.backends.numpy.normalization import lost_in_variance, single
+from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -71,9 +72,8 @@ def batch_normalization_magnitude(
         factor = _wide(ScaleTensor) / _deviation(VarianceTensor, Epsilon)
         mean, bias = _wide(MeanTensor), _wide(BiasTensor)
         values = (_wide(InputTensor) - mean) * factor + bias
-        magnitude = _size(InputTensor) + np.abs(mean)
-        magnitude *= np.abs(factor)
-        magnitude += np.abs(bias)
+        added = _size(InputTensor) + np.abs(mean)
+        magnitude = or_any_result(added * np.abs(factor) + np.abs(bias), added)
         # An infinite factor may be applied to the input and to the mean before their difference.
         magnitude[np.broadcast_to(np.isinf(factor), magnitude.shape)] = ANY_RESULT
         return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
@@ -130,7 +130,8 @@ def batch_normalization_training_magnitude(
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         size = _size(InputTensor)
-        mean_size = size.mean(over, keepdims=True)
+        added = size.sum(over, keepdims=True)
+        mean_size = or_any_result(size.mean(over, keepdims=True), added)
         size += mean_size
         centred = _wide(InputTensor)
         centred -= centred.mean(over, keepdims=True)
@@ -282,8 +283,15 @@ def _parameter_gradients(
 
 
 def _held(magnitude: Array, output: TensorDesc) -> Array:
-    """Return the magnitude of a sum that is held in the output's type before it is used."""
-    return np.where(magnitude > np.finfo(output.DataType.dtype).max, ANY_RESULT, magnitude)
+    """Return the magnitude of a sum that is held in the output's type before it is used.
+
+    What is subnormal in FLOAT16 has fewer digits there.
+    """
+    info = np.finfo(output.DataType.dtype)
+    held: Array = np.where(magnitude > info.max, ANY_RESULT, magnitude)
+    if output.DataType.dtype == np.float16:
+        held += np.where(magnitude > 0, float(info.smallest_subnormal) / float(info.eps), 0.0)
+    return held
 
 
 def _shared(parameter: Array) -> tuple[int, ...]:

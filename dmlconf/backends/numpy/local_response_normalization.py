@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from dmlconf.backends.numpy.normalization import ANY_RESULT, single
+from dmlconf.backends.numpy.normalization import single
+from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -61,9 +62,12 @@ def local_response_normalization_magnitude(
         values = np.abs(InputTensor, dtype=np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
         terms = _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias))
-        values /= np.power(base, single(Beta))
+        power = np.power(base, single(Beta))
+        values /= power
         magnitude: Array = values * _condition(base, terms, abs(single(Beta)))
-    return magnitude
+        beyond = _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
+        beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
+    return np.where(beyond, ANY_RESULT, magnitude)
 
 
 def local_response_normalization_grad(
@@ -112,7 +116,8 @@ def local_response_normalization_grad_magnitude(
     """
     dtype = OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)
-    lost = float(info.smallest_subnormal) / float(info.eps) if dtype == np.float16 else 0.0
+    smallest = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    lost = float(smallest) / float(info.eps)
     with np.errstate(all="ignore"):
         values = np.abs(InputTensor, dtype=np.float64)
         gradient = np.abs(InputGradientTensor, dtype=np.float64)
@@ -123,10 +128,31 @@ def local_response_normalization_grad_magnitude(
         sums = _window_sums(gradient * values * factor, CrossChannel, LocalSize) + lost
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
         beyond |= _window_sums(np.square(values), CrossChannel, LocalSize) > info.max
+        beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
         beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
         magnitude = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
         magnitude += gradient * base * factor
     return np.where(beyond, ANY_RESULT, magnitude)
+
+
+def _beyond(
+    tensor: Array, base: Array, cross_channel: bool, local_size: int, alpha: float, beta: float
+) -> Array:
+    """Return where FLOAT32 does not hold what is computed on the way, so that any result is right.
+
+    The sum of squares may overflow, and squares that are subnormal may be lost. A power of zero is
+    made of an infinite logarithm, and with the exponent 0 it is no number; so it is for infinity.
+    """
+    single_ = np.finfo(np.float32)
+    squares = np.square(tensor, dtype=np.float64)
+    sums = _window_sums(squares, cross_channel, local_size)
+    beyond = np.isfinite(sums) & (sums > float(single_.max))
+    lost = local_size * local_size * float(single_.tiny) * max(abs(single(alpha)), 1.0)
+    subnormal = _window_sums((squares > 0).astype(np.float64), cross_channel, local_size) > 0
+    beyond |= subnormal & (lost > np.abs(base) * float(single_.eps))
+    if single(beta) <= 0:
+        beyond |= (base == 0) | ~np.isfinite(base)
+    return beyond
 
 
 def _base(values: Array, cross_channel: bool, local_size: int, alpha: float, bias: float) -> Array:

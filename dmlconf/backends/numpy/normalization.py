@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "ANY_RESULT",
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_magnitude",
@@ -25,9 +25,6 @@ __all__ = [
     "mean_variance_normalization_magnitude",
     "single",
 ]
-
-ANY_RESULT: Final = 2.0**200
-"""A magnitude beyond every sum, so that any result is right."""
 
 
 def mean_variance_normalization(
@@ -187,18 +184,23 @@ def mean_variance_normalization2_magnitude(
         values = InputTensor.astype(np.float64)
         over = tuple(sorted(set(Axes)))
         terms = np.abs(values)
+        added = terms.sum(over, keepdims=True)
         if UseMean:
             terms = terms + terms.mean(over, keepdims=True)
             values -= values.mean(over, keepdims=True)
         lost: Array | float = 0.0
         if UseVariance:
             variance = np.square(values).mean(over, keepdims=True)
+            if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
+                # Measured: the element itself takes the place of its variance.
+                unlike = (InputTensor <= 0) | (single(Epsilon) == 0)
+                lost = np.where(unlike, ANY_RESULT, 0.0)
             divisor = np.sqrt(variance + single(Epsilon))
             values, terms = values / divisor, terms / divisor
-            lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+            lost = lost + lost_in_variance(np.abs(values), variance, Epsilon, dtype)
         # The root, the quotient and its product with the scale; FLOAT16 may hold each of them.
         steps = (2 if ScaleTensor is None else 3) + (2 if dtype == np.float16 else 0)
-        terms = terms + steps * np.abs(values) + lost
+        terms = or_any_result(terms + steps * np.abs(values) + lost, added)
         scale = None if ScaleTensor is None else np.abs(ScaleTensor)
         bias = None if BiasTensor is None else np.abs(BiasTensor)
         magnitude = _scaled(terms, scale, bias)
@@ -244,12 +246,11 @@ def _squared_norm(values: Array, axis: int, order: int) -> Array:
     return square
 
 
-def lost_in_variance(
-    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
-) -> Array | float:
-    """Return the magnitude of what is lost where FLOAT16 holds the variance between two steps.
+def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> Array:
+    """Return the magnitude of what is lost where the data type holds the variance.
 
-    Measured: it does, so that the variance may overflow, and become subnormal or zero.
+    Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
+    subnormal or zero.
 
     Args:
         size: the size of each element that was divided by the variance's root.
@@ -257,10 +258,9 @@ def lost_in_variance(
         epsilon: the operator's.
         dtype: the output's data type.
     """
-    if dtype != np.float16:
-        return 0.0
-    info = np.finfo(np.float16)
-    share = np.where(variance > 0, float(info.smallest_subnormal), 0.0)
+    info = np.finfo(dtype)
+    step = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
     return np.where((variance > float(info.max)) | (share > 0.5), ANY_RESULT, lost)
