@@ -182,7 +182,7 @@ def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, share
     """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
     found = reference_function("AVERAGE_POOLING_GRAD")(
         InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
-        OutputGradientTensor=tensor((1, 1, 1, 9), DataType.FLOAT32),
+        OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, 9)),
         Strides=(1, 2),
         WindowSize=(1, 7),
         StartPadding=(0, 0),

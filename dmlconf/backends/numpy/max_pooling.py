@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.windows import greatest, indexed, windows
+from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.windows import elements, greatest, indexed, windows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -174,10 +175,19 @@ def max_pooling_grad_magnitude(
     OutputGradientTensor: TensorDesc,
     **attributes: Any,
 ) -> Array:
-    """Return the sums of the gradients' absolute values."""
+    """Return the sums of the gradients' absolute values.
+
+    Measured: where a dilated window passes over the first element of all and sees nothing but
+    padding, its gradient is added there, so any result is right for that element.
+    """
     absolute = np.abs(InputGradientTensor)
     wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
-    return max_pooling_grad(InputTensor, absolute, wide, **attributes)
+    sums = max_pooling_grad(InputTensor, absolute, wide, **attributes)
+    spatial = (attributes[name] for name in ("Strides", "WindowSize", "StartPadding", "Dilations"))
+    over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
+    if max(attributes["Dilations"]) > 1 and not elements(over).all():
+        sums.flat[0] = ANY_RESULT
+    return sums
 
 
 def _comparable(tensor: Array) -> tuple[Array, Any]:

@@ -110,15 +110,21 @@ def average_pooling_grad(
 ) -> Array:
     """Return zeros, with an equal share of each gradient added to all that its window sees.
 
-    IncludePadding gives padding a share as well.
+    IncludePadding gives padding a share as well, but nothing that lies behind it.
 
-    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC.
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; what lies behind was measured.
     """
     sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
     over = windows(*sizes, Strides, WindowSize, StartPadding)
     with np.errstate(all="ignore"):
         shares = InputGradientTensor.astype(np.float64)
-        shares /= prod(WindowSize) if IncludePadding else elements(over)
+        if IncludePadding:
+            extents = zip(sizes[0][2:], StartPadding, EndPadding, strict=False)
+            padded = (1, 1, *(sum(extent) for extent in extents))
+            within = windows(padded, sizes[1], Strides, WindowSize, (0,) * len(Strides))
+            shares /= np.maximum(elements(within), 1)
+        else:
+            shares /= elements(over)
         return spread(shares, over).astype(OutputGradientTensor.DataType.dtype)
 
 

@@ -146,7 +146,8 @@ def quantized_linear_average_pooling(
     """Return the quantized mean of the dequantized numbers that the window sees.
 
     There are scales and zero points for all of a tensor or for each channel. IncludePadding counts
-    padding as zero points. Without it, nothing but padding gives the least number, as NaN does.
+    padding as zero points. Without it, nothing but padding gives the least number, as NaN does;
+    DirectML gives the greatest one where the output has no zero point.
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """
@@ -178,8 +179,8 @@ def quantized_linear_average_pooling_interval(
 ) -> tuple[Array, Array]:
     """Return what the quotient becomes if each of the operations may round either way.
 
-    Where a scale is 0 or not finite, or terms exceed the largest FLOAT32 number, any result is
-    right.
+    Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the mean is one of
+    nothing, any result is right.
     """
     spatial = Strides, WindowSize, StartPadding, Dilations
     over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
@@ -197,7 +198,7 @@ def quantized_linear_average_pooling_interval(
         terms = sums(np.abs(values), over) * np.abs(scale)
         error = terms / count / np.abs(last) * ((places + 5) * STEP)
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)
-        undefined |= ~np.isfinite(last)
+        undefined |= ~np.isfinite(last) | (count == 0)
     zero_points = zero_point, zero_point
     return quantized_interval((quotient, error), zero_points, OutputTensor.DataType, undefined)
 
