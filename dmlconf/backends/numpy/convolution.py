@@ -12,6 +12,7 @@ from typing import Any, Final, overload
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -132,6 +133,12 @@ def convolution_magnitude(
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
         magnitude = _sums(np.abs(values), np.abs(filter_), absolute_bias, *behind)
+        if Direction == "BACKWARD":
+            # With zeros between the elements of the input, infinite weights make NaN of them.
+            unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
+                (1, *range(3, filter_.ndim + 1))
+            )
+            magnitude[:, unbounded.ravel()] = ANY_RESULT
         if FusedActivation is None:
             return magnitude
         sums = _sums(values, filter_, bias, *behind)

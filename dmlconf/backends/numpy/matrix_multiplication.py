@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.rounding import or_any_result
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -61,6 +62,9 @@ def gemm_magnitude(
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
         magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        if abs(alpha) < 1:
+            added = _sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0)
+            magnitude = or_any_result(magnitude, added)
         if FusedActivation is None:
             return magnitude
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)

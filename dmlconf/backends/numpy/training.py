@@ -15,6 +15,8 @@ __all__ = ["adam_optimizer", "adam_optimizer_interval"]
 _EXP2: Final = 2.0**-21
 """The relative error of exp2; of log2 as well, which is absolute for results below 1."""
 
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
 
 class _Moments(NamedTuple):
     """Updated estimates of a gradient's moments, FLOAT64, and their errors."""
@@ -93,18 +95,33 @@ def adam_optimizer_interval(
         stored = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
         numerator = np.abs(first) * (1 + stored) + first_error
         least = np.maximum(second * (1 - stored) - second_error, 0)
+        # FLOAT16 may hold the second moment as its largest number.
+        least = np.minimum(least, float(np.finfo(dtype).max))
         denominator = (np.sqrt(least) * (1 - 2 * STEP) + epsilon) * (1 - STEP)
         longest = abs(rate) * greatest * numerator / denominator * (1 + 4 * STEP)
         parameters = InputParametersTensor - steps
+        overflowing = np.isinf(first_error) | np.isinf(second_error)
+        # A negative number has no logarithm, and the correction may be infinite.
+        undefined = not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(correction))
         return (
-            rounded_interval(parameters, longest - np.abs(steps), dtype),
-            rounded_interval(first, first_error, dtype),
-            rounded_interval(second, second_error, dtype),
+            _undefined(
+                rounded_interval(parameters, longest - np.abs(steps), dtype),
+                overflowing | undefined,
+            ),
+            _undefined(rounded_interval(first, first_error, dtype), np.isinf(first_error)),
+            _undefined(rounded_interval(second, second_error, dtype), np.isinf(second_error)),
         )
 
 
+def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Array]:
+    """Return the interval, with any number in it where nothing is defined."""
+    lowest, highest = interval
+    lowest[where], highest[where] = -np.inf, np.inf
+    return lowest, highest
+
+
 def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: float) -> _Moments:
-    """Return the updated moments, and what kernels may be off.
+    """Return the updated moments, and what kernels may be off: infinitely where they overflow.
 
     They are `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`; every
     step is rounded.
@@ -117,7 +134,8 @@ def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: 
     ):
         values.append(old + (1 - decay) * (new - old))
         sizes = abs(decay) * np.abs(old) + 4 * abs(1 - decay) * (np.abs(old) + np.abs(new))
-        errors.append(STEP * sizes)
+        overflowing = np.isfinite(sizes) & (np.abs(new) + np.abs(old) > _LARGEST)
+        errors.append(np.where(overflowing, np.inf, STEP * sizes))
     return _Moments(*values, *errors)
 
 
