@@ -286,11 +286,30 @@ def _linear_interval(
                 estimate = interpolated_estimate(estimate, axis, at)
     dtype = output.DataType.dtype
     if dtype.kind == "f":
-        return rounded_interval(estimate.values, estimate.errors, dtype)
+        lowest, highest = rounded_interval(estimate.values, estimate.errors, dtype)
+        beyond = ~(np.abs(values) <= float(np.finfo(np.float32).max) / 2)
+        if beyond.any():
+            near = _near(beyond, steps)
+            lowest[near], highest[near] = -np.inf, np.inf
+        return lowest, highest
     limits = np.iinfo(dtype)
     ends = estimate.values - estimate.errors, estimate.values + estimate.errors
     lowest, highest = (np.clip(end, limits.min, limits.max).astype(dtype) for end in ends)
     return lowest, highest
+
+
+def _near(marked: Array, steps: Sequence[Sequence[Coordinates]]) -> Array:
+    """Return which elements lie between marked ones and others, which may have a weight of 0.
+
+    Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
+    """
+    for axis, of_axis in enumerate(steps):
+        for at in of_axis:
+            last = marked.shape[axis] - 1
+            ends = np.floor(at.values - at.errors), np.floor(at.values + at.errors) + 1
+            places = (np.clip(end, 0, last).astype(np.intp) for end in (*ends, ends[0] + 1))
+            marked = np.any([marked.take(place, axis) for place in places], axis=0)
+    return marked
 
 
 def _nearest(tensor: Array, at: Sequence[Coordinates], rounding: str) -> Array:
