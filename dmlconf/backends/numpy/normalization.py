@@ -158,9 +158,14 @@ def mean_variance_normalization2(
         values = tensor.astype(np.float64)
         if UseMean:
             values -= values.mean(over, keepdims=True)
+        factor: Array | float = 1.0 if scale is None else scale.astype(np.float64)
         if UseVariance:
-            values /= np.sqrt(np.square(values).mean(over, keepdims=True) + single(Epsilon))
-        return fused(_scaled(values, scale, bias), FusedActivation)
+            variance = np.square(values).mean(over, keepdims=True)
+            factor = factor / np.sqrt(variance + single(Epsilon))
+        values *= factor
+        if bias is not None:
+            values += bias.astype(np.float64)
+        return fused(values, FusedActivation)
 
     tensors = InputTensor, ScaleTensor, BiasTensor
     with np.errstate(all="ignore"):

@@ -72,10 +72,10 @@ class Quantity:
         Measured: so it is, because the greater one of NaN and a number is the number. NaN that is
         passed on is as right, so any result is.
         """
-        unknown = np.isnan(self.value)
-        value = np.where(unknown, -threshold, np.clip(self.value, -threshold, threshold))
+        value = np.minimum(np.fmax(self.value, -threshold), threshold)
         if self.magnitude is None:
             return Quantity(value, None)
+        unknown = np.isnan(self.value)
         magnitude = np.where(np.isinf(self.value), 0.0, self.magnitude)
         return Quantity(value, np.where(unknown, ANY_RESULT, magnitude))
 
