@@ -154,11 +154,13 @@ def max_pooling_grad(
 ) -> Array:
     """Return zeros, with each gradient added where its window sees the greatest number.
 
-    Of equal elements the first counts. Gradients of nothing but padding are dropped.
+    Of equal elements the first counts. Gradients of nothing but padding are dropped. Of more
+    numbers than spatial dimensions the last ones count.
 
-    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; padding was measured.
+    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; padding, further numbers: measured.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
+    rank = InputTensor.ndim - 2
+    spatial = (of[-rank:] for of in (Strides, WindowSize, StartPadding, Dilations))
     over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
     values, lowest = _comparable(InputTensor)
     indices = indexed(values, over, lowest)[1]
@@ -183,7 +185,8 @@ def max_pooling_grad_magnitude(
     absolute = np.abs(InputGradientTensor)
     wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
     sums = max_pooling_grad(InputTensor, absolute, wide, **attributes)
-    spatial = (attributes[name] for name in ("Strides", "WindowSize", "StartPadding", "Dilations"))
+    names = "Strides", "WindowSize", "StartPadding", "Dilations"
+    spatial = (attributes[name][2 - InputTensor.ndim :] for name in names)
     over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
     if max(attributes["Dilations"]) > 1 and not elements(over).all():
         sums.flat[0] = ANY_RESULT
