@@ -171,7 +171,7 @@ def test_every_invalid_desc_is_refused_as_its_case_says(tmp_path: Path) -> None:
     assert not wrong
 
 
-RUN: Final = ("run", "-b", "directml")
+RUN: Final = ("run", "tile.yaml", "-b", "directml")
 D3D12: Final = r"C:\windows\system32\d3d12.dll"
 
 
@@ -189,6 +189,7 @@ def test_4_for_what_is_not_directml(
     tmp_path: Path, command: tuple[str, ...], file: str, told: str
 ) -> None:
     (tmp_path / "text.dll").write_text("not a library", encoding="utf-8")
+    write_suite(tmp_path, FINE.format(name="trouble"))
     done = lab("run", "--", *command, "--directml", file, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
     assert told in done.stderr
