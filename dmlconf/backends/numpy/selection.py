@@ -10,7 +10,14 @@ from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["nonzero_coordinates", "nonzero_coordinates_interval", "top_k", "top_k1"]
+__all__ = [
+    "nonzero_coordinates",
+    "nonzero_coordinates_interval",
+    "top_k",
+    "top_k1",
+    "top_k1_interval",
+    "top_k_interval",
+]
 
 _HALF_OF_KEY: Final = 4
 """Bytes of an element that fit a 64-bit key together with its place."""
@@ -61,6 +68,17 @@ def top_k(
     return top_k1(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
 
 
+def top_k_interval(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return what is right as `top_k1_interval` does."""
+    return top_k1_interval(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
+
+
 def top_k1(
     InputTensor: Array,
     OutputValueTensor: TensorDesc,
@@ -79,6 +97,36 @@ def top_k1(
     kept = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
     values = np.take_along_axis(InputTensor, kept, Axis)
     return values, kept.astype(OutputIndexTensor.DataType.dtype)
+
+
+def top_k1_interval(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+    AxisDirection: str,
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the elements and their places, twice; anything along lines that hold a NaN.
+
+    No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
+    DirectML then even loses elements that belong to the first ones.
+    """
+    values, places = top_k1(
+        InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, AxisDirection
+    )
+    if InputTensor.dtype.kind != "f":
+        return (values, values), (places, places)
+    unordered = np.isnan(InputTensor).any(Axis, keepdims=True)
+    infinity = values.dtype.type(np.inf)
+    limits = np.iinfo(places.dtype)
+    return (
+        (np.where(unordered, -infinity, values), np.where(unordered, infinity, values)),
+        (
+            np.where(unordered, places.dtype.type(limits.min), places),
+            np.where(unordered, places.dtype.type(limits.max), places),
+        ),
+    )
 
 
 def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
