@@ -133,16 +133,16 @@ def convolution_magnitude(
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
         magnitude = _sums(np.abs(values), np.abs(filter_), absolute_bias, *behind)
+        if FusedActivation is not None:
+            sums = _sums(values, filter_, bias, *behind)
+            magnitude = fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
             magnitude[:, unbounded.ravel()] = ANY_RESULT
-        if FusedActivation is None:
-            return magnitude
-        sums = _sums(values, filter_, bias, *behind)
-        return fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)
+        return magnitude
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
