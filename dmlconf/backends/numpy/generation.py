@@ -23,12 +23,14 @@ __all__ = [
 def diagonal_matrix(OutputTensor: TensorDesc, Offset: int, Value: float) -> Array:
     """Return matrices with the value where the column is the row plus the offset, zeros elsewhere.
 
-    A value for integers is truncated.
+    The value is a FLOAT32, and for integers it is truncated.
 
     Source: the page of DML_DIAGONAL_MATRIX_OPERATOR_DESC.
     """
     dtype = OutputTensor.DataType.dtype
-    value = Value if dtype.kind == "f" or not math.isfinite(Value) else math.trunc(Value)
+    with np.errstate(over="ignore"):
+        given = float(np.float32(Value))
+    value = given if dtype.kind == "f" or not math.isfinite(given) else math.trunc(given)
     return diagonal_matrix1(None, OutputTensor, "", value, Offset, Offset + 1)
 
 

@@ -28,9 +28,10 @@ def padding(
 
     Source: the page of DML_PADDING_OPERATOR_DESC; values that do not fit were measured.
     """
-    value: float | int = PaddingValue
+    with np.errstate(over="ignore"):
+        value: float | int = float(np.float32(PaddingValue))
     if InputTensor.dtype.kind != "f":
-        whole = math.trunc(PaddingValue) if math.isfinite(PaddingValue) else 0
+        whole = math.trunc(value) if math.isfinite(value) else 0
         value = whole & (1 << 8 * InputTensor.itemsize) - 1
         bits = np.array(value, f"u{InputTensor.itemsize}")
         return _padded(
