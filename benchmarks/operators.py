@@ -34,7 +34,7 @@ THREADS: Final = int(os.environ.get("OPENBLAS_NUM_THREADS", "0"))
 """Threads of ONNX Runtime; 0 for as many as there are cores."""
 
 SLOW: Final = 0.3
-"""Seconds of one call from which on the evaluator is called once only."""
+"""Seconds of one call from which on a peer is called once only."""
 
 
 def timed(function: Callable[[], object]) -> float:
@@ -96,19 +96,23 @@ def ratios(workload: Workload) -> tuple[float, float, float]:
     found = session.run(None, feeds)
     if not same(ours(), found):
         print(f"  {workload.name}: the results differ")
-    samples = [(timed(ours), timed(lambda: session.run(None, feeds))) for _ in range(ROUNDS)]
-    taken = statistics.median(ours for ours, _ in samples)
-    beside = statistics.median(ours / theirs for ours, theirs in samples)
-    return 1000 * taken, beside, taken / evaluation(lambda: evaluator.run(None, feeds))
+    taken = statistics.median(timed(ours) for _ in range(ROUNDS))
+    return (
+        1000 * taken,
+        beside(ours, lambda: session.run(None, feeds)),
+        beside(ours, lambda: evaluator.run(None, feeds)),
+    )
 
 
-def evaluation(evaluate: Callable[[], object]) -> float:
-    """Return the seconds of a call of the evaluator, not a number where it fails."""
+def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
+    """Return ours as a multiple of theirs, the median of pairs; not a number where theirs fails."""
     try:
-        first = timed(evaluate)
+        first = timed(theirs)
     except (TypeError, ValueError):
         return math.nan
-    return first if first > SLOW else statistics.median(timed(evaluate) for _ in range(3))
+    if first > SLOW:
+        return timed(ours) / first
+    return statistics.median(timed(ours) / timed(theirs) for _ in range(ROUNDS))
 
 
 def mean(ratios: Sequence[float]) -> float:
