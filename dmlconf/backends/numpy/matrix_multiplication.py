@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import or_any_result
+from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -70,7 +70,11 @@ def gemm_magnitude(
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            return fused_softmax_magnitude(sums, magnitude, OutputTensor, axes)
+            found = fused_softmax_magnitude(sums, magnitude, OutputTensor, axes)
+            # FLOAT16 may hold the sums, as its largest numbers or as infinities.
+            largest = float(np.finfo(ATensor.dtype).max)
+            beyond = (np.isfinite(sums) & (np.abs(sums) > largest)).any(tuple(axes), keepdims=True)
+            return np.where(beyond, ANY_RESULT, found)
         return fused_magnitude(sums, magnitude, FusedActivation, ATensor.dtype)
 
 
