@@ -192,7 +192,7 @@ class NativeDesc:
             numbers = enumeration(field.base_type).values
             return numbers[value] if isinstance(value, str) else ctypes.c_int32(value).value
         if kind is AttributeKind.SCALAR_UNION:
-            return _scalar(value, DataType(desc[field.type_field or ""]))
+            return _scalar(value, desc[field.type_field or ""])
         if kind is AttributeKind.SIZE_2D:
             return DML_SIZE_2D(value["Width"], value["Height"])
         if kind is AttributeKind.SCALE_BIAS:
@@ -210,8 +210,14 @@ _SCALAR_FORMATS: Final = {
 }
 
 
-def _scalar(value: float, data_type: DataType) -> DML_SCALAR_UNION:
-    """Return the union with the value in the bytes of the data type; the others are zero."""
+def _scalar(value: float, type_name: str | int) -> DML_SCALAR_UNION:
+    """Return the union with the value in the bytes of the data type; the others are zero.
+
+    A type that is none, such as UNKNOWN, says nothing of the bytes: they are all zero.
+    """
+    if type_name not in tuple(DataType):
+        return DML_SCALAR_UNION()
+    data_type = DataType(type_name)
     if data_type in _SCALAR_FORMATS:
         content = struct.pack(_SCALAR_FORMATS[data_type], value)
     else:
