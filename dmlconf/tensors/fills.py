@@ -64,13 +64,27 @@ def _shifted(values: Array, start: int, data_type: DataType) -> Array:
     return (values + start).astype(data_type.dtype)
 
 
+_FEW: Final = 2**53
+_ALL: Final = 2**64
+"""As many numbers as 64 bits can tell apart."""
+
+
 def _integers(count: int, data_type: DataType, *, low: int, high: int, seed: int = 0) -> Array:
     """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
-    spread = np.uint64(high - low + 1)
-    drawn = (splitmix64(seed, count) >> np.uint64(11)) % spread
-    return _shifted(drawn.astype(np.int64), low, data_type)
+    spread = high - low + 1
+    if spread > _ALL:
+        raise ValueError(f"{low} to {high} are more numbers than 64 bits can tell apart")
+    drawn = splitmix64(seed, count)
+    if spread <= _FEW:
+        drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
+    elif spread < _ALL:
+        drawn %= np.uint64(spread)
+    wrapped = drawn + np.uint64(low % _ALL)
+    return (wrapped if data_type is DataType.UINT64 else wrapped.view(np.int64)).astype(
+        data_type.dtype
+    )
 
 
 def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: int = 0) -> Array:

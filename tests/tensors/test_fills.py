@@ -58,7 +58,7 @@ def test_integers_lie_in_range_with_both_ends_included(
     data_type: DataType, data: st.DataObject
 ) -> None:
     low = data.draw(whole_numbers(data_type))
-    high = data.draw(st.integers(low, min(limits(data_type)[1], low + 2**53)))
+    high = data.draw(st.integers(low, min(limits(data_type)[1], low + 2**64)))
     values = fill("integers", (40,), data_type, {"low": low, "high": high, "seed": 3})
     assert values.dtype == data_type.dtype
     assert low <= int(values.min()) <= int(values.max()) <= high
@@ -68,6 +68,15 @@ def test_integers_lie_in_range_with_both_ends_included(
 def test_integers_take_every_value_of_a_small_range() -> None:
     values = fill("integers", (200,), DataType.INT8, {"low": -2, "high": 2})
     assert set(values.tolist()) == {-2, -1, 0, 1, 2}
+
+
+def test_integers_reach_all_of_64_bits() -> None:
+    for data_type in (DataType.INT64, DataType.UINT64):
+        low, high = limits(data_type)
+        values = fill("integers", (2000,), data_type, {"low": low, "high": high})
+        assert int(values.min()) < low + 2**58
+        assert int(values.max()) > high - 2**58
+        assert len({int(value) % 64 for value in values}) == 64
 
 
 def test_integers_of_another_seed_are_others() -> None:
