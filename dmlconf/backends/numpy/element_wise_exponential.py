@@ -16,10 +16,11 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.erf import erf
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.backends.numpy.scale_bias import (
     ScaleBias,
     function_interval,
+    scaled,
     scaled_function,
     scaled_interval,
 )
@@ -58,6 +59,9 @@ _LOG2_E: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1
 
 _ERF: Final = 2.0**-19
 """The error of the polynomial (Abramowitz and Stegun, 7.1.26: 1.5e-7) and of its exp."""
+
+_LOG_OF_LEAST: Final = -87.3365
+"""The logarithm of the least normal FLOAT32 number, 2^-126."""
 
 _OVERFLOW: Final = 2.0**128
 """From here on FLOAT32 is infinite."""
@@ -119,10 +123,19 @@ def element_wise_log(
 def element_wise_log_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
-    """Return `log2(x) * log(2)`."""
-    return function_interval(
+    """Return `log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126.
+
+    Measured: a device may take it for the smallest normal number.
+    """
+    lowest, highest = function_interval(
         np.log, InputTensor, ScaleBias, OutputTensor, error=_log_error, domain=(0.0, np.inf)
     )
+    values = scaled(InputTensor, ScaleBias)
+    subnormal = (values > 0) & (values < np.finfo(np.float32).tiny)
+    if not subnormal.any():
+        return lowest, highest
+    infinity, least_normal = highest.dtype.type([np.inf, _LOG_OF_LEAST])
+    return np.where(subnormal, -infinity, lowest), np.where(subnormal, least_normal, highest)
 
 
 def element_wise_tanh(
@@ -210,8 +223,9 @@ def element_wise_acosh(
 def element_wise_acosh_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
-    """Return `log(x + sqrt(x^2 - 1))`."""
-    return _log_of_sum_interval(-1.0, InputTensor, ScaleBias, OutputTensor)
+    """Return `log(x + sqrt(x^2 - 1))`; below -1 anything, since the sum may be zero."""
+    ends = _log_of_sum_interval(-1.0, InputTensor, ScaleBias, OutputTensor)
+    return anything_where(scaled(InputTensor, ScaleBias) <= -1, ends)
 
 
 def element_wise_atanh(

@@ -19,7 +19,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.backends.numpy.scale_bias import ScaleBias, scaled, scaled_interval, wide
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -40,6 +40,9 @@ _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
 
 _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
+
+_ALL_EVEN: Final = 2.0**24
+"""From here on every FLOAT32 number is even."""
 
 _WORD: Final = 32
 """The bits of the integers that kernels compute with."""
@@ -120,13 +123,19 @@ def element_wise_atan_yx(ATensor: Array, BTensor: Array, OutputTensor: TensorDes
 
 
 def element_wise_atan_yx_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Ends:
-    """Return the angle with the error of a polynomial; any angle at the origin."""
+    """Return the angle with the error of a polynomial; any angle at the origin.
+
+    Where a tensor holds NaN, which the polynomial may lose, or the quotient of two subnormal
+    numbers is taken, anything is right.
+    """
     exact = np.arctan2(wide(ATensor), wide(BTensor))
     origin = (ATensor == 0) & (BTensor == 0)
     dtype = OutputTensor.DataType.dtype
     lowest, _ = rounded_interval(np.where(origin, -np.pi, exact), _ARCTANGENT, dtype)
     _, highest = rounded_interval(np.where(origin, np.pi, exact), _ARCTANGENT, dtype)
-    return lowest, highest
+    tiny = np.finfo(np.float32).tiny
+    subnormal = ~origin & (np.abs(ATensor) < tiny) & (np.abs(BTensor) < tiny)
+    return anything_where(np.isnan(exact) | subnormal, (lowest, highest))
 
 
 def _are_integers(*tensors: Array) -> bool:
@@ -176,19 +185,22 @@ def _power_interval(
     base, exponent = exact
     power = _power(base, exponent)
     with np.errstate(all="ignore"):
-        ends = list(_corners(bases, exponents, np.abs(np.fmod(exponent, 2)) == 1))
+        corners = list(_corners(bases, exponents, np.abs(np.fmod(exponent, 2)) == 1))
         around_zero = (bases[0] < 0) & (bases[1] > 0)
         if around_zero.any():
             pole = np.where(around_zero & (exponent < 0), np.inf, 0.0)
-            ends += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
-        low, high = np.fmin.reduce([*ends, power]), np.fmax.reduce([*ends, power])
+            corners += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
+        low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
         # The base 0 is told from the others.
         zero = (base == 0) & (bases[0] == bases[1])
         low, high = (np.where(zero | np.isnan(power), power, end) for end in (low, high))
     dtype = output.DataType.dtype
     if dtype.kind in "iu":
         return cast(low, output), cast(high, output)
-    return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    # Beyond this a FLOAT32 exponent cannot tell whether it is odd.
+    signless = (base < 0) & (np.abs(exponent) >= _ALL_EVEN) & np.isfinite(exponent)
+    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    return anything_where(signless, ends) if signless.any() else ends
 
 
 def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.rounding import rounded_interval
+from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
 from dmlconf.backends.numpy.scale_bias import (
     ScaleBias,
     function_interval,
@@ -165,10 +165,11 @@ def element_wise_atan(
 def element_wise_atan_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
-    """Return the inverse tangent by a polynomial."""
-    return function_interval(
+    """Return the inverse tangent by a polynomial; of NaN, which it may lose, anything."""
+    ends = function_interval(
         np.arctan, InputTensor, ScaleBias, OutputTensor, error=lambda x: _ARCTANGENT
     )
+    return anything_where(np.isnan(scaled(InputTensor, ScaleBias)), ends)
 
 
 def _room(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:

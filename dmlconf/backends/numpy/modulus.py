@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -122,7 +122,8 @@ def _float_interval(
     """Return remainders that may be off by what the quotient is, times the divisor.
 
     Next to a multiple of the divisor the quotient may fall on its other side, so that the remainder
-    is next to zero instead of the divisor, or the other way round.
+    is next to zero instead of the divisor, or the other way round. Where FLOAT32 may not hold
+    the quotient, or its product with the divisor, anything is right.
     """
     a, b = _wide(dividend), _wide(divisor)
     with np.errstate(all="ignore"):
@@ -131,7 +132,9 @@ def _float_interval(
         either = (distance <= error) | (length - distance <= error)
         middle = np.where(either, sign * length / 2, exact)
         room = np.where(either, length / 2 + error, error)
-    return rounded_interval(middle, room, dtype)
+        largest = np.maximum(np.abs(a / b), np.abs(a) + error)
+        overflows = np.isfinite(a) & (largest > np.finfo(np.float32).max)
+    return anything_where(overflows, rounded_interval(middle, room, dtype))
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ANY_RESULT", "STEP", "or_any_result", "rounded_interval"]
+__all__ = ["ANY_RESULT", "STEP", "anything_where", "or_any_result", "rounded_interval"]
 
 ANY_RESULT: Final = 2.0**200
 """A magnitude beyond every sum, so that any result is right."""
@@ -76,3 +76,10 @@ def _toward_zero(values: Array, dtype: np.dtype[Any]) -> Array:
 
 def _to_nearest(values: Array, dtype: np.dtype[Any]) -> Array:
     return values.astype(np.float32).astype(dtype)
+
+
+def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return an interval of floating-point numbers in which undefined elements may be anything."""
+    lowest, highest = ends
+    infinity = lowest.dtype.type(np.inf)
+    return np.where(undefined, -infinity, lowest), np.where(undefined, infinity, highest)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -156,7 +156,9 @@ def activation_log_softmax1_interval(
         of_sum += step + (powers.size // total.size - 1) * STEP
         of_logarithm = np.maximum(logarithm, 1.0) * _LOG2 + logarithm * step
         error = distance * step + of_sum + of_logarithm
-        return rounded_interval(below - logarithm, error, dtype)
+        values = below - logarithm
+        # Measured: a device's log2 may lose NaN.
+        return anything_where(np.isnan(values), rounded_interval(values, error, dtype))
 
 
 def activation_hardmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
