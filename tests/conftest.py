@@ -8,7 +8,12 @@ from hypothesis import settings
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.resources import cases_directory
 
-settings.register_profile("dmlconf", deadline=None, max_examples=60, database=None)
+# The same examples each time, so that no change is refused by luck; others are found by
+# `pytest --hypothesis-profile explore`.
+settings.register_profile(
+    "dmlconf", deadline=None, max_examples=60, database=None, derandomize=True
+)
+settings.register_profile("explore", deadline=None, max_examples=1000, database=None)
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
