@@ -16,6 +16,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ import onnx.helper as make
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from benchmarks.windows import windows
 from benchmarks.workloads import Workload, workloads
 from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.loader import operator_names
@@ -126,22 +128,22 @@ def main(families: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     print(f"ONNX Runtime {onnxruntime.__version__}, onnx {onnx.__version__}, "
           f"NumPy {np.__version__}; times of the reference as multiples of the peers'")  # fmt: skip
-    print(f"{'':<44}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
+    print(f"{'':<62}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
     means: dict[str, list[tuple[float, float]]] = {}
-    for workload in workloads():
+    for workload in chain(workloads(), windows()):
         if families and workload.family not in families:
             continue
         if workload.operator not in operator_names():
-            print(f"{workload.name:<44}  the catalogue does not have it")
+            print(f"{workload.name:<62}  the catalogue does not have it")
             continue
         taken, runtime, evaluator = ratios(workload)
         means.setdefault(workload.family, []).append((runtime, evaluator))
-        print(f"{workload.name:<44}{taken:>9.2f}{runtime:>10.2f}{evaluator:>11.3f}", flush=True)
+        print(f"{workload.name:<62}{taken:>9.2f}{runtime:>10.2f}{evaluator:>11.3f}", flush=True)
     print()
     everything = [pair for pairs in means.values() for pair in pairs]
     for family, pairs in [*means.items(), ("all", everything)]:
         runtime, evaluator = (mean(column) for column in zip(*pairs, strict=True))
-        print(f"{family:<44}{len(pairs):>9}{runtime:>10.2f}{evaluator:>11.3f}")
+        print(f"{family:<62}{len(pairs):>9}{runtime:>10.2f}{evaluator:>11.3f}")
 
 
 if __name__ == "__main__":

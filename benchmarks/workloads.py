@@ -14,7 +14,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["Workload", "workloads"]
+__all__ = ["Workload", "desc", "random_tensor", "workloads"]
 
 SQUARE: Final = (1000, 1000)
 FLOAT32: Final = DataType.FLOAT32
@@ -81,17 +81,19 @@ def workloads() -> Iterator[Workload]:
         yield from family()
 
 
-def _random(*sizes: int, seed: int = 1, low: float = 0.1, high: float = 2.0) -> Array:
+def random_tensor(*sizes: int, seed: int = 1, low: float = 0.1, high: float = 2.0) -> Array:
+    """Return uniformly distributed FLOAT32 numbers, the same ones each time."""
     return np.random.default_rng(seed).uniform(low, high, sizes).astype(np.float32)
 
 
-def _desc(*sizes: int, of: DataType = FLOAT32) -> TensorDesc:
+def desc(*sizes: int, of: DataType = FLOAT32) -> TensorDesc:
+    """Return an output tensor."""
     return TensorDesc(of, sizes)
 
 
 def _element_wise() -> Iterator[Workload]:
-    a, b = _random(*SQUARE), _random(*SQUARE, seed=2)
-    out = _desc(*SQUARE)
+    a, b = random_tensor(*SQUARE), random_tensor(*SQUARE, seed=2)
+    out = desc(*SQUARE)
     for family, names in UNARY.items():
         for name, node in names.items():
             arguments = {"InputTensor": a, "OutputTensor": out}
@@ -102,7 +104,7 @@ def _element_wise() -> Iterator[Workload]:
         if name == "POW":
             arguments = {"InputTensor": a, "ExponentTensor": b, "OutputTensor": out}
         yield Workload("element_wise", name, f"ELEMENT_WISE_{name}", arguments, node, [a, b])
-    flags = _desc(*SQUARE, of=DataType.UINT8)
+    flags = desc(*SQUARE, of=DataType.UINT8)
     for name, node in COMPARISONS.items():
         operator = f"ELEMENT_WISE_LOGICAL_{name}"
         arguments = {**both, "OutputTensor": flags}
@@ -116,7 +118,7 @@ def _element_wise() -> Iterator[Workload]:
     bounds = [np.array(0.5, np.float32), np.array(1.5, np.float32)]
     yield Workload("element_wise", "CLIP", "ELEMENT_WISE_CLIP", clip, "Clip", [a, *bounds])
     for data_type, number in ((DataType.FLOAT16, 10), (DataType.INT32, 6), (DataType.UINT8, 2)):
-        cast = {"InputTensor": a, "OutputTensor": _desc(*SQUARE, of=data_type)}
+        cast = {"InputTensor": a, "OutputTensor": desc(*SQUARE, of=data_type)}
         yield Workload(
             "conversion", f"CAST to {data_type.name}", "CAST", cast, "Cast", [a], {"to": number}
         )
@@ -129,49 +131,49 @@ def _quantization(a: Array) -> Iterator[Workload]:
         "ScaleTensor": np.broadcast_to(scale, SQUARE),
         "ZeroPointTensor": np.broadcast_to(zero, SQUARE),
     }
-    whole = {"InputTensor": a, **wide, "OutputTensor": _desc(*SQUARE, of=DataType.UINT8)}
+    whole = {"InputTensor": a, **wide, "OutputTensor": desc(*SQUARE, of=DataType.UINT8)}
     name = "QUANTIZE_LINEAR"
     operator = f"ELEMENT_WISE_{name}"
     yield Workload("quantization", name, operator, whole, "QuantizeLinear", [a, scale, zero])
     small = (a * 100).astype(np.uint8)
-    real = {"InputTensor": small, **wide, "OutputTensor": _desc(*SQUARE)}
+    real = {"InputTensor": small, **wide, "OutputTensor": desc(*SQUARE)}
     name = "DEQUANTIZE_LINEAR"
     operator = f"ELEMENT_WISE_{name}"
     yield Workload("quantization", name, operator, real, "DequantizeLinear", [small, scale, zero])
 
 
 def _activations() -> Iterator[Workload]:
-    x = _random(*SQUARE, low=-3, high=3)
+    x = random_tensor(*SQUARE, low=-3, high=3)
     for name, (node, fields, attributes) in ACTIVATIONS.items():
-        arguments = {"InputTensor": x, "OutputTensor": _desc(*SQUARE), **fields}
+        arguments = {"InputTensor": x, "OutputTensor": desc(*SQUARE), **fields}
         yield Workload("activation", name, f"ACTIVATION_{name}", arguments, node, [x], attributes)
-    arguments = {"InputTensor": x, "OutputTensor": _desc(*SQUARE), "Axes": [1]}
+    arguments = {"InputTensor": x, "OutputTensor": desc(*SQUARE), "Axes": [1]}
     yield Workload("softmax", "SOFTMAX1", "ACTIVATION_SOFTMAX1", arguments, "Softmax", [x])
 
 
 def _moves() -> Iterator[Workload]:
-    x = _random(*SQUARE)
+    x = random_tensor(*SQUARE)
     half = x[:500]
-    join = {"InputTensors": [half, half], "OutputTensor": _desc(1000, 1000), "Axis": 1}
-    join["OutputTensor"] = _desc(500, 2000)
+    join = {"InputTensors": [half, half], "OutputTensor": desc(1000, 1000), "Axis": 1}
+    join["OutputTensor"] = desc(500, 2000)
     yield Workload("data movement", "JOIN", "JOIN", join, "Concat", [half, half], {"axis": 1})
     small = x[:250, :500]
-    tile = {"InputTensor": small, "OutputTensor": _desc(1000, 1000), "Repeats": [4, 2]}
+    tile = {"InputTensor": small, "OutputTensor": desc(1000, 1000), "Repeats": [4, 2]}
     yield Workload("data movement", "TILE", "TILE", tile, "Tile", [small, np.array([4, 2])])
     window = {
         "InputTensor": x,
-        "OutputTensor": _desc(999, 500),
+        "OutputTensor": desc(999, 500),
         "InputWindowOffsets": [1, 0],
         "InputWindowSizes": [999, 1000],
         "InputWindowStrides": [1, 2],
     }
     slices = [np.array(ends) for ends in ([1, 0], [1000, 1000], [0, 1], [1, 2])]
     yield Workload("data movement", "SLICE1", "SLICE1", window, "Slice", [x, *slices])
-    image = _random(1, 64, 112, 112)
+    image = random_tensor(1, 64, 112, 112)
     for mode, value in (("CONSTANT", "constant"), ("REFLECTION", "reflect")):
         padding = {
             "InputTensor": image,
-            "OutputTensor": _desc(1, 64, 116, 116),
+            "OutputTensor": desc(1, 64, 116, 116),
             "PaddingMode": mode,
             "PaddingValue": 0.0,
             "StartPadding": [0, 0, 2, 2],
@@ -184,7 +186,7 @@ def _moves() -> Iterator[Workload]:
         )  # fmt: skip
     blocks = {
         "InputTensor": image,
-        "OutputTensor": _desc(1, 16, 224, 224),
+        "OutputTensor": desc(1, 16, 224, 224),
         "BlockSize": 2,
         "Order": "DEPTH_COLUMN_ROW",
     }
@@ -196,10 +198,10 @@ def _moves() -> Iterator[Workload]:
 
 
 def _indexing() -> Iterator[Workload]:
-    x = _random(*SQUARE)
+    x = random_tensor(*SQUARE)
     random = np.random.default_rng(3)
     rows = random.integers(0, 1000, (1, 1000))
-    out = _desc(*SQUARE)
+    out = desc(*SQUARE)
     gather = {
         "InputTensor": x,
         "IndicesTensor": rows.astype(np.uint32),
@@ -232,7 +234,7 @@ def _indexing() -> Iterator[Workload]:
 
 
 def _reductions() -> Iterator[Workload]:
-    x = _random(*SQUARE)
+    x = random_tensor(*SQUARE)
     for axis in (0, 1):
         sizes = (1, 1000) if axis == 0 else (1000, 1)
         for name, node in REDUCTIONS.items():
@@ -241,7 +243,7 @@ def _reductions() -> Iterator[Workload]:
             reduce = {
                 "Function": name,
                 "InputTensor": x,
-                "OutputTensor": _desc(*sizes),
+                "OutputTensor": desc(*sizes),
                 "Axes": [axis],
             }
             yield Workload(
@@ -250,7 +252,7 @@ def _reductions() -> Iterator[Workload]:
             )  # fmt: skip
         largest = {
             "InputTensor": x,
-            "OutputTensor": _desc(*sizes, of=DataType.INT64),
+            "OutputTensor": desc(*sizes, of=DataType.INT64),
             "Axes": [axis],
             "AxisDirection": "INCREASING",
         }
@@ -259,8 +261,8 @@ def _reductions() -> Iterator[Workload]:
         )
     top = {
         "InputTensor": x,
-        "OutputValueTensor": _desc(1000, 10),
-        "OutputIndexTensor": _desc(1000, 10, of=DataType.UINT32),
+        "OutputValueTensor": desc(1000, 10),
+        "OutputIndexTensor": desc(1000, 10, of=DataType.UINT32),
         "Axis": 1,
         "K": 10,
         "AxisDirection": "DECREASING",
@@ -268,7 +270,7 @@ def _reductions() -> Iterator[Workload]:
     yield Workload("selection", "TOP_K1", "TOP_K1", top, "TopK", [x, np.array([10])], {}, 2)
     running = {
         "InputTensor": x,
-        "OutputTensor": _desc(*SQUARE),
+        "OutputTensor": desc(*SQUARE),
         "Axis": 1,
         "AxisDirection": "INCREASING",
         "HasExclusiveSum": False,
@@ -278,64 +280,19 @@ def _reductions() -> Iterator[Workload]:
 
 
 def _layers() -> Iterator[Workload]:
-    a, b = _random(1024, 1024, low=-1), _random(1024, 1024, seed=2, low=-1)
-    gemm = {
-        "ATensor": a,
-        "BTensor": b,
-        "OutputTensor": _desc(1024, 1024),
-        "TransA": "NONE",
-        "TransB": "NONE",
-        "Alpha": 1.0,
-        "Beta": 0.0,
-    }
-    yield Workload("matrix multiplication", "GEMM of 1024", "GEMM", gemm, "Gemm", [a, b])
-    image, filters = _random(1, 64, 56, 56, low=-1), _random(64, 64, 3, 3, seed=2, low=-1)
-    convolution = {
-        "InputTensor": image,
-        "FilterTensor": filters,
-        "OutputTensor": _desc(1, 64, 56, 56),
-        "Mode": "CROSS_CORRELATION",
-        "Direction": "FORWARD",
-        "Strides": [1, 1],
-        "Dilations": [1, 1],
-        "StartPadding": [1, 1],
-        "EndPadding": [1, 1],
-        "OutputPadding": [0, 0],
-        "GroupCount": 1,
-    }
-    pads = {"pads": [1, 1, 1, 1]}
-    name = "CONVOLUTION 3x3, 64 channels, 56x56"
-    yield Workload("convolution", name, "CONVOLUTION", convolution, "Conv", [image, filters], pads)
-    image = _random(1, 64, 112, 112, low=-1)
-    pooling = {
-        "InputTensor": image,
-        "OutputTensor": _desc(1, 64, 56, 56),
-        "Strides": [2, 2],
-        "WindowSize": [2, 2],
-        "StartPadding": [0, 0],
-        "EndPadding": [0, 0],
-        "IncludePadding": False,
-    }
-    window = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    for kind, node in (("MAX", "MaxPool"), ("AVERAGE", "AveragePool")):
-        fields = dict(pooling)
-        if kind == "MAX":
-            del fields["IncludePadding"]
-        name = f"{kind}_POOLING 2x2, 64 channels, 112x112"
-        yield Workload("pooling", name, f"{kind}_POOLING", fields, node, [image], window)
-    yield from _normalizations(image)
+    yield from _normalizations(random_tensor(1, 64, 112, 112, low=-1))
     yield _lstm()
 
 
 def _normalizations(image: Array) -> Iterator[Workload]:
-    scale, bias, mean, variance = (_random(64, seed=seed) for seed in range(4))
+    scale, bias, mean, variance = (random_tensor(64, seed=seed) for seed in range(4))
     shaped = {
         f"{name}Tensor": values.reshape(1, 64, 1, 1)
         for name, values in zip(
             ("Scale", "Bias", "Mean", "Variance"), (scale, bias, mean, variance), strict=True
         )
     }
-    common = {"InputTensor": image, "OutputTensor": _desc(*image.shape), "Epsilon": 1e-5}
+    common = {"InputTensor": image, "OutputTensor": desc(*image.shape), "Epsilon": 1e-5}
     batch = {**common, **shaped, "Spatial": True}
     name = "BATCH_NORMALIZATION"
     feeds = [image, scale, bias, mean, variance]
@@ -349,16 +306,16 @@ def _normalizations(image: Array) -> Iterator[Workload]:
 
 def _lstm() -> Workload:
     steps, inputs, hidden = 32, 128, 128
-    x = _random(steps, 1, inputs, low=-1)
+    x = random_tensor(steps, 1, inputs, low=-1)
     weight, recurrence = (
-        _random(1, 4 * hidden, size, seed=2, low=-0.1, high=0.1) for size in (inputs, hidden)
+        random_tensor(1, 4 * hidden, size, seed=2, low=-0.1, high=0.1) for size in (inputs, hidden)
     )
     activations = [{"operator": f"ACTIVATION_{name}"} for name in ("SIGMOID", "TANH", "TANH")]
     fields = {
         "InputTensor": x[None],
         "WeightTensor": weight[None],
         "RecurrenceTensor": recurrence[None],
-        "OutputSequenceTensor": _desc(steps, 1, 1, hidden),
+        "OutputSequenceTensor": desc(steps, 1, 1, hidden),
         "ActivationDescs": activations,
         "Direction": "FORWARD",
         "ClipThreshold": 0.0,
@@ -373,11 +330,11 @@ def _lstm() -> Workload:
 
 
 def _resizes() -> Iterator[Workload]:
-    image = _random(1, 64, 112, 112, low=-1)
+    image = random_tensor(1, 64, 112, 112, low=-1)
     for mode, value in (("LINEAR", "linear"), ("NEAREST_NEIGHBOR", "nearest")):
         resample = {
             "InputTensor": image,
-            "OutputTensor": _desc(1, 64, 224, 224),
+            "OutputTensor": desc(1, 64, 224, 224),
             "InterpolationMode": mode,
             "Scales": [1.0, 1.0, 2.0, 2.0],
         }
