@@ -7,6 +7,7 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -42,6 +43,7 @@ __all__ = [
     "activation_tanh",
     "activation_thresholded_relu",
     "fused",
+    "fused_formula",
     "fused_magnitude",
     "slope",
 ]
@@ -211,8 +213,12 @@ def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     if activation is None:
         return values
     with np.errstate(all="ignore"):
-        found: Array = _FUSED[activation["operator"]](values, **_attributes(activation))
-    return found
+        return fused_formula(activation)(values)
+
+
+def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
+    """Return the function of FLOAT64 values that a fused activation is."""
+    return partial(_FUSED[activation["operator"]], **_attributes(activation))
 
 
 def slope(activation: Mapping[str, Any] | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def gru(
     SequenceLengthsTensor: Array | None,
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
     LinearBeforeReset: bool,
 ) -> tuple[Array, ...]:
@@ -77,27 +77,28 @@ def _layer(
     BiasTensor: Array | None,
     HiddenInitTensor: Array | None,
     SequenceLengthsTensor: Array | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
     LinearBeforeReset: bool,
 ) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
-        f, g = ActivationDescs[2 * index : 2 * index + 2]
+        f, g = Activation.each(ActivationDescs[2 * index : 2 * index + 2])
         part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
         both = slice(0, 2 * gates.hidden)
         of_weights, of_recurrence = gates.biases
         bias_h = Quantity.constant(of_recurrence[part_h], followed)
+        recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
 
         def step(sums: Quantity, state: State) -> State:
             (hidden,) = state
-            gated = sums[:, both] + hidden.times_matrix(gates.recurrence[:, both])
+            gated = sums[:, both] + hidden.times_matrix(recurrence_both)
             gated = gated.activated(f, InputTensor.dtype)
             z, r = gated[:, part_z], gated[:, part_r]
             if LinearBeforeReset:
-                reset = r * (hidden.times_matrix(gates.recurrence[:, part_h]) + bias_h)
+                reset = r * (hidden.times_matrix(recurrence_h) + bias_h)
             else:
-                reset = (r * hidden).times_matrix(gates.recurrence[:, part_h]) + bias_h
+                reset = (r * hidden).times_matrix(recurrence_h) + bias_h
             h = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
             taken = (z.complement() * h).stored(InputTensor.dtype)
             return (taken + (z * hidden).stored(InputTensor.dtype),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ def lstm(
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
     OutputCellSingleTensor: TensorDesc | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
     ClipThreshold: float,
     UseClipThreshold: bool,
@@ -93,7 +93,7 @@ def _layer(
     CellMemInitTensor: Array | None,
     SequenceLengthsTensor: Array | None,
     PeepholeTensor: Array | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
     clip: float,
     CoupleInputForget: bool,
@@ -101,12 +101,14 @@ def _layer(
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
         shape = sequences.batch, gates.hidden
-        peepholes = np.zeros((3, gates.hidden))
-        if PeepholeTensor is not None:
-            peepholes = PeepholeTensor[0, 0, index].astype(np.float64).reshape(peepholes.shape)
-        seen_by_i, seen_by_o, seen_by_f = (Quantity(row, np.zeros_like(row)) for row in peepholes)
-        f, g, h = ActivationDescs[3 * index : 3 * index + 3]
+        f, g, h = Activation.each(ActivationDescs[3 * index : 3 * index + 3])
         part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
+        peepholes = None if PeepholeTensor is None else PeepholeTensor[0, 0, index]
+        if peepholes is not None:
+            seen_by_i, seen_by_o, seen_by_f = (
+                Quantity(row, np.zeros_like(row))
+                for row in peepholes.astype(np.float64).reshape(3, gates.hidden)
+            )
 
         def gate(sums: Quantity, activation: Activation) -> Quantity:
             return sums.clipped(clip).activated(activation, InputTensor.dtype)
@@ -114,14 +116,19 @@ def _layer(
         def step(sums: Quantity, state: State) -> State:
             hidden, cell = state
             sums = sums + hidden.times_matrix(gates.recurrence)
-            i = gate(sums[:, part_i] + seen_by_i * cell, f)
+            if peepholes is None:
+                # Without them all gates are known before the new cell is, and are computed at once.
+                gated = gate(sums[:, : part_f.stop], f)
+                i, o, forget = gated[:, part_i], gated[:, part_o], gated[:, part_f]
+            else:
+                i = gate(sums[:, part_i] + seen_by_i * cell, f)
+                forget = gate(sums[:, part_f] + seen_by_f * cell, f)
             if CoupleInputForget:
                 forget = i.complement()
-            else:
-                forget = gate(sums[:, part_f] + seen_by_f * cell, f)
             kept = (forget * cell).stored(InputTensor.dtype)
             new_cell = kept + (i * gate(sums[:, part_c], g)).stored(InputTensor.dtype)
-            o = gate(sums[:, part_o] + seen_by_o * new_cell, f)
+            if peepholes is not None:
+                o = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return o * new_cell.activated(h, InputTensor.dtype), new_cell
 
         first = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def rnn(
     SequenceLengthsTensor: Array | None,
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
 ) -> tuple[Array, ...]:
     """Return all hidden nodes, and the last of each sequence, as far as wanted.
@@ -74,16 +74,17 @@ def _layer(
     BiasTensor: Array | None,
     HiddenInitTensor: Array | None,
     SequenceLengthsTensor: Array | None,
-    ActivationDescs: Sequence[Activation],
+    ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
 ) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        (f,) = Activation.each(ActivationDescs[index : index + 1])
 
         def step(sums: Quantity, state: State) -> State:
             sums = sums + state[0].times_matrix(gates.recurrence)
             bounded = sums.clipped(LARGEST)
-            return (bounded.activated(ActivationDescs[index], InputTensor.dtype),)
+            return (bounded.activated(f, InputTensor.dtype),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
