@@ -5,8 +5,9 @@ Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, overload
 
 import numpy as np
@@ -23,8 +24,8 @@ _Index = tuple[slice | int, ...]
 _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
 """All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
-_AT_ONCE: Final = 1 << 21
-"""Elements that the windows of a convolution see at once."""
+_AT_ONCE: Final = 1 << 17
+"""Elements that the windows of a convolution see at once, so that they fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def convolution(
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
-    tensors = _wide(InputTensor), _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    tensors = InputTensor, _oriented(FilterTensor, Mode), _wide(BiasTensor)
     with np.errstate(all="ignore"):
         sums = _sums(*tensors, OutputTensor.Sizes, Direction, window, OutputPadding)
         return fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
@@ -146,11 +147,11 @@ def convolution_magnitude(
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
-    """Return the sum, over the window at each position, of the values times the filter.
+    """Return the sum, over the window at each position, of the values times the filter, FLOAT64.
 
     Args:
         values: sizes {batches, channels, ...}; beyond its edges there are zeros.
-        filter_: sizes {output channels, channels of a group, ...}.
+        filter_: sizes {output channels, channels of a group, ...}, FLOAT64.
         sizes: of the result: {batches, output channels, ...}.
         window: how the filter moves over the values.
     """
@@ -164,22 +165,22 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     views = window.over(padded, kernel, positions)
     weights = grouped.reshape(*grouped.shape[:2], -1)
     sums = np.empty((*batches, outputs, *positions))
-    # What all windows see is as many times the values as the filter has places.
-    step = max(1, _AT_ONCE * positions[0] // views.size)
-    for first in range(0, positions[0], step):
-        rows = slice(first, first + step)
-        seen = views[*_ALL, *(slice(None) for _ in kernel), rows]
-        products = weights @ seen.reshape(*batches, weights.shape[-1], -1)
-        sums[*_ALL, rows] = products.reshape(*batches, outputs, *seen.shape[3 + len(kernel) :])
+    # Each block reads the weights again.
+    at_once = max(_AT_ONCE, weights[0].size)
+    for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
+        seen = views[batch, group, :, *(slice(None) for _ in kernel), rows]
+        columns = seen.reshape(*seen.shape[:2], weights.shape[-1], -1)
+        into_sums = sums[batch, group, :, rows]
+        into_sums[...] = (weights[group] @ columns).reshape(into_sums.shape)
     return sums.reshape(sizes)
 
 
 def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
-    """Return the transposition of `forward`: windows of the result are added to.
+    """Return the transposition of `forward`: windows of the result are added to, FLOAT64.
 
     Args:
         values: sizes {batches, channels, ...}.
-        filter_: sizes {channels, output channels of a group, ...}.
+        filter_: sizes {channels, output channels of a group, ...}, FLOAT64.
         sizes: of the result: {batches, output channels, ...}; what lies beyond is dropped.
         window: how the filter moves over the result.
     """
@@ -189,7 +190,7 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window
     batches = (sizes[0], window.groups)
     padded = np.zeros((*batches, outputs, *window.reach(kernel, positions)))
     views = window.over(padded, kernel, positions)
-    columns = values.reshape(*batches, channels, -1)
+    columns = values.reshape(*batches, channels, -1).astype(np.float64)
     for place in np.ndindex(*kernel):
         added = np.swapaxes(grouped[*_ALL, *place], -1, -2) @ columns
         views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
@@ -229,6 +230,16 @@ def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ..
 
 def _grouped(filter_: Array, groups: int) -> Array:
     return filter_.reshape(groups, -1, *filter_.shape[1:])
+
+
+def _parts(counts: Sequence[int], size: int, at_once: int) -> Iterator[tuple[slice, ...]]:
+    """Yield slices of axes that together cover a tensor, each of them of so many elements."""
+    ranges = []
+    for count in counts:
+        size //= count
+        step = max(1, at_once // size)
+        ranges.append([slice(first, first + step) for first in range(0, count, step)])
+    yield from product(*ranges)
 
 
 def _overlap(
