@@ -25,7 +25,7 @@ _ALL: Final[_Index] = (slice(None), slice(None), slice(None))
 """All of the dimensions before the spatial ones: of batches or outputs, groups and channels."""
 
 _AT_ONCE: Final = 1 << 17
-"""Elements that the windows of a convolution see at once, so that they fit the processor's cache."""
+"""Elements that the windows see at once, so that they fit the processor's cache."""
 
 
 @dataclass(frozen=True)

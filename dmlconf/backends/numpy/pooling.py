@@ -84,7 +84,7 @@ def average_pooling1(
     spatial = Strides, WindowSize, StartPadding, Dilations
     over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
     with np.errstate(all="ignore"):
-        totals = sums(InputTensor.astype(np.float64), over)
+        totals = sums(InputTensor, over)
         totals /= prod(WindowSize) if IncludePadding else elements(over)
         return totals.astype(OutputTensor.DataType.dtype)
 

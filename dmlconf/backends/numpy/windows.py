@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,12 @@ __all__ = ["Window", "elements", "greatest", "indexed", "spread", "sums", "windo
 
 _FIRST_SPATIAL: Final = 2
 """Batches and channels come before the spatial axes."""
+
+_BLOCK: Final = 1 << 16
+"""Elements over which windows slide at once, so that they stay in the processor's cache."""
+
+_NOWHERE: Final = np.int64(np.iinfo(np.int64).max)
+"""The index of padding, before it becomes -1."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,19 @@ class Window:
             first = place * self.dilation
             behind = first + (self.positions - 1) * self.stride + 1
             yield (*before, slice(first, behind, self.stride or 1))
+
+    def view(self, tensor: Array) -> Array:
+        """Return a view of a tensor of this reach, with an axis of places behind the positions."""
+        before, step, behind = (
+            tensor.strides[: self.axis],
+            tensor.strides[self.axis],
+            tensor.strides[self.axis + 1 :],
+        )
+        return np.lib.stride_tricks.as_strided(
+            tensor,
+            (*tensor.shape[: self.axis], self.positions, self.size, *tensor.shape[self.axis + 1 :]),
+            (*before, step * self.stride, step * self.dilation, *behind),
+        )
 
     def padded(self, tensor: Array, outside: Any) -> Array:
         """Return as much of the tensor as the window reaches, with a value outside of it."""
@@ -101,13 +121,13 @@ def windows(
 
 
 def sums(tensor: Array, over: Sequence[Window]) -> Array:
-    """Return the sum of what the window sees at each position."""
-    return _reduced(tensor, over, np.add, 0)
+    """Return the sum of what the window sees at each position, FLOAT64."""
+    return _reduced(tensor, over, np.add, 0.0, np.dtype(np.float64))
 
 
 def greatest(tensor: Array, over: Sequence[Window], lowest: Any) -> Array:
     """Return the greatest number that the window sees, but NaN, and at least the lowest."""
-    return _reduced(tensor, over, np.fmax, lowest)
+    return _reduced(tensor, over, np.fmax, lowest, tensor.dtype)
 
 
 def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, Array]:
@@ -116,17 +136,17 @@ def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, 
     What does not exceed the lowest number counts as equal to it. The index is -1 where the window
     sees nothing but padding.
     """
-    best = np.fmax(tensor, lowest)
-    indices = np.arange(tensor.size).reshape(tensor.shape)
-    for window in reversed(over):
-        numbers, places = window.padded(best, lowest), window.padded(indices, -1)
-        best = np.full(_resized(best.shape, window.axis, window.positions), lowest, best.dtype)
-        indices = np.full(best.shape, -1)
-        for seen in window.places():
-            better = (numbers[seen] > best) | ((indices < 0) & (places[seen] >= 0))
-            np.copyto(best, numbers[seen], where=better)
-            np.copyto(indices, places[seen], where=better)
-    return best, indices
+    images = _images(tensor)
+    inside = np.arange(prod(images.shape[2:])).reshape(1, 1, *images.shape[2:])
+    shape = (*images.shape[:2], *(window.positions for window in over))
+    best, first = np.empty(shape, tensor.dtype), np.empty(shape, inside.dtype)
+    for block in _blocks(images):
+        numbers = np.fmax(images[block], lowest)
+        best[block], first[block] = _first_greatest(numbers, inside, over, lowest)
+    before = np.arange(images.shape[1]).reshape(-1, *(1 for _ in over)) * inside.size
+    first = np.where(first == _NOWHERE, -1, first + before)
+    sizes = *tensor.shape[:_FIRST_SPATIAL], *shape[2:]
+    return best.reshape(sizes), first.reshape(sizes)
 
 
 def spread(shares: Array, over: Sequence[Window]) -> Array:
@@ -147,15 +167,70 @@ def elements(over: Sequence[Window]) -> Array:
     return counts
 
 
-def _reduced(tensor: Array, over: Sequence[Window], combine: np.ufunc, neutral: Any) -> Array:
-    """Return what combining all that the window sees gives, starting from a neutral number."""
-    for window in reversed(over):
-        padded = window.padded(tensor, neutral)
-        sizes = _resized(tensor.shape, window.axis, window.positions)
-        tensor = np.full(sizes, neutral, tensor.dtype)
+def _reduced(
+    tensor: Array,
+    over: Sequence[Window],
+    combine: np.ufunc,
+    neutral: Any,
+    dtype: np.dtype[Any],
+) -> Array:
+    """Return what combining all that the window sees, and a neutral number, gives."""
+    images = _images(tensor)
+    found = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
+    for block in _blocks(images):
+        numbers = images[block]
+        for window in over:
+            numbers = _along(numbers, window, combine, neutral, dtype)
+        combine(numbers, neutral, out=found[block])
+    return found.reshape(*tensor.shape[:_FIRST_SPATIAL], *found.shape[2:])
+
+
+def _along(
+    numbers: Array, window: Window, combine: np.ufunc, neutral: Any, dtype: np.dtype[Any]
+) -> Array:
+    """Return what combining all that the window sees along its axis gives."""
+    padded = window.padded(numbers, neutral)
+    if window.positions < window.size:
+        reduced: Array = combine.reduce(window.view(padded), window.axis + 1, dtype)
+        return reduced
+    first, *others = window.places()
+    found = padded[first].astype(dtype)
+    for seen in others:
+        combine(found, padded[seen], out=found)
+    return found
+
+
+def _first_greatest(
+    numbers: Array, indices: Array, over: Sequence[Window], lowest: Any
+) -> tuple[Array, Array]:
+    """Return the greatest number that the window sees, and the least index of those equal to it.
+
+    Args:
+        numbers: the tensor, without NaN and nothing less than the lowest number.
+        indices: of its elements, broadcast to it.
+        over: the window along each axis.
+        lowest: what padding counts as; its index is beyond all others.
+    """
+    for window in over:
+        padded, places = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
+        numbers = _along(numbers, window, np.maximum, lowest, numbers.dtype)
+        indices = np.full(numbers.shape, _NOWHERE)
         for seen in window.places():
-            combine(tensor, padded[seen], out=tensor)
-    return tensor
+            other = (padded[seen] < numbers) * _NOWHERE
+            np.minimum(indices, np.maximum(places[seen], other), out=indices)
+    return numbers, indices
+
+
+def _images(tensor: Array) -> Array:
+    """Return the tensor with all of its batches and channels as channels of a single batch."""
+    return tensor.reshape(1, -1, *tensor.shape[_FIRST_SPATIAL:])
+
+
+def _blocks(images: Array) -> Iterator[tuple[slice, slice]]:
+    """Yield which channels to take at once."""
+    step = max(1, _BLOCK * images.shape[1] // images.size)
+    for first in range(0, images.shape[1], step):
+        yield slice(None), slice(first, first + step)
 
 
 def _resized(shape: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
