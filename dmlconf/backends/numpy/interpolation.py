@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -45,10 +46,12 @@ class Coordinates:
     Attributes:
         values: the coordinates, FLOAT64; the first element is at 0.
         errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+        shift: how far from a coordinate the elements may be taken that a line is drawn through.
     """
 
     values: Array
     errors: Array
+    shift: float = 0.0
 
     def is_whole(self, size: int) -> bool:
         """Tell whether this reads all elements of an axis in turn."""
@@ -119,11 +122,46 @@ def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
     """Return the same with a bound of the error.
 
     The error of a coordinate counts as often as the elements around it differ, on either side of an
-    element that is within that error. Difference, product and sum are rounded.
+    element that is within that error. Difference, product and sum are rounded. With a shift the
+    error reaches as far as a line through the elements around the shifted coordinate, with the
+    weight for these or for those around the coordinate itself.
     """
     size = of.values.shape[axis]
-    if at.is_whole(size) and not at.errors.any():
+    if at.is_whole(size) and not at.errors.any() and not at.shift:
         return of
+    found = _between(of, axis, at)
+    if not at.shift:
+        return found
+    errors, magnitudes = found.errors, found.magnitudes
+    for error, shift in product((-at.errors, at.errors), (at.shift, 0.0)):
+        before = np.floor(at.values + at.shift + error)
+        weight = at.values - np.floor(at.values + shift + error)
+        line = _extrapolated(of, axis, before, weight, at.errors)
+        errors = np.maximum(errors, np.abs(line.values - found.values) + line.errors)
+        magnitudes = np.maximum(magnitudes, line.magnitudes)
+    return Estimate(found.values, magnitudes, errors)
+
+
+def _extrapolated(
+    of: Estimate, axis: int, before: Array, weight: Array, weight_errors: Array
+) -> Estimate:
+    """Return what is on the line through the elements at places and those behind them."""
+    last, rank = of.values.shape[axis] - 1, of.values.ndim
+    first, second = (np.clip(place, 0, last).astype(np.intp) for place in (before, before + 1))
+    share, error = _along(weight, axis, rank), _along(weight_errors, axis, rank)
+    (lower, sizes, errors), (upper, *ends) = (
+        [part.take(place, axis) for part in (of.values, of.magnitudes, of.errors)]
+        for place in (first, second)
+    )
+    shares = np.abs(1 - share), np.abs(share)
+    magnitudes = shares[0] * sizes + shares[1] * ends[0]
+    errors = shares[0] * errors + shares[1] * ends[1] + error * np.abs(upper - lower)
+    errors += STEP * (magnitudes + 2 * shares[1] * (sizes + ends[0]))
+    return Estimate(lower + share * (upper - lower), magnitudes, errors)
+
+
+def _between(of: Estimate, axis: int, at: Coordinates) -> Estimate:
+    size = of.values.shape[axis]
     rank = of.values.ndim
     first, second, weight = neighbours(at.values, size)
     lower, upper = of.values.take(first, axis), of.values.take(second, axis)

@@ -8,6 +8,7 @@ gradients exchange the offsets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any, Final
 
@@ -94,7 +95,8 @@ def resample1_interval(
     """Return the least and the greatest right values with coordinates computed in FLOAT32."""
     at = _all_coordinates(OutputTensor.Sizes, Scales, InputPixelOffsets, OutputPixelOffsets)
     if InterpolationMode == "LINEAR":
-        return _linear_interval(InputTensor, OutputTensor, [[one] for one in at])
+        lines = map(_shifted, at, InputPixelOffsets)
+        return _linear_interval(InputTensor, OutputTensor, [[one] for one in lines])
     return _nearest_interval(InputTensor, at, _rounding(InputTensor))
 
 
@@ -212,6 +214,16 @@ def _all_coordinates(
     ]
 
 
+def _shifted(at: Coordinates, input_offset: float) -> Coordinates:
+    """Return the coordinates with how far from them elements are taken for an offset.
+
+    Measured: where InputPixelOffset is below 0 or above 1, DirectML takes the elements for 0 or 1,
+    but not at all places.
+    """
+    offset = float(np.float32(input_offset))
+    return replace(at, shift=offset - min(max(offset, 0.0), 1.0))
+
+
 def _all_steps(
     input_sizes: Sequence[int],
     output_sizes: Sequence[int],
@@ -223,12 +235,13 @@ def _all_steps(
     """Return the coordinates of each step, for each axis."""
     if not antialiased or min(scales) >= 0.5:
         at = _all_coordinates(output_sizes, scales, input_offsets, output_offsets)
-        return [[one] for one in at]
+        return [[one] for one in map(_shifted, at, input_offsets)]
     offsets = list(zip(input_offsets, output_offsets, strict=True))
     steps: list[list[Coordinates]] = [[] for _ in scales]
     for before, after in pairwise(_all_sizes(input_sizes, output_sizes)):
         for axis, (size, to) in enumerate(zip(before, after, strict=True)):
-            steps[axis].append(coordinates(to, to / size, *offsets[axis]))
+            at_step = coordinates(to, to / size, *offsets[axis])
+            steps[axis].append(_shifted(at_step, input_offsets[axis]))
     return steps
 
 
@@ -306,8 +319,11 @@ def _near(marked: Array, steps: Sequence[Sequence[Coordinates]]) -> Array:
     for axis, of_axis in enumerate(steps):
         for at in of_axis:
             last = marked.shape[axis] - 1
-            ends = np.floor(at.values - at.errors), np.floor(at.values + at.errors) + 1
-            places = (np.clip(end, 0, last).astype(np.intp) for end in (*ends, ends[0] + 1))
+            near = [at.values, at.values + at.shift]
+            ends = [np.floor(one + error) for one in near for error in (-at.errors, at.errors)]
+            places = (
+                np.clip(end + step, 0, last).astype(np.intp) for end in ends for step in (0, 1)
+            )
             marked = np.any([marked.take(place, axis) for place in places], axis=0)
     return marked
 
