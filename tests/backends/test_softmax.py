@@ -64,3 +64,9 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [2])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
+
+
+def test_a_row_is_one_row_however_long() -> None:
+    tensor = np.zeros((1, 1, 100_000), np.float32)
+    assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
+    assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))

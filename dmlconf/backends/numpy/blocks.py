@@ -47,24 +47,33 @@ def in_slices(
     """Return what a function makes of tensors, computed for slices along one of their axes.
 
     Args:
-        function: of as many tensors, which returns one with the first one's sizes.
+        function: of as many tensors, which returns one with the first one's sizes, though perhaps
+            others along the axes that it needs together.
         tensors: the first one, and others or None; they are broadcast along dimensions of size 1.
         dtype: the results' type, which the function's results must have, or fit.
-        together: the axes along which the function needs all elements at once.
+        together: the axes along which the function needs all elements at once; negative ones count
+            from the end.
     """
     first = tensors[0]
     assert first is not None
-    axes = [axis for axis, size in enumerate(first.shape) if size > 1 and axis not in together]
+    whole = {axis % first.ndim for axis in together}
+    axes = [axis for axis, size in enumerate(first.shape) if size > 1 and axis not in whole]
     if not axes or first.size <= _BLOCK:
         return function(*tensors).astype(dtype, copy=False)
-    axis, result = axes[0], np.empty(first.shape, dtype)
+    axis, result = axes[0], None
     step = max(1, _BLOCK * first.shape[axis] // first.size)
     for start in range(0, first.shape[axis], step):
         part = (slice(None),) * axis + (slice(start, start + step),)
-        result[part] = function(
+        found = function(
             *(
                 tensor if tensor is None or tensor.shape[axis] == 1 else tensor[part]
                 for tensor in tensors
             )
         )
+        if result is None:
+            sizes = list(found.shape)
+            sizes[axis] = first.shape[axis]
+            result = np.empty(sizes, dtype)
+        result[part] = found
+    assert result is not None
     return result

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.normalization import single
 from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
@@ -40,12 +40,16 @@ def local_response_normalization(
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window was measured.
     """
-    with np.errstate(all="ignore"):
-        values = InputTensor.astype(np.float64)
+
+    def normalized(tensor: Array) -> Array:
+        values = tensor.astype(np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
         values /= np.power(base, single(Beta))
-        result: Array = values.astype(OutputTensor.DataType.dtype)
-    return result
+        return values
+
+    dtype, together = OutputTensor.DataType.dtype, _axes(CrossChannel)
+    with np.errstate(all="ignore"):
+        return in_slices(normalized, InputTensor, dtype=dtype, together=together)
 
 
 def local_response_normalization_magnitude(
@@ -89,14 +93,19 @@ def local_response_normalization_grad(
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
     measured.
     """
-    with np.errstate(all="ignore"):
-        values, gradient = InputTensor.astype(np.float64), InputGradientTensor.astype(np.float64)
+
+    def gradients(tensor: Array, slopes: Array) -> Array:
+        values, gradient = tensor.astype(np.float64), slopes.astype(np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
         gradient /= np.power(base, single(Beta))
         sums = _window_sums(gradient * values / base, CrossChannel, LocalSize)
         gradient -= 2 * single(Alpha) * single(Beta) / LocalSize * values * sums
-        result: Array = gradient.astype(OutputGradientTensor.DataType.dtype)
-    return result
+        return gradient
+
+    tensors, together = (InputTensor, InputGradientTensor), _axes(CrossChannel)
+    dtype = OutputGradientTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        return in_slices(gradients, *tensors, dtype=dtype, together=together)
 
 
 def local_response_normalization_grad_magnitude(
@@ -165,14 +174,21 @@ def _base(values: Array, cross_channel: bool, local_size: int, alpha: float, bia
 
 def _window_sums(values: Array, cross_channel: bool, local_size: int) -> Array:
     """Return for each element the sum of the window around it."""
-    for axis in _CHANNELS if cross_channel else _IMAGE:
-        most = values.shape[axis] - 1
-        before, after = min((local_size - 1) // 2, most), min(local_size // 2, most)
+    for axis in _axes(cross_channel):
+        count = values.shape[axis]
+        before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
         room = [(0, 0)] * values.ndim
         room[axis] = (before, after)
-        windows = sliding_window_view(np.pad(values, room), before + after + 1, axis)
-        values = windows.sum(-1)
+        padded = np.pad(values, room)
+        values = np.zeros_like(values)
+        for place in range(before + after + 1):
+            values += padded[(slice(None),) * axis + (slice(place, place + count),)]
     return values
+
+
+def _axes(cross_channel: bool) -> tuple[int, ...]:
+    """Return the axes along which there are windows."""
+    return _CHANNELS if cross_channel else _IMAGE
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:

@@ -223,11 +223,15 @@ def lp_normalization(
 
     Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; it was measured.
     """
-    with np.errstate(all="ignore"):
-        values = InputTensor.astype(np.float64)
+
+    def normalized(tensor: Array) -> Array:
+        values = tensor.astype(np.float64)
         values /= np.sqrt(_squared_norm(values, Axis, P) + single(Epsilon))
-        result: Array = values.astype(OutputTensor.DataType.dtype)
-    return result
+        return values
+
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        return in_slices(normalized, InputTensor, dtype=dtype, together=(Axis,))
 
 
 def lp_normalization_magnitude(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -25,7 +26,9 @@ def argmin(
     Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
     """
     rows = _reduced_last(InputTensor, Axes)
-    return _first_or_last(rows, np.min, np.inf, AxisDirection).astype(OutputTensor.DataType.dtype)
+    return _first_or_last(rows, np.argmin, np.inf, AxisDirection).astype(
+        OutputTensor.DataType.dtype
+    )
 
 
 def argmax(
@@ -37,7 +40,7 @@ def argmax(
     """
     rows = _reduced_last(InputTensor, Axes)
     never = -np.inf
-    return _first_or_last(rows, np.max, never, AxisDirection).astype(OutputTensor.DataType.dtype)
+    return _first_or_last(rows, np.argmax, never, AxisDirection).astype(OutputTensor.DataType.dtype)
 
 
 def reduce(
@@ -110,10 +113,10 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
     "SUM": lambda rows, wide: rows.sum(-1, dtype=wide),
     "AVERAGE": lambda rows, wide: rows.mean(-1, dtype=wide),
     "L1": lambda rows, wide: np.abs(rows).sum(-1, dtype=wide),
-    "L2": lambda rows, wide: np.sqrt(_squares(rows, wide).sum(-1)),
+    "L2": lambda rows, wide: np.sqrt(_sum_of_squares(rows, wide)),
     "LOG_SUM": lambda rows, wide: np.log(rows.sum(-1, dtype=wide)),
     "LOG_SUM_EXP": lambda rows, wide: np.log(np.exp(rows.astype(wide)).sum(-1)),
-    "SUM_SQUARE": lambda rows, wide: _squares(rows, wide).sum(-1, dtype=wide),
+    "SUM_SQUARE": lambda rows, wide: _sum_of_squares(rows, wide),
     "MULTIPLY": lambda rows, wide: rows.prod(-1, dtype=wide),
     "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
     "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
@@ -121,10 +124,13 @@ _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
 """What the functions make of rows along the last axis, computed in a type that may be wider."""
 
 
-def _squares(rows: Array, wide: np.dtype[Any]) -> Array:
-    squares = rows.astype(wide)
-    squares *= squares
-    return squares
+def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
+    def summed(part: Array) -> Array:
+        values = part.astype(wide)
+        sums: Array = np.einsum("...i,...i", values, values)
+        return sums[..., np.newaxis]
+
+    return in_slices(summed, rows, dtype=wide, together=(-1,))[..., 0]
 
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
@@ -141,20 +147,33 @@ def _reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
     return tensor.transpose(*kept, *reduced).reshape(*sizes, -1)
 
 
-def _first_or_last(
-    rows: Array, extremum: Callable[..., Array], never: float, direction: str
-) -> Array:
-    """Return the place of each row's extremum, the first or the last of equal ones."""
-    nan_first = None
-    if rows.dtype.kind == "f" and (nan := np.isnan(rows)).any():
-        nan_first = nan[..., 0]
-        rows = np.where(nan, rows.dtype.type(never), rows)
-        candidates = (rows == extremum(rows, -1, keepdims=True)) & ~nan
-        candidates[..., 0] |= nan.all(-1)
-    else:
-        candidates = rows == extremum(rows, -1, keepdims=True)
-    if direction == "DECREASING":
-        places = rows.shape[-1] - 1 - np.argmax(candidates[..., ::-1], -1)
-    else:
-        places = np.argmax(candidates, -1)
-    return places if nan_first is None else np.where(nan_first, 0, places)
+def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direction: str) -> Array:
+    """Return the place of each row's extremum, the first or the last of equal ones.
+
+    Args:
+        rows: along the last axis.
+        place: argmin or argmax.
+        never: the number that no other one gives way to.
+        direction: INCREASING for the first, DECREASING for the last.
+    """
+    places = _place(rows, place, direction)
+    # NumPy takes a NaN for the extremum of its row.
+    if rows.dtype.kind != "f" or not np.isnan(_at(rows, places)).any():
+        return places
+    nan = np.isnan(rows)
+    numbers = np.where(nan, rows.dtype.type(never), rows)
+    candidates = (numbers == _at(numbers, place(numbers, -1))) & ~nan
+    return np.where(nan[..., 0], 0, _place(candidates, np.argmax, direction))
+
+
+def _place(rows: Array, place: Callable[..., Array], direction: str) -> Array:
+    """Return what argmin or argmax finds from the one end of each row or from the other."""
+    if direction == "INCREASING":
+        return place(rows, -1)
+    from_end: Array = rows.shape[-1] - 1 - place(rows[..., ::-1], -1)
+    return from_end
+
+
+def _at(rows: Array, places: Array) -> Array:
+    """Return the element of each row at a place, in an axis of size 1."""
+    return np.take_along_axis(rows, places[..., np.newaxis], -1)

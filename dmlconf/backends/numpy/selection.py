@@ -136,13 +136,17 @@ def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
         shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
         each = np.arange(size).reshape(shape)
 
-        def keyed(part: Array) -> Array:
-            return (~_order(part) if decreasing else _order(part)) << 32 | each
+        def places_of(part: Array) -> Array:
+            # No two keys are equal, and numbers are sorted several times faster than places.
+            keys = ~_order(part) if decreasing else _order(part)
+            keys <<= 32
+            keys |= each
+            keys.partition(count - 1, axis)
+            least = np.take(keys, np.arange(count), axis)
+            least.sort(axis)
+            return least & 0xFFFFFFFF
 
-        # No two keys are equal, and sorting numbers is several times faster than sorting places.
-        keys = in_slices(keyed, tensor, dtype=np.dtype(np.int64), together=(axis,))
-        least = np.take(np.partition(keys, count - 1, axis), np.arange(count), axis)
-        return np.sort(least, axis) & 0xFFFFFFFF
+        return in_slices(places_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
     if decreasing:
         # A stable sort from the end puts the last of equal elements first, from its end the first.
         backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
@@ -159,7 +163,7 @@ def _order(tensor: Array) -> Array:
         return tensor.astype(np.int64) + least
     with np.errstate(invalid="ignore"):
         values = tensor.astype(np.float32) + np.float32(0)
-    values[np.isnan(values)] = np.nan
+    np.copyto(values, np.nan, where=np.isnan(values))
     bits = values.view(np.int32)
     # Of negative numbers, greater bits are less.
     bits ^= bits >> 31 & np.iinfo(np.int32).max

@@ -127,11 +127,15 @@ def activation_log_softmax1(
     Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
     subtracted first was measured.
     """
+
+    def logarithms(tensor: Array) -> Array:
+        values, powers = _powers(tensor, Axes)
+        values -= np.log(powers.sum(_axes(Axes), keepdims=True))
+        return values
+
+    dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        below, powers = _powers(InputTensor, Axes)
-        values = below - np.log(powers.sum(_axes(Axes), keepdims=True))
-        result: Array = values.astype(OutputTensor.DataType.dtype)
-    return result
+        return in_slices(logarithms, InputTensor, dtype=dtype, together=Axes)
 
 
 def activation_log_softmax1_interval(
@@ -210,12 +214,12 @@ def _axes(axes: Sequence[int]) -> tuple[int, ...]:
 def _powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return how far each element is below the largest of its row, FLOAT64, and its power."""
     below = tensor.astype(np.float64)
-    below -= below.max(_axes(axes), keepdims=True)
+    below -= tensor.max(_axes(axes), keepdims=True)
     return below, np.exp(below)
 
 
 def _shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
     """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
     below, powers = _powers(tensor, axes)
-    powers /= powers.sum(_axes(axes), keepdims=True)
+    powers *= 1 / powers.sum(_axes(axes), keepdims=True)
     return powers, below
