@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from dmlconf.backends.numpy import activation
 from dmlconf.backends.numpy.activation import FORMULAS, fused, fused_magnitude, slope
 from dmlconf.backends.numpy.backend import reference_function
-from dmlconf.backends.numpy.erf import erf
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind
@@ -119,18 +118,16 @@ def test_products_of_integers_wrap_around() -> None:
     assert found.tolist() == [0, -15, 5]
 
 
-@given(st.floats(allow_nan=False))
-def test_erf_is_that_of_the_mathematics_library(x: float) -> None:
-    assert float(erf(np.array([x]))[0]) == pytest.approx(math.erf(x), rel=2**-50, abs=0)
+@given(st.floats(-12.5, 12.5, width=32))
+def test_gelu_keeps_the_digits_of_small_results(x: float) -> None:
+    expected = np.float32(0.5 * x * math.erfc(-x / math.sqrt(2)))
+    (found,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
+    assert abs(found - expected) <= np.spacing(abs(expected))
 
 
-def test_erf_is_exact_between_the_places_of_its_table() -> None:
-    values = np.linspace(-6.5, 6.5, 20001)
-    expected = [math.erf(value) for value in values]
-    np.testing.assert_allclose(erf(values), expected, rtol=0, atol=2.0**-52)
-
-
-def test_erf_keeps_nan_and_the_sign_of_zero() -> None:
-    found = erf(np.array([math.nan, -0.0]))
-    assert math.isnan(found[0])
-    assert math.copysign(1, found[1]) == -1
+@given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0]))
+def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> None:
+    value = np.array([x], np.float32)
+    with np.errstate(all="ignore"):
+        expected = value if x > 0 else np.float32(slope) * np.minimum(value, 0)
+    np.testing.assert_array_equal(alone("ACTIVATION_LEAKY_RELU", value, slope), expected)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.blocks import in_blocks
-from dmlconf.backends.numpy.erf import erf
+from dmlconf.backends.numpy.erf import erfc
 from dmlconf.backends.numpy.rounding import ANY_RESULT, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -59,7 +59,8 @@ def _elu(x: Array, Alpha: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    value: Array = 0.5 * x * (1 + erf(x * 0.5**0.5))
+    # erfc(-x) is 1 + erf(x), of which it keeps all digits where x is negative.
+    value: Array = 0.5 * x * erfc(x * -(0.5**0.5))
     return value
 
 
@@ -76,7 +77,14 @@ def _identity(x: Array) -> Array:
 
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
-    return np.maximum(x, 0) + Alpha * np.minimum(x, 0)
+    if Alpha == 0:
+        # The product with infinity is NaN.
+        return np.maximum(x, 0) + Alpha * np.minimum(x, 0)
+    choose = np.maximum if Alpha <= 1 else np.minimum
+    found: Array = choose(x, Alpha * x)
+    # This makes -0 +0.
+    found += 0
+    return found
 
 
 def _log_1_and_exp(x: Array) -> Array:
@@ -271,13 +279,15 @@ def _reference(operator: str) -> Callable[..., Array]:
     def function(InputTensor: Array, OutputTensor: TensorDesc, **attributes: float) -> Array:
         formula, fields = FORMULAS[operator], _attributes(attributes)
         wide = np.float32 if operator in _ROUNDING_ONCE else np.float64
+        dtype = InputTensor.dtype
 
         def computed(elements: Array) -> Array:
+            found = formula(elements.astype(wide, copy=False), **fields)
             # Through FLOAT32, in which kernels compute.
-            return formula(elements.astype(wide), **fields).astype(np.float32, copy=False)
+            return found if dtype == np.float32 else found.astype(np.float32, copy=False)
 
         with np.errstate(all="ignore"):
-            return in_blocks(computed, InputTensor, dtype=InputTensor.dtype)
+            return in_blocks(computed, InputTensor, dtype=dtype)
 
     return function
 

@@ -23,19 +23,26 @@ def in_blocks(function: Callable[..., Array], *tensors: Array, dtype: np.dtype[A
     """Return what a function makes of each element, or of those at the same place.
 
     Args:
-        function: of flat arrays of one length, which returns another one of that length.
+        function: of flat arrays of one length, which returns another one of that length. A tensor
+            that repeats a single element may come as an array of that element alone.
         tensors: one or more, of the same sizes.
         dtype: the results' type, which the function's results must have, or fit.
     """
     first = tensors[0]
     if first.size <= _BLOCK:
         return function(*tensors).astype(dtype, copy=False)
-    flat = [tensor.reshape(-1) for tensor in tensors]
+    flat = [tensor.reshape(-1) if any(tensor.strides) else _single(tensor) for tensor in tensors]
     result = np.empty(first.size, dtype)
     for start in range(0, first.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        result[block] = function(*(tensor[block] for tensor in flat))
+        parts = (tensor if tensor.size == 1 else tensor[block] for tensor in flat)
+        result[block] = function(*parts)
     return result.reshape(first.shape)
+
+
+def _single(tensor: Array) -> Array:
+    """Return the element that a tensor without strides repeats."""
+    return tensor[(slice(1),) * tensor.ndim].reshape(1)
 
 
 def in_slices(

@@ -83,7 +83,8 @@ def _truncated(tensor: Array, target: np.dtype[Any]) -> Array:
     """Return floating-point numbers without their fraction, clamped to an integer type."""
     limits = np.iinfo(target)
     with np.errstate(all="ignore"):
-        if limits.min - 1 < tensor.min() and tensor.max() < limits.max:
+        least, greatest = (end.reduce(tensor, axis=None) for end in (np.minimum, np.maximum))
+        if limits.min - 1 < least and greatest < limits.max:
             return tensor.astype(target)
         wide = tensor.astype(np.float64)
         wide[np.isnan(wide)] = 0

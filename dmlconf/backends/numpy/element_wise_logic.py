@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -76,12 +77,17 @@ def element_wise_if(
 
     Source: the page of DML_ELEMENT_WISE_IF_OPERATOR_DESC.
     """
-    # Masks are several times faster than a choice, whose branches no processor foresees.
     word = np.dtype(f"u{ATensor.dtype.itemsize}")
-    mask = np.negative((ConditionTensor != 0).astype(word))
-    a, b = ATensor.view(word), BTensor.view(word)
-    chosen: Array = ((a & mask) | (b & ~mask)).view(ATensor.dtype)
-    return chosen
+
+    def chosen(condition: Array, a: Array, b: Array) -> Array:
+        # Masks are several times faster than a choice, whose branches no processor foresees.
+        mask: Array = np.negative((condition != 0).astype(word))
+        mask &= a ^ b
+        mask ^= b
+        return mask
+
+    bits = in_blocks(chosen, ConditionTensor, ATensor.view(word), BTensor.view(word), dtype=word)
+    return bits.view(ATensor.dtype)
 
 
 def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Array]:

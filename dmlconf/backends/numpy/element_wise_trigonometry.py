@@ -22,6 +22,7 @@ from dmlconf.backends.numpy.scale_bias import (
     scaled_function,
     scaled_interval,
 )
+from dmlconf.backends.numpy.sine import cosine, sine
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -60,14 +61,14 @@ def element_wise_sin(
 
     Source: the page of DML_ELEMENT_WISE_SIN_OPERATOR_DESC.
     """
-    return scaled_function(np.sin, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(sine, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_sin_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
     """Return the sine; beyond 100 pi any value of a sine is right."""
-    return _sine_interval(np.sin, InputTensor, ScaleBias, OutputTensor)
+    return _sine_interval(sine, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_cos(
@@ -77,14 +78,14 @@ def element_wise_cos(
 
     Source: the page of DML_ELEMENT_WISE_COS_OPERATOR_DESC.
     """
-    return scaled_function(np.cos, InputTensor, ScaleBias, OutputTensor)
+    return scaled_function(cosine, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_cos_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
     """Return the cosine; beyond 100 pi any value of a cosine is right."""
-    return _sine_interval(np.cos, InputTensor, ScaleBias, OutputTensor)
+    return _sine_interval(cosine, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_tan(

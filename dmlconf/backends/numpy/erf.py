@@ -1,4 +1,4 @@
-"""The error function of arrays."""
+"""The error function of arrays, and its complement."""
 
 from __future__ import annotations
 
@@ -10,45 +10,75 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["erf"]
+__all__ = ["erf", "erfc"]
 
-_PER_UNIT: Final = 256
-_END: Final = 6
-"""From here on erf is 1 to the last bit of FLOAT64."""
+_PER_UNIT: Final = 4096
+_END: Final = 11
+"""From here on the complement is less than any FLOAT32 number."""
 
+_FAR: Final = 2.0**30
+"""Numbers beyond this have no place, so this takes their part."""
 
-@cache
-def _coefficients() -> tuple[Array, ...]:
-    """Return the coefficients of the Taylor series at every place, the highest power first.
+_TO_PLACE: Final = 1.5 * 2.0**52 / _PER_UNIT
+"""A sum with this is rounded to the nearest place, whose number its last bits hold."""
 
-    The derivatives are Hermite polynomials times the first of them.
-    """
-    n = np.arange(_END * _PER_UNIT + 1) / _PER_UNIT
-    values = np.array([math.erf(place) for place in n])
-    slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
-    polynomials = (
-        ((4 * n**2 - 12) * n**2 + 3) / 30,
-        (3 - 2 * n**2) * n / 6,
-        (2 * n**2 - 1) / 3,
-        -n,
-        np.ones_like(n),
-    )
-    return (*(slope * polynomial for polynomial in polynomials), values)
+_FIRST: Final = int(np.array(_TO_PLACE - _END).view(np.int64))
+"""The bits of that sum at the first place."""
 
 
 def erf(values: Array) -> Array:
-    """Return erf of FLOAT64 numbers, to 2^-51; NaN stays NaN.
+    """Return erf of FLOAT64 numbers, to 2^-50; NaN stays NaN."""
+    return _series(values, _of_erf())
 
-    The Taylor series at the nearest of a table's places.
-    """
+
+def erfc(values: Array) -> Array:
+    """Return `1 - erf` of FLOAT64 numbers, to 2^-39 of itself, and 0 from 11 on."""
+    return _series(values, _of_erfc())
+
+
+def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
+    """Return the Taylor series at the nearest of a table's places."""
     with np.errstate(all="ignore"):
-        distance = np.minimum(np.abs(values), _END)
-        nearest = (np.fmax(distance, 0.0) * _PER_UNIT + 0.5).astype(np.intp)
-        distance -= nearest * (1 / _PER_UNIT)
-        highest, *others = _coefficients()
-        found = highest.take(nearest)
+        if not np.vdot(values, values) < _FAR**2:
+            values = np.clip(values, -_FAR, _FAR)
+        place = values + _TO_PLACE
+        distance = values - (place - _TO_PLACE)
+        nearest = place.view(np.int64)
+        nearest -= _FIRST
+        highest, *others = coefficients
+        found = highest.take(nearest, mode="clip")
         for coefficient in others:
             found *= distance
-            found += coefficient.take(nearest)
-    signed: Array = np.copysign(found, values)
-    return signed
+            found += coefficient.take(nearest, mode="clip")
+    return found
+
+
+@cache
+def _of_erf() -> tuple[Array, ...]:
+    values = np.array([math.erf(place) for place in _places()])
+    # A negative zero lets the sum at zero keep its sign.
+    values[values == 0] = -0.0
+    return *_slopes(), values
+
+
+@cache
+def _of_erfc() -> tuple[Array, ...]:
+    values = np.array([math.erfc(place) for place in _places()])
+    values[-1] = 0
+    return *(-slope for slope in _slopes()), values
+
+
+def _places() -> Array:
+    return np.arange(-_END * _PER_UNIT, _END * _PER_UNIT + 1) / _PER_UNIT
+
+
+def _slopes() -> tuple[Array, ...]:
+    """Return the coefficients of erf at every place, the highest power first.
+
+    The derivatives are Hermite polynomials times the first of them.
+    """
+    n = _places()
+    slope = np.exp(-n * n) * (2 / math.sqrt(math.pi))
+    # Beyond the ends it is the value alone.
+    slope[[0, -1]] = 0
+    return slope * ((2 * n**2 - 1) / 3), slope * -n, slope

@@ -247,9 +247,11 @@ def quantized(
     """
     rounded = np.rint(quotient)
     if zero_point is not None:
-        rounded += zero_point
+        rounded += zero_point.astype(np.float32)
     np.clip(rounded, data_type.minimum, data_type.maximum, out=rounded)
-    rounded[np.isnan(rounded)] = data_type.minimum if nan is None else nan
+    no_number = np.isnan(rounded)
+    if no_number.any():
+        rounded[no_number] = data_type.minimum if nan is None else nan
     return rounded.astype(data_type.dtype)
 
 
@@ -295,7 +297,7 @@ def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
 def _difference(values: Array, zero_point: Array | None) -> Array:
     # FLOAT32 holds the difference of 8-bit numbers, and its product is rounded once.
     wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
-    return wide if zero_point is None else wide - zero_point
+    return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
 
 
 def _magnitude(values: Array) -> Array:

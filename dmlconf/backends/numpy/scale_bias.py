@@ -97,17 +97,19 @@ def scaled_function(
         rounds_once: whether the function rounds the exact result, if at all, so that FLOAT64 gives
             floating-point numbers nothing more.
     """
-    same_type = tensor.dtype.kind == "f" and tensor.dtype == output.DataType.dtype
+    dtype = output.DataType.dtype
+    same_type = tensor.dtype.kind == "f" and tensor.dtype == dtype
     if rounds_once and same_type and is_identity(scale_bias):
         with np.errstate(all="ignore"):
             return function(tensor)
 
     def computed(elements: Array) -> Array:
         values = scaled(elements, scale_bias)
-        return cast(function(np.trunc(values) if tensor.dtype.kind in "iu" else values), output)
+        found = function(np.trunc(values) if tensor.dtype.kind in "iu" else values)
+        return found if dtype == np.float32 else cast(found, output)
 
     with np.errstate(all="ignore"):
-        return in_blocks(computed, tensor, dtype=output.DataType.dtype)
+        return in_blocks(computed, tensor, dtype=dtype)
 
 
 def function_interval(
