@@ -63,23 +63,23 @@ def padding1(
 def _padded(
     tensor: Array, mode: str, value: Array, start: Sequence[int], end: Sequence[int]
 ) -> Array:
-    if mode == "CONSTANT":
-        sizes = [b + size + e for b, size, e in zip(start, tensor.shape, end, strict=True)]
-        output = np.full(sizes, value, tensor.dtype)
-        inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
-        output[inner] = tensor
-        return output
-    sources = [
-        _SOURCES[mode](np.arange(-b, size + e), size)
-        for b, size, e in zip(start, tensor.shape, end, strict=True)
-    ]
-    output = tensor
-    for axis, (places, before) in enumerate(zip(sources, start, strict=True)):
-        behind = before + tensor.shape[axis]
-        if len(places) > tensor.shape[axis]:
-            around = (output.take(part, axis) for part in (places[:before], places[behind:]))
-            output = np.concatenate([next(around), output, next(around)], axis)
-    return output.copy() if output is tensor else output
+    output = np.empty(np.add(tensor.shape, np.add(start, end)), tensor.dtype)
+    inner = tuple(np.s_[b : b + size] for b, size in zip(start, tensor.shape, strict=True))
+    output[inner] = tensor
+    for axis in reversed(range(tensor.ndim)):
+        before, size = start[axis], tensor.shape[axis]
+        # What is outside along this axis, and along later ones within or outside.
+        around = output[inner[:axis]]
+        for begin, stop in ((-before, 0), (size, size + end[axis])):
+            if begin == stop:
+                continue
+            outside = (np.s_[:],) * axis + (np.s_[before + begin : before + stop],)
+            if mode == "CONSTANT":
+                around[outside] = value
+            else:
+                source = before + _SOURCES[mode](np.arange(begin, stop), size)
+                around[outside] = around[(np.s_[:],) * axis + (source,)]
+    return output
 
 
 def _reflected(places: Array, size: int) -> Array:
