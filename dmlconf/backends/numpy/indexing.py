@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
@@ -74,14 +75,15 @@ def gather_elements(
 
     Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
     """
-    strides = packed_strides(InputTensor.shape)
-    places = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
-    offsets: Array = places * np.uint32(strides[Axis])
-    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
-    for axis, (coordinate, stride) in enumerate(zip(coordinates, strides, strict=True)):
-        if axis != Axis:
-            offsets += coordinate * np.uint32(stride)
-    return InputTensor.reshape(-1).take(offsets, mode="clip")
+    flat, strides = InputTensor.reshape(-1), packed_strides(InputTensor.shape)
+
+    def gathered(indices: Array, others: Array) -> Array:
+        places = _counted_from_start(indices, InputTensor.shape[Axis])
+        offsets = places * np.uint32(strides[Axis]) + others
+        return flat.take(offsets.astype(np.intp), mode="clip")
+
+    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    return in_slices(gathered, IndicesTensor, others, dtype=InputTensor.dtype)
 
 
 def gather_nd(
@@ -143,8 +145,7 @@ def scatter_nd(
     )
     offsets = _block_offsets(sizes, tuples, 0).reshape(-1)
     output = InputTensor.copy().reshape(-1)
-    inside = offsets < output.size
-    output[offsets[inside]] = UpdatesTensor.reshape(-1)[inside]
+    _write(output, offsets, UpdatesTensor.reshape(-1))
     return output.reshape(InputTensor.shape)
 
 
@@ -178,8 +179,7 @@ def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: Tensor
     Source: the page of DML_MAX_UNPOOLING_OPERATOR_DESC; indices out of range were measured.
     """
     output = np.zeros(math.prod(OutputTensor.Sizes), OutputTensor.DataType.dtype)
-    inside = IndicesTensor < output.size
-    output[IndicesTensor[inside]] = InputTensor[inside]
+    _write(output, IndicesTensor, InputTensor)
     return output.reshape(OutputTensor.Sizes)
 
 
@@ -218,17 +218,36 @@ def scatter_elements(
 
     Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
     """
-    output = InputTensor.copy().reshape(-1)
     packed = zip(InputTensor.shape, packed_strides(InputTensor.shape), strict=True)
     strides = [stride if size > 1 else 0 for size, stride in packed]
-    coordinates: list[Array] = [*np.indices(IndicesTensor.shape, np.uint32, sparse=True)]
-    coordinates[Axis] = _counted_from_start(IndicesTensor, InputTensor.shape[Axis])
-    offsets = np.zeros(IndicesTensor.shape, np.uint32)
-    for coordinate, stride in zip(coordinates, strides, strict=True):
-        offsets += coordinate * np.uint32(stride)
-    inside = offsets < output.size
-    output[offsets[inside]] = UpdatesTensor[inside]
+
+    def addressed(indices: Array, others: Array) -> Array:
+        places = _counted_from_start(indices, InputTensor.shape[Axis])
+        return places * np.uint32(strides[Axis]) + others
+
+    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    offsets = in_slices(addressed, IndicesTensor, others, dtype=np.dtype(np.intp))
+    output = InputTensor.copy().reshape(-1)
+    _write(output, offsets, UpdatesTensor)
     return output
+
+
+def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return what the coordinates along all axes but one add to an offset, as UINT32."""
+    offsets = np.zeros((1,) * len(sizes), np.uint32)
+    for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
+        if other != axis:
+            offsets = offsets + coordinate * np.uint32(strides[other])
+    return offsets
+
+
+def _write(output: Array, offsets: Array, updates: Array) -> None:
+    """Write updates into a flat tensor, and drop those whose offsets are outside of it."""
+    inside = offsets < output.size
+    if not inside.all():
+        offsets, updates = offsets[inside], updates[inside]
+    # In row-major order, so that the last of several updates stays.
+    output[offsets.reshape(-1)] = updates.reshape(-1)
 
 
 def _counted_from_start(indices: Array, axis_size: int) -> Array:
