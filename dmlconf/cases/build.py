@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from dmlconf.cases.attributes import array_length, read_attribute
@@ -74,7 +74,7 @@ def build(planned: PlannedCase) -> Case:
     )
 
 
-@cache
+@lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
     """Return the parts of an entry that a matrix's expressions may stand in, read once."""
     entry = template.data

@@ -13,7 +13,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.matrix import expand
 from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
-from dmlconf.cases.schema import case_validator, desc_validator, entry_validator
+from dmlconf.cases.schema import case_checker, desc_checker, entry_checker
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.problems import InvalidFilesError, Problem
@@ -163,14 +163,14 @@ def _templates(document: Document) -> list[CaseTemplate]:
     Raises:
         InvalidFilesError: some entry does not; the others are built, to tell of their faults too.
     """
-    problems = schema_problems(document, case_validator(), document.data)
+    problems = schema_problems(document, case_checker(), document.data)
     operator = _operator(document, problems)
     sound: list[CaseTemplate] = []
     for index, entry in enumerate(_entries(document.data) if operator is not None else ()):
         assert operator is not None
         faults = _entry_problems(document, operator, index, entry)
         problems += faults
-        if not faults and (not problems or entry_validator().is_valid(entry)):
+        if not faults and (not problems or entry_checker().is_valid(entry)):
             line = document.item_lines["cases"][index]
             sound.append(_template(document, operator, index, entry, line))
     if problems:
@@ -182,7 +182,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
 def _entry_problems(
     document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
 ) -> list[Problem]:
-    checker = desc_validator(operator.name, matrix="matrix" in entry)
+    checker = desc_checker(operator.name, matrix="matrix" in entry)
     problems = schema_problems(document, checker, entry, ("cases", index))
     if "matrix" not in entry and ("let" in entry or "where" in entry):
         problems.append(document.problem(("cases", index), "`let` and `where` need a `matrix`"))

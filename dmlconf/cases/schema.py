@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
-from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.documents.schema import Checker, bundled_schema
 from dmlconf.tensors.datatypes import DataType
 
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
-
 __all__ = [
-    "case_validator",
+    "case_checker",
+    "desc_checker",
     "desc_schema",
-    "desc_validator",
-    "entry_validator",
+    "entry_checker",
     "expect_schema",
 ]
 
@@ -32,25 +29,25 @@ _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFF
 
 
 @cache
-def case_validator() -> Draft202012Validator:
-    """Return the validator of everything in a case file but the desc."""
-    return validator(bundled_schema("case"))
+def case_checker() -> Checker:
+    """Return the checker of everything in a case file but the desc."""
+    return Checker(bundled_schema("case"))
 
 
 @cache
-def entry_validator() -> Draft202012Validator:
-    """Return the validator of everything in one entry of a case file but the desc."""
+def entry_checker() -> Checker:
+    """Return the checker of everything in one entry of a case file but the desc."""
     schema = bundled_schema("case")
-    return validator({"$ref": "#/$defs/case", "$defs": schema["$defs"]})
+    return Checker({"$ref": "#/$defs/case", "$defs": schema["$defs"]})
 
 
 @cache
-def desc_validator(operator: str, *, matrix: bool) -> Draft202012Validator:
-    """Return the validator of an operator's desc and expectation in a case."""
+def desc_checker(operator: str, *, matrix: bool) -> Checker:
+    """Return the checker of an operator's desc and expectation in a case."""
     from dmlconf.catalogue.loader import operator as load
 
     entry = load(operator)
-    return validator(
+    return Checker(
         {
             "properties": {
                 "desc": desc_schema(entry, matrix=matrix),

@@ -109,7 +109,9 @@ def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete:
     return [name for name in registry.backend_names() if name.startswith(incomplete)]
 
 
-def _jobs(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
+def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    if value is None:
+        return None
     if value == "auto":
         return os.cpu_count() or 1
     if value.isdecimal() and int(value) > 0:
@@ -117,14 +119,19 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str) -> int:
     raise click.BadParameter(f"{value!r} is neither a number from 1 on nor auto")
 
 
-jobs_option: Final = click.option(
-    "-j", "--jobs", default="1", callback=_jobs, metavar="N|auto",
-    help="Worker processes to run side by side.",
-)  # fmt: skip
+def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `jobs`, which is None where the user names none.
+
+    Args:
+        otherwise: how many there are then, for the help.
+    """
+    return click.option(
+        "-j", "--jobs", callback=_jobs, metavar="N|auto",
+        help=f"Worker processes to run side by side; {otherwise} where not given.",
+    )  # fmt: skip
 
 
 backend_options: Final = _added(
-    jobs_option,
     click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
                  type=click.FloatRange(min=0, min_open=True),
                  help="How long one case may take in a worker process."),

@@ -19,6 +19,7 @@ from dmlconf.cli.options import (
     color_option,
     complete_backend,
     directml_option,
+    jobs_option,
     load_chosen,
     long_selection_options,
     nothing_selected,
@@ -49,6 +50,7 @@ _MOST_NAMED: Final = 10
 )  # fmt: skip
 @directml_option
 @long_selection_options
+@jobs_option("1")
 @backend_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
@@ -57,7 +59,7 @@ def command(
     backend: str,
     output: Path,
     directml: str | None,
-    jobs: int,
+    jobs: int | None,
     timeout: float,
     substrate: Path | None,
     quiet: bool,
@@ -79,7 +81,7 @@ def command(
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    opened = open_backend(name, Limits(jobs, timeout, substrate=known))
+    opened = open_backend(name, Limits(jobs or 1, timeout))
     try:
         with progress(len(plan), quiet=quiet, color=color) as advance:
             recording, left_out = record(plan, suite, opened, known, advance)

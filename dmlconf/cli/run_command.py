@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from dmlconf.cli.options import (
     color_option,
     complete_backend,
     directml_option,
+    jobs_option,
     load_chosen,
     nothing_selected,
     paths_argument,
@@ -29,11 +31,18 @@ from dmlconf.cli.options import (
 )
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, show
-from dmlconf.runner.against import AUTO, expectations
-from dmlconf.runner.judge import Against
+from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.log import Footer, Header, LogWriter, read_log
-from dmlconf.runner.session import Limits, OpenBackend, make_header, open_backend, run
-from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
+from dmlconf.runner.session import (
+    Limits,
+    OpenBackend,
+    judged,
+    make_header,
+    open_backend,
+    processes_that_pay,
+    run,
+)
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
 
 __all__ = ["command"]
@@ -53,6 +62,7 @@ __all__ = ["command"]
 )  # fmt: skip
 @directml_option
 @selection_options
+@jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
 @click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
 @click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
@@ -67,7 +77,7 @@ def command(
     backends: tuple[str, ...],
     against: str,
     directml: str | None,
-    jobs: int,
+    jobs: int | None,
     timeout: float,
     fail_fast: bool,
     substrate: Path | None,
@@ -95,18 +105,23 @@ def command(
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    limits = Limits(jobs, timeout, fail_fast, known)
     options = {key: value for key, value in selection.items() if value} | {"against": against}
     codes = []
     for name in names:
-        backend = open_backend(name, limits)
+        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
+        # Of a backend that is trusted, each process builds and judges its cases as well.
+        apart = limits.jobs > 1 and not name.isolated
+        backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
         try:
             expected = expectations(against, backend, suite, plan, suite_paths(paths))
             warn(expected.note)
             header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
+            verdicts = _verdicts(plan, backend, expected, limits, known)
             with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, backend, expected.against, limits, header, advance)
+                footer = _logged(
+                    log, plan, verdicts, header, advance, fail_fast=fail_fast, in_order=apart
+                )
         finally:
             backend.close()
         for recording in expected.recordings:
@@ -118,14 +133,28 @@ def command(
     return max(codes, key=_severity)
 
 
+def _verdicts(
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    expected: Expectations,
+    limits: Limits,
+    substrate: Substrate,
+) -> Generator[Verdict, None, None]:
+    if limits.jobs == 1 or backend.name.isolated:
+        return judged(plan, backend, expected.against, substrate)
+    # Processes and pipes take time to import, and a few cases need none of them.
+    from dmlconf.runner.parallel import judged_in_processes
+
+    return judged_in_processes(plan, backend.name, expected, limits, substrate)
+
+
 def _logged(
     path: Path,
     plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    against: Against,
-    limits: Limits,
+    verdicts: Generator[Verdict, None, None],
     header: Header,
     advance: Callable[[bool], None],
+    **how: bool,
 ) -> Footer:
     """Run the plan, and write the log to the path."""
 
@@ -133,7 +162,7 @@ def _logged(
         advance(verdict.status.fails_run)
 
     with _opened(path) as stream:
-        return run(plan, backend, against, limits, LogWriter(stream), header, on_verdict)
+        return run(plan, verdicts, LogWriter(stream), header, on_verdict, **how)
 
 
 def _default_log() -> Path:

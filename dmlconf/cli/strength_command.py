@@ -36,7 +36,7 @@ _FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
 @click.command("strength")
 @paths_argument
 @selection_options
-@jobs_option
+@jobs_option("1")
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
@@ -47,7 +47,7 @@ _FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
 @color_option
 def command(
     paths: tuple[Path, ...],
-    jobs: int,
+    jobs: int | None,
     report_options: tuple[str, ...],
     fail_under: float | None,
     verbose: bool,
@@ -70,7 +70,7 @@ def command(
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     with progress(len(plan), quiet=quiet, color=color) as advance:
         strength, recordings = measure_in_processes(
-            plan, suite_paths(paths), jobs, lambda: advance(False)
+            plan, suite_paths(paths), jobs or 1, lambda: advance(False)
         )
     for recording in recordings:
         warn(recording.stale_note(paths))

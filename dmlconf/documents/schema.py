@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from dmlconf.documents.fitting import fits
 from dmlconf.documents.problems import Problem, nearest
 from dmlconf.documents.reader import Document
 from dmlconf.resources import schemas_directory
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _ValidationError = Any
 """jsonschema's; its stubs say of every attribute that it may be unset, which it never is here."""
 
-__all__ = ["bundled_schema", "schema_problems", "validator"]
+__all__ = ["Checker", "bundled_schema", "schema_problems", "validator"]
 
 _TYPES = {
     "array": "a list",
@@ -45,9 +46,34 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
+class Checker:
+    """A JSON Schema that much data is checked against.
+
+    jsonschema, which takes a while to import and more to run, is asked only about data of which
+    it is not plain that it fits.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._fits = fits(schema)
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        return validator(self._schema)
+
+    def is_valid(self, data: Any) -> bool:
+        """Return whether the data fits the schema."""
+        return self._fits(data) or self._validator.is_valid(data)
+
+    def iter_errors(self, data: Any) -> Iterator[_ValidationError]:
+        """Yield what jsonschema finds wrong with the data."""
+        if not self._fits(data):
+            yield from self._validator.iter_errors(data)
+
+
 def schema_problems(
     document: Document,
-    checker: Draft202012Validator,
+    checker: Draft202012Validator | Checker,
     data: Any,
     where: Sequence[str | int] = (),
 ) -> list[Problem]:

@@ -20,7 +20,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
-from dmlconf.runner.session import OpenBackend, built, reference
+from dmlconf.runner.session import OpenBackend, built, nobody, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
 if TYPE_CHECKING:
@@ -57,6 +57,10 @@ class RecordingAgainst:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.stale: list[str] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process reads the file itself.
+        return RecordingAgainst, (self.path,)
 
     @cached_property
     def recording(self) -> Recording:
@@ -99,7 +103,7 @@ class RecordingAgainst:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What gives the expected outcomes of a run.
+    """What gives the expected outcomes of a run; a worker process gets a copy.
 
     Attributes:
         name: for the log.
@@ -143,14 +147,14 @@ def expectations(
     """
     subject = _subject(tested.environment)
     if given == AUTO and subject[0] == _REFERENCE and all(map(states_all, plan)):
-        return Expectations(_REFERENCE, _nobody)
+        return Expectations(_REFERENCE, nobody)
     if given == AUTO:
         return _automatic(tested, subject, suite_paths)
     name = registry.parse(given)
     if name.name == "recording":
         return _recorded(given, Path(name.options), subject, suite, plan, suite_paths)
     if name.name == _REFERENCE == subject[0]:
-        return Expectations(given, _nobody)
+        return Expectations(given, nobody)
     return Expectations(given, reference(given, tested.name))
 
 
@@ -158,7 +162,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
     """Return what tells of a suite, whoever is under test: its recordings, else the reference."""
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(_REFERENCE))
-    return _first([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
+    return _First([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
@@ -195,7 +199,7 @@ def _automatic(tested: OpenBackend, subject: _Subject, paths: Sequence[Path]) ->
         sources.append(reference(_REFERENCE, tested.name))
     if subject[0] != _REFERENCE or not names:
         names.append(_REFERENCE)
-    return Expectations(", else ".join(names), _first(sources), recordings)
+    return Expectations(", else ".join(names), _First(sources), recordings)
 
 
 def _recorded(
@@ -215,7 +219,7 @@ def _recorded(
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
-        return Expectations(given, _nobody, note=note)
+        return Expectations(given, nobody, note=note)
     source = RecordingAgainst(path)
     return Expectations(given, source, (source,))
 
@@ -258,18 +262,15 @@ def _judges_itself(recorded: Mapping[str, Any], subject: _Subject) -> bool:
     return both_reference or _subject(recorded) == subject
 
 
-def _nobody(case: Case) -> None:
-    """Tell nothing."""
+@dataclass(frozen=True, slots=True)
+class _First:
+    """Asks each source until one can tell."""
 
+    sources: Sequence[Against]
 
-def _first(sources: Sequence[Against]) -> Against:
-    """Ask each source until one can tell."""
-
-    def told(case: Case) -> Outcome | Recorded | None:
-        answers = (source(case) for source in sources)
+    def __call__(self, case: Case) -> Outcome | Recorded | None:
+        answers = (source(case) for source in self.sources)
         return next((answer for answer in answers if answer is not None), None)
-
-    return told
 
 
 def _named(cases: Sequence[str]) -> str:

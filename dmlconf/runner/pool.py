@@ -11,7 +11,7 @@ import multiprocessing
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
@@ -19,12 +19,12 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
-from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.model import Case
-from dmlconf.runner.worker import Ready, Refused, work
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.runner.worker import Raised, Ready, Refused, Task, outcomes, work
 
 __all__ = ["WorkerPool"]
 
@@ -38,27 +38,30 @@ MOST_DIAGNOSTICS: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
 
 
+_Case = TypeVar("_Case", Case, PlannedCase)
+
+
 class _Worker:
     """One process, and the batch that it is at."""
 
-    def __init__(self, backend: BackendName, directory: Path, number: int) -> None:
+    def __init__(self, backend: BackendName, task: Task, directory: Path, number: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.diagnostics = directory / f"worker-{number}.stderr"
         self.diagnostics.touch()
         self.connection, theirs = context.Pipe()
-        arguments = (theirs, backend, self.diagnostics)
+        arguments = (theirs, backend, task, self.diagnostics)
         self.process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
         with _without_interrupts():
             self.process.start()
         theirs.close()
         self.ready: Ready | None = None
-        self.batch: deque[Case] = deque()
+        self.batch: deque[Any] = deque()
         self.single = False
         self.alone = False
         self.fresh = True
         self.deadline = monotonic() + START_SECONDS
 
-    def give(self, cases: list[Case], timeout: float) -> None:
+    def give(self, cases: Sequence[Any], timeout: float) -> None:
         self.batch = deque(cases)
         self.single = len(cases) == 1
         self.alone = self.fresh and self.single
@@ -85,7 +88,7 @@ class _Worker:
         return content.decode("utf-8", "replace").strip()
 
 
-class _Queue:
+class _Queue(Generic[_Case]):
     """The cases that are still to run.
 
     Attributes:
@@ -93,11 +96,11 @@ class _Queue:
         singles: cases of batches that broke down, to be tried one at a time.
     """
 
-    def __init__(self, cases: Iterator[Case]) -> None:
-        self._cases = cases
-        self._next: deque[Case] = deque()
-        self.suspects: deque[Case] = deque()
-        self.singles: deque[Case] = deque()
+    def __init__(self, cases: Iterator[_Case]) -> None:
+        self._cases: Iterator[_Case] = cases
+        self._next: deque[_Case] = deque()
+        self.suspects: deque[_Case] = deque()
+        self.singles: deque[_Case] = deque()
 
     def waiting(self) -> bool:
         """Tell whether any case is still to be given to a worker."""
@@ -105,7 +108,7 @@ class _Queue:
             self._next.extend(islice(self._cases, 1))
         return bool(self.suspects or self.singles or self._next)
 
-    def batch(self) -> list[Case]:
+    def batch(self) -> list[_Case]:
         """Take the next cases: a single one, or at most a batch of them."""
         if self.singles:
             return [self.singles.popleft()]
@@ -115,20 +118,24 @@ class _Queue:
 
 
 class WorkerPool:
-    """Runs cases on a backend in worker processes.
+    """Gives cases to worker processes, each with a backend of its own.
 
     Use as a context manager; leaving it ends every worker.
     """
 
-    def __init__(self, backend: BackendName, workers: int, timeout: float) -> None:
-        """Start the first worker.
+    def __init__(
+        self, backend: BackendName, workers: int, timeout: float, task: Task = outcomes
+    ) -> None:
+        """Prepare; workers are started as they are needed.
 
         Args:
             backend: the backend.
             workers: how many processes run side by side.
             timeout: seconds that one case may take.
+            task: what a worker does with cases; it must be possible to pickle it.
         """
         self._backend = backend
+        self._task = task
         self._size = workers
         self._timeout = timeout
         self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
@@ -165,9 +172,14 @@ class WorkerPool:
         assert worker.ready is not None
         return worker.ready
 
+    def start(self) -> None:
+        """Start all workers at once; else `run` starts one more whenever it hears of one."""
+        while len(self._workers) < self._size:
+            self._start()
+
     def _start(self) -> _Worker:
         self._started += 1
-        worker = _Worker(self._backend, Path(self._directory.name), self._started)
+        worker = _Worker(self._backend, self._task, Path(self._directory.name), self._started)
         self._workers.append(worker)
         return worker
 
@@ -187,16 +199,19 @@ class WorkerPool:
             raise BackendError("\n".join(filter(None, (message.message, said))))
         worker.ready = message
 
-    def run(self, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
-        """Yield each case with its outcome, as soon as it is known.
+    def run(self, cases: Iterator[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Yield each case with its result, as soon as it is known.
+
+        That is what the task made of it, or a breakdown where its process broke down.
 
         Args:
             cases: what to run; it is read only as fast as workers need it.
 
         Raises:
-            BackendError: a worker could not be replaced.
+            BackendError: a worker could not be started or replaced.
+            Exception: the error of which a worker told by `Raised`.
         """
-        queue = _Queue(cases)
+        queue: _Queue[_Case] = _Queue(cases)
         while True:
             for worker in list(self._workers):
                 if worker.ready and not worker.batch:
@@ -208,7 +223,7 @@ class WorkerPool:
                 return
             yield from self._collect(busy, queue)
 
-    def _employ(self, worker: _Worker, queue: _Queue) -> None:
+    def _employ(self, worker: _Worker, queue: _Queue[_Case]) -> None:
         if not queue.suspects:
             batch = queue.batch()
         elif worker.fresh:
@@ -221,7 +236,7 @@ class WorkerPool:
         if batch:
             worker.give(batch, self._timeout)
 
-    def _collect(self, busy: list[_Worker], queue: _Queue) -> Iterator[tuple[Case, Outcome]]:
+    def _collect(self, busy: list[_Worker], queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Wait for messages, and take them; end what is overdue."""
         patience = max(0.0, min(worker.deadline for worker in busy) - monotonic())
         speaking = wait([worker.connection for worker in busy], patience)
@@ -233,12 +248,13 @@ class WorkerPool:
                     raise BackendError(f"{self._backend} did not get ready again")
                 yield from self._bury(worker, queue, BreakdownKind.HANG)
 
-    def _hear(self, worker: _Worker, queue: _Queue) -> Iterator[tuple[Case, Outcome]]:
+    def _hear(self, worker: _Worker, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Take a worker's messages; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
             self._greet(worker)
             return
-        heard: list[tuple[Case, Outcome]] = []
+        heard: list[tuple[_Case, Any]] = []
+        error: Exception | None = None
         while worker.batch:
             try:
                 if not worker.connection.poll():
@@ -246,6 +262,9 @@ class WorkerPool:
                 outcome = worker.connection.recv()
             except (EOFError, OSError):
                 heard += self._bury(worker, queue, BreakdownKind.CRASH)
+                break
+            if isinstance(outcome, Raised):
+                error = outcome.error
                 break
             worker.deadline = monotonic() + self._timeout
             removed = BreakdownKind.DEVICE_REMOVED
@@ -256,14 +275,16 @@ class WorkerPool:
         if worker in self._workers and not worker.batch:
             self._employ(worker, queue)
         yield from heard
+        if error is not None:
+            raise error
 
     def _bury(
         self,
         worker: _Worker,
-        queue: _Queue,
+        queue: _Queue[_Case],
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
-    ) -> Iterator[tuple[Case, Outcome]]:
+    ) -> Iterator[tuple[_Case, Any]]:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
         if kind is BreakdownKind.CRASH:
             worker.process.join(5)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import Capabilities, Environment, Outcome
+from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loader import Suite, case_problems
-from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
@@ -33,12 +34,28 @@ __all__ = [
     "OpenBackend",
     "built",
     "environment_record",
+    "judged",
     "make_header",
+    "nobody",
     "open_backend",
+    "opened",
+    "processes_that_pay",
     "reference",
     "run",
     "runnable",
 ]
+
+
+_CASES: Final = 2000
+"""For fewer a process does not pay: it takes some seconds to start and to read a recording."""
+
+_MOST_PROCESSES: Final = 8
+"""Further ones would wait for this one, which loads the suite and writes the log."""
+
+
+def processes_that_pay(cases: int) -> int:
+    """Return how many processes to use where nobody says how many."""
+    return max(1, min(_MOST_PROCESSES, os.cpu_count() or 1, cases // _CASES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +65,10 @@ class Limits:
     Attributes:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
-        fail_fast: whether to stop at the first verdict that fails the run.
-        substrate: what lies below DirectML; cases that fail for its limits are set apart.
     """
 
     jobs: int = 1
     timeout: float = 60.0
-    fail_fast: bool = False
-    substrate: Substrate = NO_SUBSTRATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +107,45 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
             pool.close()
             raise
         return OpenBackend(name, ready.environment, ready.capabilities, pool.run, pool.close)
-    backend = registry.create(name)
+    return opened(name, registry.create(name))
+
+
+def opened(name: registry.BackendName, backend: Backend) -> OpenBackend:
+    """Return the backend as one that runs cases in this process, one by one."""
 
     def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
-        for case in cases:
+        for case in map(_with_inputs, cases):
             for outcome in run_batch(backend, [case]):
                 yield case, outcome
 
     return OpenBackend(name, backend.environment(), backend.capabilities(), execute, backend.close)
+
+
+def _with_inputs(case: Case) -> Case:
+    """Return the case with its inputs made, which running and judging it both ask for."""
+    if isinstance(case.expectation, ExpectedRejection):
+        return case  # Its tensors may be larger than any memory.
+    with suppress(MemoryError):  # The backend meets it again, and tells of it.
+        return replace(case, data=case.inputs())
+    return case
+
+
+def nobody(case: Case) -> None:
+    """Tell no expected outcome."""
+
+
+class _ByBackend:
+    """Tells what a backend makes of a case."""
+
+    def __init__(self, name: registry.BackendName) -> None:
+        self._name = name
+        self._backend = registry.create(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ByBackend, (self._name,)
+
+    def __call__(self, case: Case) -> Outcome:
+        return next(run_batch(self._backend, [case]))
 
 
 def reference(name: str, tested: registry.BackendName) -> Against:
@@ -114,20 +158,19 @@ def reference(name: str, tested: registry.BackendName) -> Against:
     Raises:
         BackendError: there is no such backend.
     """
-    if registry.parse(name) == tested:
-        return lambda case: None
-    backend = registry.create(registry.parse(name))
-    return lambda case: next(run_batch(backend, [case]))
+    parsed = registry.parse(name)
+    return nobody if parsed == tested else _ByBackend(parsed)
 
 
 def run(
     plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    against: Against,
-    limits: Limits,
+    verdicts: Generator[Verdict, None, None],
     log: LogWriter,
     header: Header,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+    *,
+    fail_fast: bool = False,
+    in_order: bool = False,
 ) -> Footer:
     """Run the plan, and write header, verdicts and footer to the log.
 
@@ -136,17 +179,18 @@ def run(
 
     Args:
         plan: what to run.
-        backend: what to run it on.
-        against: gives the expected outcome of cases that state none.
-        limits: how to run.
+        verdicts: reaches them, as `judged` does.
         log: receives every verdict as it is reached.
         header: the log's first line.
         on_verdict: is called with every verdict after it was logged.
+        fail_fast: whether to stop at the first verdict that fails the run.
+        in_order: whether a verdict waits for those of all earlier cases of the plan.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
+    waiting = _InOrder(plan) if in_order else None
     began = perf_counter()
     counts: Counter[Status] = Counter()
     reached: set[str] = set()
@@ -161,18 +205,21 @@ def run(
 
     log.header(header)
     try:
-        with closing(_verdicts(plan, backend, against, limits.substrate)) as verdicts:
-            for verdict in verdicts:
+        with closing(verdicts):
+            for verdict in waiting.released(verdicts) if waiting else verdicts:
                 record(verdict)
-                if limits.fail_fast and verdict.status.fails_run:
+                if fail_fast and verdict.status.fails_run:
                     unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
                     break
         complete = len(reached) == len(plan)
     except KeyboardInterrupt:
         pass
     finally:
+        held = waiting.held if waiting and unreached is ReasonKind.INTERRUPTED else {}
         for planned in plan:
-            if planned.identifier not in reached:
+            if planned.identifier in held:
+                record(held[planned.identifier])
+            elif planned.identifier not in reached:
                 template = planned.template
                 name, tags = template.operator_name, template.tags
                 record(not_run(planned.identifier, name, tags, unreached))
@@ -180,6 +227,23 @@ def run(
         footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary)
         log.footer(footer)
     return footer
+
+
+class _InOrder:
+    """Holds verdicts back until those of all earlier cases are there."""
+
+    def __init__(self, plan: Sequence[PlannedCase]) -> None:
+        self._plan = plan
+        self.held: dict[str, Verdict] = {}
+
+    def released(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+        """Yield the verdicts in the plan's order."""
+        place = 0
+        for verdict in verdicts:
+            self.held[verdict.case] = verdict
+            while place < len(self._plan) and self._plan[place].identifier in self.held:
+                yield self.held.pop(self._plan[place].identifier)
+                place += 1
 
 
 def _now() -> str:
@@ -220,9 +284,24 @@ def environment_record(environment: Environment) -> dict[str, Any]:
     }
 
 
-def _verdicts(
-    plan: Sequence[PlannedCase], backend: OpenBackend, against: Against, substrate: Substrate
+def judged(
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    against: Against,
+    substrate: Substrate = NO_SUBSTRATE,
 ) -> Generator[Verdict, None, None]:
+    """Run the plan, and yield a verdict on each case, as soon as it is reached.
+
+    Args:
+        plan: what to run.
+        backend: what to run it on.
+        against: gives the expected outcome of cases that state none.
+        substrate: what lies below DirectML.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
     declined: deque[Verdict] = deque()
     half = bool(backend.environment.details.get("half", False))
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):

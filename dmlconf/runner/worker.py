@@ -1,7 +1,7 @@
-"""The worker process: runs batches of cases on a backend that may break down.
+"""The worker process: works through batches of cases on a backend that may break down.
 
 Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
-`Refused` once, then one outcome for each case, in order.
+`Refused` once, then one result for each case, in order.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import (
@@ -29,7 +30,10 @@ from dmlconf.cases.model import Case
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Ready", "Refused", "run_batch", "work"]
+__all__ = ["Raised", "Ready", "Refused", "Task", "outcomes", "run_batch", "work"]
+
+Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
+"""Makes, once in each worker, what turns a batch of cases into one result for each, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,18 @@ class Refused:
     """The worker's backend cannot be used; the message says why."""
 
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """In a result's place: an error that is not the backend's, for dmlconf to raise."""
+
+    error: Exception
+
+
+def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
+    """Return what runs a batch of cases: the task of a worker that only runs them."""
+    return partial(run_batch, backend)
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
@@ -80,12 +96,15 @@ def _broken(error: Exception) -> Breakdown:
     return Breakdown(BreakdownKind.ERROR, message, traceback.format_exc())
 
 
-def work(connection: Connection, backend: registry.BackendName, diagnostics: Path) -> None:
+def work(
+    connection: Connection, backend: registry.BackendName, task: Task, diagnostics: Path
+) -> None:
     """Serve batches until told to end.
 
     Args:
         connection: the pipe to dmlconf.
         backend: which backend to make.
+        task: what to do with a batch.
         diagnostics: the file that receives what the process writes to standard error.
     """
     # Ctrl-C reaches the whole process group; ending the workers is for dmlconf to do.
@@ -94,6 +113,7 @@ def work(connection: Connection, backend: registry.BackendName, diagnostics: Pat
         os.dup2(stream.fileno(), 2)
     try:
         made = registry.create(backend)
+        results = task(made)
         connection.send(Ready(made.environment(), made.capabilities()))
     except BackendError as error:
         connection.send(Refused(str(error)))
@@ -103,9 +123,9 @@ def work(connection: Connection, backend: registry.BackendName, diagnostics: Pat
         return
     try:
         while (batch := connection.recv()) is not None:
-            for outcome in run_batch(made, batch):
-                connection.send(outcome)
+            for result in results(batch):
+                connection.send(result)
     except (EOFError, BrokenPipeError):
-        pass  # dmlconf is gone, and nobody waits for outcomes any more.
+        pass  # dmlconf is gone, and nobody waits for results any more.
     finally:
         made.close()

@@ -15,7 +15,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.session import Limits, make_header, open_backend, reference, run
+from dmlconf.runner.session import Limits, judged, make_header, open_backend, reference, run
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import many, plan, write
 
@@ -26,6 +26,8 @@ def logged(
     backend: str = "numpy",
     limits: Limits = Limits(),  # noqa: B008  # It is frozen.
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+    *,
+    fail_fast: bool = False,
 ) -> RunLog:
     """Run the plan, and return the log as read back."""
     name = registry.parse(backend)
@@ -35,8 +37,8 @@ def logged(
     header = make_header(suite, ["cases"], len(planned), opened, "numpy", {})
     try:
         with path.open("w", encoding="utf-8") as stream:
-            writer = LogWriter(stream)
-            run(planned, opened, reference("numpy", name), limits, writer, header, on_verdict)
+            verdicts = judged(planned, opened, reference("numpy", name))
+            run(planned, verdicts, LogWriter(stream), header, on_verdict, fail_fast=fail_fast)
     finally:
         opened.close()
     return read_log(path)
@@ -74,7 +76,7 @@ def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
 
 
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", Limits(fail_fast=True))
+    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", fail_fast=True)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
     assert len(rest) == 3

@@ -1,0 +1,205 @@
+"""Tell quickly whether data fits a JSON Schema, without saying what is wrong where it does not.
+
+Nearly all files fit, and jsonschema, which can explain, takes many times as long to find that out.
+Here a schema becomes functions, once. They know the keywords below, which are those of case files;
+of a schema with any other keyword they do not say that anything fits, so that jsonschema decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+__all__ = ["Fits", "fits"]
+
+Fits = Callable[[Any], bool]
+"""Tells whether data fits."""
+
+_Schema = Mapping[str, Any]
+
+
+class _UnknownError(Exception):
+    """A schema has a keyword, or a form of one, that is not known here."""
+
+
+class _Definitions:
+    """The schemas under `$defs`, each made into a function when it is first referred to."""
+
+    def __init__(self, schemas: Mapping[str, _Schema]) -> None:
+        self._schemas = schemas
+        self._made: dict[str, Fits] = {}
+
+    def fits(self, reference: str) -> Fits:
+        name = reference.removeprefix("#/$defs/")
+        if name not in self._schemas:
+            raise _UnknownError(reference)
+        if name not in self._made:
+            # A schema may refer to itself, which is asked for while it is made.
+            self._made[name] = lambda data: self._made[name](data)
+            self._made[name] = _fits(self._schemas[name], self)
+        return self._made[name]
+
+
+def fits(schema: _Schema) -> Fits:
+    """Return a function that tells whether data fits the schema.
+
+    Where it says no, data may fit nonetheless; where it says yes, it does.
+    """
+    try:
+        return _fits(schema, _Definitions(schema.get("$defs", {})))
+    except _UnknownError:
+        return lambda data: False
+
+
+def _fits(schema: _Schema, definitions: _Definitions) -> Fits:
+    if not isinstance(schema, Mapping):
+        raise _UnknownError(schema)
+    checks = []
+    for keyword, value in schema.items():
+        if keyword in _MAKERS:
+            checks.append(_MAKERS[keyword](value, schema, definitions))
+        elif keyword not in _WITHOUT_CHECK:
+            raise _UnknownError(keyword)
+    if len(checks) == 1:
+        return checks[0]
+
+    def check(data: Any) -> bool:
+        for each in checks:  # noqa: SIM110  # A generator would take longer than what it runs.
+            if not each(data):
+                return False
+        return True
+
+    return check
+
+
+def _is_number(data: Any) -> bool:
+    return isinstance(data, int | float) and not isinstance(data, bool)
+
+
+def _is_integer(data: Any) -> bool:
+    return type(data) is int or (isinstance(data, float) and data.is_integer())
+
+
+_TYPES: Final[Mapping[str, Fits]] = {
+    "array": lambda data: isinstance(data, list),
+    "boolean": lambda data: isinstance(data, bool),
+    "integer": _is_integer,
+    "null": lambda data: data is None,
+    "number": _is_number,
+    "object": lambda data: isinstance(data, dict),
+    "string": lambda data: isinstance(data, str),
+}
+
+
+def _type(value: str | Sequence[str], schema: _Schema, definitions: _Definitions) -> Fits:
+    if isinstance(value, str):
+        return _TYPES[value]
+    kinds = [_TYPES[name] for name in value]
+    return lambda data: any(kind(data) for kind in kinds)
+
+
+def _enum(values: Sequence[Any], schema: _Schema, definitions: _Definitions) -> Fits:
+    if not all(isinstance(value, str) for value in values):
+        raise _UnknownError("1, 1.0 and true are told apart by rules of their own")
+    known = frozenset(values)
+    return lambda data: isinstance(data, str) and data in known
+
+
+def _pattern(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
+    search = re.compile(value).search
+    return lambda data: not isinstance(data, str) or search(data) is not None
+
+
+def _minimum(least: float, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not (_is_number(data) and data < least)
+
+
+def _maximum(most: float, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not (_is_number(data) and data > most)
+
+
+def _required(names: Sequence[str], schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, dict) or all(name in data for name in names)
+
+
+def _properties(
+    properties: Mapping[str, _Schema], schema: _Schema, definitions: _Definitions
+) -> Fits:
+    parts = {name: _fits(part, definitions) for name, part in properties.items()}
+
+    def check(data: Any) -> bool:
+        if not isinstance(data, dict):
+            return True
+        for name, value in data.items():
+            part = parts.get(name)
+            if part is not None and not part(value):
+                return False
+        return True
+
+    return check
+
+
+def _additional_properties(part: Any, schema: _Schema, definitions: _Definitions) -> Fits:
+    known = frozenset(schema.get("properties", ()))
+    if part is False:
+        return lambda data: not isinstance(data, dict) or known.issuperset(data)
+    other = _fits(part, definitions)
+    return lambda data: (
+        not isinstance(data, dict)
+        or all(other(value) for name, value in data.items() if name not in known)
+    )
+
+
+def _min_properties(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, dict) or len(data) >= least
+
+
+def _max_properties(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, dict) or len(data) <= most
+
+
+def _items(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    item = _fits(part, definitions)
+    return lambda data: not isinstance(data, list) or all(item(value) for value in data)
+
+
+def _min_items(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, list) or len(data) >= least
+
+
+def _not(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    excluded = _fits(part, definitions)
+    return lambda data: not excluded(data)
+
+
+def _if(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    condition = _fits(part, definitions)
+    then = _fits(schema.get("then", {}), definitions)
+    otherwise = _fits(schema.get("else", {}), definitions)
+    return lambda data: then(data) if condition(data) else otherwise(data)
+
+
+def _reference(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
+    return definitions.fits(value)
+
+
+_WITHOUT_CHECK: Final = frozenset({"$schema", "$defs", "title", "description", "then", "else"})
+
+_MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
+    "$ref": _reference,
+    "additionalProperties": _additional_properties,
+    "enum": _enum,
+    "if": _if,
+    "items": _items,
+    "maxProperties": _max_properties,
+    "maximum": _maximum,
+    "minItems": _min_items,
+    "minProperties": _min_properties,
+    "minimum": _minimum,
+    "not": _not,
+    "pattern": _pattern,
+    "properties": _properties,
+    "required": _required,
+    "type": _type,
+}

@@ -1,0 +1,100 @@
+"""Run and judge cases in several processes: for backends that are trusted not to break down.
+
+Building and judging a case takes longer than the reference takes to run it, so a worker process
+does all three and sends back the verdict. Where it breaks down nonetheless, or hangs, that costs
+one case its verdict, as `dmlconf.runner.pool` tells.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from dmlconf.backends.protocol import Backend, Breakdown
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.model import PlannedCase
+from dmlconf.runner.against import Expectations
+from dmlconf.runner.judge import judge
+from dmlconf.runner.pool import BATCH, WorkerPool
+from dmlconf.runner.session import Limits, built, judged, nobody, opened
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.worker import Raised
+
+__all__ = ["judged_in_processes"]
+
+
+def judged_in_processes(
+    plan: Sequence[PlannedCase],
+    backend: BackendName,
+    expected: Expectations,
+    limits: Limits,
+    substrate: Substrate = NO_SUBSTRATE,
+) -> Generator[Verdict, None, None]:
+    """Run the plan, and yield a verdict on each case, as soon as it is reached.
+
+    Args:
+        plan: what to run.
+        backend: what to run it on; each process makes its own.
+        expected: gives the expected outcome of cases that state none.
+        limits: how to run.
+        substrate: what lies below DirectML.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a process could not be started, or a recording cannot be read.
+    """
+    jobs = min(limits.jobs, -(-len(plan) // BATCH))
+    task = _Judging(backend, expected, substrate)
+    with WorkerPool(backend, jobs, limits.timeout, task) as pool:
+        pool.start()
+        for planned, result in pool.run(iter(plan)):
+            if isinstance(result, Breakdown):
+                yield judge(built(planned), result, nobody)
+                continue
+            for recording, stale in zip(expected.recordings, result.stale, strict=True):
+                recording.stale += stale
+            yield result.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a worker process makes of a case.
+
+    Attributes:
+        verdict: the judgement on it.
+        stale: for each recording that may be asked, cases of which it turned out to be stale.
+    """
+
+    verdict: Verdict
+    stale: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """The task of a worker process."""
+
+    backend: BackendName
+    expected: Expectations
+    substrate: Substrate
+
+    def __call__(
+        self, backend: Backend
+    ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
+        ready = opened(self.backend, backend)
+        recordings = self.expected.recordings
+        for recording in recordings:
+            _ = recording.recording  # Reading it now is not in the time of the first case.
+
+        def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:
+            try:
+                for verdict in judged(batch, ready, self.expected.against, self.substrate):
+                    yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
+                    for each in recordings:
+                        each.stale.clear()
+            except Exception as error:
+                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+                yield Raised(error)
+
+        return results

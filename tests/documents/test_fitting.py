@@ -1,0 +1,113 @@
+"""The quick check of schemas says yes only where jsonschema does."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Final
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from dmlconf.cases.schema import desc_schema, expect_schema
+from dmlconf.catalogue.loader import operator
+from dmlconf.documents.fitting import fits
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.resources import cases_directory
+
+VALUES: Final[tuple[Any, ...]] = (
+    None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 1 << 33, "", "=Axis", "FLOAT32", "E_FAIL",
+    [], [1], ["a"], [[0.5]], {}, {"rejected": "E_FAIL"}, {"data_types": "InputTensor"}, {"Axis": 1},
+)  # fmt: skip
+
+SMALL: Final[tuple[dict[str, Any], ...]] = (
+    {"type": "integer"},
+    {"type": ["number", "null"]},
+    {"type": "boolean"},
+    {"type": "string", "pattern": "^="},
+    {"pattern": "ll"},
+    {"enum": ["FLOAT32", "E_FAIL"]},
+    {"enum": [1, True]},
+    {"minimum": 0, "maximum": 1},
+    {"minItems": 1, "items": {"type": "integer"}},
+    {"required": ["rejected"]},
+    {"minProperties": 1, "maxProperties": 1},
+    {"properties": {"Axis": {"type": "string"}}},
+    {"properties": {"Axis": {}}, "additionalProperties": False},
+    {"additionalProperties": {"type": "integer"}},
+    {"not": {"type": "object"}},
+    {"if": {"type": "object"}, "then": {"required": ["Axis"]}, "else": {"type": "string"}},
+    {"if": {"type": "object"}, "else": {"type": "string"}},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}, "type": "array"}}},
+    {"$ref": "#/$defs/none", "$defs": {}},
+    {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+    {"not": {"oneOf": [{"type": "integer"}]}},
+    {"not": {"enum": [1]}},
+    {"items": False},
+)  # fmt: skip
+
+PARTLY_KNOWN: Final = ("oneOf", "none", "[1", '"items": false')
+
+KNOWN_IN_FULL: Final = [
+    schema for schema in SMALL if not any(part in json.dumps(schema) for part in PARTLY_KNOWN)
+]
+
+
+@pytest.mark.parametrize("schema", SMALL, ids=json.dumps)
+def test_says_yes_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
+    if schema.get("$defs") == {}:
+        assert not any(map(fits(schema), VALUES))
+        return
+    checker, check = Draft202012Validator(schema), fits(schema)
+    assert [value for value in VALUES if check(value) and not checker.is_valid(value)] == []
+
+
+@pytest.mark.parametrize("schema", KNOWN_IN_FULL, ids=json.dumps)
+def test_says_no_only_where_jsonschema_does(schema: dict[str, Any]) -> None:
+    checker, check = Draft202012Validator(schema), fits(schema)
+    assert [value for value in VALUES if checker.is_valid(value) and not check(value)] == []
+
+
+def places(data: Any) -> list[tuple[Any, Any]]:
+    """Return every container in the data with each of its keys."""
+    items = data.items() if isinstance(data, dict) else enumerate(data)
+    if not isinstance(data, dict | list):
+        return []
+    return [
+        place
+        for key, value in items
+        for place in ((data, key), *(places(value) if isinstance(value, dict | list) else []))
+    ]
+
+
+def schemas() -> list[tuple[dict[str, Any], Any]]:
+    """Return the schemas of a case file and its desc, each with data of the bundled suite."""
+    found: list[tuple[dict[str, Any], Any]] = []
+    for name, stem in (("GATHER", "matrix"), ("TILE", "documented"), ("JOIN", "invalid")):
+        file = cases_directory() / name.lower() / f"{stem}.yaml"
+        data = yaml.safe_load(file.read_text("utf-8"))
+        found.append((dict(bundled_schema("case")), data))
+        for entry in data["cases"]:
+            desc = desc_schema(operator(name), matrix="matrix" in entry)
+            parts = {"desc": desc, "expect": expect_schema(operator(name))}
+            found.append(({"properties": parts}, entry))
+    return found
+
+
+SCHEMAS: Final = schemas()
+
+
+@given(st.data())
+def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject) -> None:
+    schema, sound = data.draw(st.sampled_from(SCHEMAS))
+    assert fits(schema)(sound)
+    mistaken = copy.deepcopy(sound)
+    container, key = data.draw(st.sampled_from(places(mistaken)))
+    if data.draw(st.booleans()) and isinstance(container, dict):
+        del container[key]
+    else:
+        container[key] = data.draw(st.sampled_from(VALUES))
+    assert fits(schema)(mistaken) == Draft202012Validator(schema).is_valid(mistaken)

@@ -1,0 +1,256 @@
+"""Runs whose worker processes build, run and judge: the same log as in one process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.protocol import BackendError, Outcome
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.log import LogWriter, RunLog, read_log
+from dmlconf.runner.parallel import judged_in_processes
+from dmlconf.runner.session import (
+    Limits,
+    judged,
+    make_header,
+    open_backend,
+    processes_that_pay,
+    run,
+)
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.runner.cases import many, plan, write
+from tests.runner.test_against import recorded
+
+NUMPY = registry.parse("numpy")
+
+
+def logged(
+    directory: Path,
+    planned: Sequence[PlannedCase],
+    expected: Expectations | None = None,
+    *,
+    jobs: int = 2,
+    timeout: float = 60,
+    fail_fast: bool = False,
+    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+) -> RunLog:
+    """Run the plan on the reference, and return the log as read back."""
+    backend = open_backend(NUMPY, Limits())
+    suite = load_suite([write(directory)])
+    expected = expected or expectations(AUTO, backend, suite, planned, [directory])
+    header = make_header(suite, ["cases"], len(planned), backend, expected.name, {})
+    if jobs == 1:
+        verdicts = judged(planned, backend, expected.against)
+    else:
+        verdicts = judged_in_processes(planned, NUMPY, expected, Limits(jobs, timeout))
+    path = directory / "run.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        writer = LogWriter(stream)
+        run(planned, verdicts, writer, header, on_verdict, fail_fast=fail_fast, in_order=jobs > 1)
+    return read_log(path)
+
+
+def without_time(log: RunLog) -> list[Verdict]:
+    return [replace(verdict, seconds=0.0) for verdict in log.verdicts]
+
+
+def test_the_log_is_that_of_one_process(tmp_path: Path) -> None:
+    planned = [*plan(tmp_path), *many(tmp_path, 200)]
+    alone = logged(tmp_path, planned, jobs=1)
+    together = logged(tmp_path, planned)
+    assert without_time(together) == without_time(alone)
+    assert [verdict.case for verdict in together.verdicts] == [each.identifier for each in planned]
+    assert together.complete
+
+
+def test_recordings_are_asked_in_the_processes(tmp_path: Path) -> None:
+    case = build(plan(tmp_path, "unstated")[0])
+    recorded(tmp_path / "recordings" / "x.dmlrec", case)
+    log = logged(tmp_path, plan(tmp_path))
+    assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 4
+
+
+def test_what_is_stale_in_a_recording_comes_back(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]), digest="0" * 64)
+    suite = load_suite([write(tmp_path)])
+    backend = open_backend(NUMPY, Limits())
+    expected = expectations(AUTO, backend, suite, planned, [tmp_path])
+    logged(tmp_path, planned, expected)
+    [recording] = expected.recordings
+    assert recording.stale == ["tile/mixed/unstated"]
+
+
+def test_a_recording_that_cannot_be_read_is_told_of(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    path = recorded(tmp_path / "recordings" / "x.dmlrec", build(planned[1]))
+    suite = load_suite([write(tmp_path)])
+    backend = open_backend(NUMPY, Limits())
+    expected = expectations(AUTO, backend, suite, planned, [tmp_path])
+    path.write_bytes(b"no recording")
+    with pytest.raises(BackendError, match=r"x\.dmlrec: not a recording"):
+        logged(tmp_path, planned, expected)
+
+
+class Fatal:
+    """Tells nothing, and ends or stops its process at one case."""
+
+    def __init__(self, fault: str, part: str) -> None:
+        self.fault, self.part = fault, part
+
+    def __call__(self, case: Case) -> Outcome | None:
+        if self.part in case.identifier:
+            if self.fault == "crash":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.fault == "raise":
+                raise RuntimeError("a mistake in dmlconf")
+            signal.pause()
+        return None
+
+
+UNSTATED = """
+operator: TILE
+cases:
+  - matrix: {Number: "=range(50)"}
+    desc:
+      InputTensor: {Sizes: [1], DataType: INT32, values: =Number}
+      OutputTensor: {Sizes: [2], DataType: INT32}
+      Repeats: [2]
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize(
+    ("fault", "kind"), [("crash", ReasonKind.CRASH), ("hang", ReasonKind.HANG)]
+)
+def test_a_process_that_breaks_down_costs_one_case(
+    tmp_path: Path, fault: str, kind: ReasonKind
+) -> None:
+    planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
+    expected = Expectations("nothing", Fatal(fault, "=40]"))
+    log = logged(tmp_path, planned, expected, timeout=2)
+    broken = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
+    assert [(verdict.case[-4:], verdict.reason and verdict.reason.kind) for verdict in broken] == [
+        ("=40]", kind)
+    ]  # fmt: skip
+    assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
+    assert log.complete
+
+
+def test_a_fault_of_dmlconf_itself_is_raised_with_its_place(tmp_path: Path) -> None:
+    planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
+    with pytest.raises(RuntimeError, match="a mistake in dmlconf") as told:
+        logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
+    [note] = told.value.__notes__
+    assert note.startswith("In a worker process:\nTraceback")
+    log = read_log(tmp_path / "run.jsonl")
+    assert len(log.verdicts) == 50
+    assert log.verdicts[40].status is Status.NOT_RUN
+    assert log.verdicts[39].status is Status.UNCHECKED
+
+
+def test_a_case_that_cannot_be_built_is_told_of_as_in_one_process(tmp_path: Path) -> None:
+    text = """
+operator: TILE
+cases:
+  - matrix: {Count: [1, 2, 3]}
+    desc:
+      InputTensor: {Sizes: "=(Count,)", DataType: INT32, values: [7]}
+      OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
+      Repeats: [1]
+"""
+    planned = list(load_suite([write(tmp_path, text, "late.yaml")]).plan())
+    with pytest.raises(InvalidFilesError) as alone:
+        logged(tmp_path, planned, jobs=1)
+    with pytest.raises(InvalidFilesError) as together:
+        logged(tmp_path, planned)
+    assert together.value.problems == alone.value.problems
+    assert str(together.value) == str(alone.value)
+    statuses = [verdict.status for verdict in read_log(tmp_path / "run.jsonl").verdicts]
+    assert statuses == [Status.UNCHECKED, Status.NOT_RUN, Status.NOT_RUN]
+
+
+def test_errors_of_files_come_whole_out_of_a_process(tmp_path: Path) -> None:
+    with pytest.raises(InvalidFilesError) as told:
+        load_suite([tmp_path])
+    copied = pickle.loads(pickle.dumps(told.value))
+    assert (copied.problems, str(copied)) == (told.value.problems, str(told.value))
+
+
+def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:
+    seen: list[Verdict] = []
+
+    def interrupt(verdict: Verdict) -> None:
+        seen.append(verdict)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    planned = many(tmp_path, 400)
+    log = logged(tmp_path, planned, on_verdict=interrupt)
+    assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
+    statuses = [verdict.status for verdict in log.verdicts]
+    assert statuses[:5] == [Status.PASSED] * 5
+    assert statuses[-1] is Status.NOT_RUN
+    assert not log.complete
+
+
+def out_of_order(
+    planned: Sequence[PlannedCase], order: Sequence[int]
+) -> Generator[Verdict, None, None]:
+    """Yield a verdict on the cases of these places; the third case fails."""
+    for place in order:
+        status = Status.FAILED if place == 2 else Status.PASSED
+        yield Verdict(planned[place].identifier, "TILE", (), status, None, None)
+
+
+def ordered(
+    directory: Path, order: Sequence[int], *, fail_fast: bool = False
+) -> tuple[list[str], list[str]]:
+    """Run five cases whose verdicts come in this order; return what is told early, and the log."""
+    planned = many(directory, 5)
+    backend = open_backend(NUMPY, Limits())
+    header = make_header(load_suite([write(directory)]), [], 5, backend, "numpy", {})
+    early: list[str] = []
+
+    def verdicts() -> Generator[Verdict, None, None]:
+        yield from out_of_order(planned, order)
+        early.extend(path.read_text("utf-8").count('"verdict"') * ["told"])
+        raise KeyboardInterrupt
+
+    path = directory / "run.jsonl"
+    with path.open("w", encoding="utf-8") as stream:
+        made = (verdict for verdict in verdicts())
+        run(planned, made, LogWriter(stream), header, fail_fast=fail_fast, in_order=True)
+    log = read_log(path)
+    assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
+    return early, [verdict.status for verdict in log.verdicts]
+
+
+def test_what_waits_for_earlier_cases_is_kept_when_interrupted(tmp_path: Path) -> None:
+    early, statuses = ordered(tmp_path, [0, 3, 2])
+    assert early == ["told"]
+    assert statuses == ["passed", "not run", "failed", "passed", "not run"]
+
+
+def test_stops_at_the_first_failure_of_the_plan(tmp_path: Path) -> None:
+    early, statuses = ordered(tmp_path, [3, 2, 0, 1], fail_fast=True)
+    assert early == []
+    assert statuses == ["passed", "passed", "failed", "not run", "not run"]
+
+
+def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert processes_that_pay(44_000) == 8
