@@ -49,13 +49,17 @@ __all__ = [
 ]
 
 
+_LARGE_EXPONENT: Final = 80.0
+"""Beyond this kernels take `log(1 + exp(x))` for `x`, which FLOAT32 cannot tell from it."""
+
+
 def _celu(x: Array, Alpha: float) -> Array:
     # fmax and fmin take the number where the other one is NaN.
     return np.fmax(0.0, x) + np.fmin(0.0, Alpha * np.expm1(x / Alpha))
 
 
 def _elu(x: Array, Alpha: float) -> Array:
-    return np.maximum(x, 0) + Alpha * np.expm1(np.minimum(x, 0))
+    return np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0)), x)
 
 
 def _gelu(x: Array) -> Array:
@@ -77,9 +81,9 @@ def _identity(x: Array) -> Array:
 
 
 def _leaky_relu(x: Array, Alpha: float) -> Array:
-    if Alpha == 0:
-        # The product with infinity is NaN.
-        return np.maximum(x, 0) + Alpha * np.minimum(x, 0)
+    if Alpha == 0 or not np.isfinite(Alpha):
+        # The product may be NaN, which must not be chosen.
+        return np.where(x < 0, Alpha * x, x)
     choose = np.maximum if Alpha <= 1 else np.minimum
     found: Array = choose(x, Alpha * x)
     # This makes -0 +0.
@@ -122,7 +126,9 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _softplus(x: Array, Steepness: float) -> Array:
-    return _log_1_and_exp(Steepness * x) / Steepness
+    product = Steepness * x
+    # Measured: the other branch is also that of NaN.
+    return np.where(product < _LARGE_EXPONENT, _log_1_and_exp(product) / Steepness, x)
 
 
 def _softsign(x: Array) -> Array:

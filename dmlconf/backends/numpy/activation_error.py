@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ERRORS"]
@@ -27,6 +27,12 @@ _LOG2_E: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1
 
 _TINY: Final = float(np.finfo(np.float32).tiny)
 
+_LARGE: Final = 2.0**126
+"""From here on FLOAT32 may not hold a few times a number."""
+
+_SATURATED: Final = 100.0
+"""From here on exp overflows in FLOAT32, or nearly vanishes."""
+
 _ERF: Final = 2.0**-19
 """The absolute error of an erf made of a polynomial and an exp."""
 
@@ -36,6 +42,21 @@ def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
     value = np.exp(x)
     relative = np.expm1(np.abs(x) * (STEP + _LOG2_E) + of_x) + _EXP2
     return np.where(value < 2 * _TINY, 2 * _TINY, value * relative)
+
+
+def _magnified(factor: float, value: Array, error: Array) -> Array:
+    """Return the error of a product with a factor; an infinite one makes NaN of what may be 0."""
+    if not np.isinf(factor):
+        return abs(factor) * error
+    return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
+
+
+def _overflows_unscaled(x: Array, product: Array) -> Array:
+    """Tell where `2 * log2(e) * x` may overflow before an attribute makes it small.
+
+    Measured: kernels multiply with the attribute last.
+    """
+    return (np.abs(x) >= _LARGE) & np.isfinite(x) & (np.abs(product) < _SATURATED)
 
 
 def _elu(x: Array, Alpha: float) -> Array:
@@ -79,7 +100,9 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
 
 
 def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
-    return abs(Alpha) * _log_of_sum(Beta * x, np.abs(Beta * x) * STEP)
+    product = Beta * x
+    error = _log_of_sum(product, np.abs(product) * STEP)
+    return _magnified(Alpha, np.logaddexp(0.0, product), error)
 
 
 def _softplus(x: Array, Steepness: float) -> Array:
@@ -106,7 +129,8 @@ def _sigmoid(x: Array) -> Array:
 
 def _swish(x: Array, SigmoidInputScale: float) -> Array:
     product = SigmoidInputScale * x
-    return np.abs(x) * _sigmoid_of(product, np.abs(product) * STEP)
+    error = np.abs(x) * _sigmoid_of(product, np.abs(product) * STEP)
+    return np.where(_overflows_unscaled(x, product), ANY_RESULT, error)
 
 
 def _softsign(x: Array) -> Array:
@@ -129,7 +153,9 @@ def _tanh(x: Array) -> Array:
 
 
 def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
-    return abs(Alpha) * _tanh_of(Beta * x, np.abs(Beta * x) * STEP)
+    product = Beta * x
+    error = _magnified(Alpha, np.tanh(product), _tanh_of(product, np.abs(product) * STEP))
+    return np.where(_overflows_unscaled(x, product), ANY_RESULT, error)
 
 
 def _gelu(x: Array) -> Array:

@@ -1,7 +1,8 @@
 """Operators that keep each element within bounds, and their gradients.
 
-Bounds become numbers of the tensor's type: for integers truncated and clamped, for FLOAT16 rounded
-to nearest, with the largest number for what exceeds it. The bound of THRESHOLD stays FLOAT32.
+Bounds become numbers of the tensor's type: for integers truncated and clamped, for narrower real
+numbers rounded to nearest, with the largest number for what exceeds it, infinities included. Bounds
+of that type stay as they are, and so does that of THRESHOLD.
 
 Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
 measured.
@@ -10,7 +11,7 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def element_wise_clip(
 
     Source: the page of DML_ELEMENT_WISE_CLIP_OPERATOR_DESC.
     """
-    return _function(_clip(OutputTensor, Min, Max), InputTensor, ScaleBias, OutputTensor)
+    return element_wise_clip1(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
 
 
 def element_wise_clip_interval(
@@ -60,7 +61,7 @@ def element_wise_clip_interval(
     Max: float,
 ) -> tuple[Array, Array]:
     """Return the bounded elements, which are scaled with a rounding either way."""
-    return function_interval(_clip(OutputTensor, Min, Max), InputTensor, ScaleBias, OutputTensor)
+    return element_wise_clip1_interval(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
 
 
 def element_wise_clip1(
@@ -77,7 +78,8 @@ def element_wise_clip1(
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
-    return element_wise_clip(InputTensor, OutputTensor, ScaleBias, Min, Max)
+    clip = _clip(OutputTensor, Min, Max, MinMaxDataType)
+    return _function(clip, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_clip1_interval(
@@ -89,7 +91,8 @@ def element_wise_clip1_interval(
     Max: float,
 ) -> tuple[Array, Array]:
     """Return the bounded elements, which are scaled with a rounding either way."""
-    return element_wise_clip_interval(InputTensor, OutputTensor, ScaleBias, Min, Max)
+    clip = _clip(OutputTensor, Min, Max, MinMaxDataType)
+    return function_interval(clip, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_threshold(
@@ -118,14 +121,13 @@ def element_wise_clip_grad(
 ) -> Array:
     """Return the gradient where the element is between the bounds, and 0 elsewhere.
 
-    It is 0 at the bounds themselves, for NaN, and where a bound is NaN.
+    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC; the bounds were measured.
     """
-    least, greatest = _bound(Min, OutputGradientTensor), _bound(Max, OutputGradientTensor)
-    with np.errstate(invalid="ignore"):
-        within = (InputTensor > least) & (InputTensor < greatest)
-    return np.where(within, InputGradientTensor, InputGradientTensor.dtype.type(0))
+    return element_wise_clip_grad1(
+        InputTensor, InputGradientTensor, OutputGradientTensor, "FLOAT32", Min, Max
+    )
 
 
 def element_wise_clip_grad1(
@@ -138,15 +140,20 @@ def element_wise_clip_grad1(
 ) -> Array:
     """Return the gradient where the element is between the bounds, and 0 elsewhere.
 
-    It is 0 at the bounds themselves, for NaN, and where a bound is NaN.
+    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
-    return element_wise_clip_grad(InputTensor, InputGradientTensor, OutputGradientTensor, Min, Max)
+    least, greatest = (_bound(end, OutputGradientTensor, MinMaxDataType) for end in (Min, Max))
+    with np.errstate(invalid="ignore"):
+        within = (InputTensor > least) & (InputTensor < greatest)
+    return np.where(within, InputGradientTensor, InputGradientTensor.dtype.type(0))
 
 
-def _clip(tensor: TensorDesc, least: float, greatest: float) -> Callable[[Array], Array]:
-    low, high = _bound(least, tensor), _bound(greatest, tensor)
+def _clip(
+    tensor: TensorDesc, least: float, greatest: float, data_type: str
+) -> Callable[[Array], Array]:
+    low, high = _bound(least, tensor, data_type), _bound(greatest, tensor, data_type)
 
     def clip(values: Array) -> Array:
         bounded: Array = np.fmin(values, high)
@@ -157,23 +164,47 @@ def _clip(tensor: TensorDesc, least: float, greatest: float) -> Callable[[Array]
 
 
 def _threshold(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
-    low = np.float32(least) if tensor.DataType.dtype.kind == "f" else _bound(least, tensor)
+    if tensor.DataType.dtype.kind == "f":
+        low = np.float32(least)
+    else:
+        low = cast(np.array([least], np.float32), tensor)[0]
     return lambda values: np.fmax(values, low)
 
 
-def _bound(value: float, tensor: TensorDesc) -> Any:
-    """Return a bound as a number of a tensor's type."""
+def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
+    """Return a bound as a number of a tensor's type.
+
+    Args:
+        value: the bound.
+        tensor: the tensor, of any type of at least 8 bits.
+        data_type: the bound's own type. Of 4-bit types the byte counts as the tensor's number; of
+            what is no type, such as UNKNOWN, nothing does.
+    """
     dtype = tensor.DataType.dtype
-    if dtype.kind != "f":
-        if isinstance(value, int):
-            limits = np.iinfo(dtype)
-            return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
-        return cast(np.array([np.float32(value)]), tensor)[0]
+    if data_type not in DataType.__members__:
+        return dtype.type(0)
+    source = DataType(data_type)
+    if source.bits == 4:
+        byte = np.array([int(value) & 0xFF], np.uint8)
+        return byte.astype(f"u{dtype.itemsize}").view(dtype)[0]
+    if source is tensor.DataType:
+        return dtype.type(value)
+    if dtype.kind != "f" and source.dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
     with np.errstate(over="ignore"):
-        bound = dtype.type(np.float32(value))
-    if tensor.DataType is DataType.FLOAT16 and np.isinf(bound):
-        return dtype.type(np.copysign(np.finfo(dtype).max, bound))
-    return bound
+        held = np.array([source.dtype.type(value)], np.float64)
+        # Measured: an infinite FLOAT16 is its largest number in types of more bits.
+        if source is DataType.FLOAT16 and dtype.itemsize > 2:
+            held = np.clip(held, source.minimum, source.maximum)
+    if dtype.kind == "f":
+        clamped = np.clip(held, tensor.DataType.minimum, tensor.DataType.maximum)
+        return clamped.astype(np.float32).astype(dtype)[0]
+    return dtype.type(_OF_NAN.get(dtype.name, 0)) if np.isnan(held[0]) else cast(held, tensor)[0]
+
+
+_OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
+"""Measured: what a processor makes of NaN; 0 for the other integers."""
 
 
 def _function(

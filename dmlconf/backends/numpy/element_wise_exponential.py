@@ -320,14 +320,17 @@ def _log_of_sum_interval(
     """
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
+    # Only some of the arguments in reach make the formula NaN.
+    lost = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
-        low = np.where((low < 1) & (high >= 1), 1.0, low)
+        lost |= (low < 1) & (high >= 1)
+        low = np.where(lost, 1.0, low)
     with np.errstate(all="ignore"):
         least, _ = _sum_ends(low, one)
         _, greatest = _sum_ends(high, one)
         lowest, _ = rounded_interval(np.log(least), _log_error(least), dtype)
         _, highest = rounded_interval(np.log(greatest), _log_error(greatest), dtype)
-    return lowest, highest
+    return anything_where(lost, (lowest, highest))
 
 
 def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:

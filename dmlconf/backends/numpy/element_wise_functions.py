@@ -6,6 +6,8 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
@@ -63,11 +65,12 @@ def element_wise_abs(
     """Return the magnitude of the scaled elements.
 
     That of the least integer is the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+    Scaled integers have 32 bits until they are stored.
 
     Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
     """
     if not is_identity(ScaleBias):
-        return scaled_function(np.abs, InputTensor, ScaleBias, OutputTensor)
+        return scaled_function(_magnitude(InputTensor), InputTensor, ScaleBias, OutputTensor)
     if InputTensor.dtype.kind == "f":
         return np.abs(InputTensor)
     return np.where(InputTensor < 0, _negated(InputTensor), InputTensor)
@@ -77,7 +80,8 @@ def element_wise_abs_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
     """Return the magnitude of the scaled elements, rounded either way."""
-    return function_interval(np.abs, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
+    magnitude = np.abs if is_identity(ScaleBias) else _magnitude(InputTensor)
+    return function_interval(magnitude, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
 
 
 def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -207,6 +211,14 @@ def element_wise_is_infinity(
     else:
         found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
     return found.astype(OutputTensor.DataType.dtype)
+
+
+def _magnitude(tensor: Array) -> Callable[[Array], Array]:
+    """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64."""
+    if tensor.dtype.kind == "f":
+        return np.abs
+    least = float(np.iinfo(np.int32).min)
+    return lambda values: np.where(values <= least, least, np.abs(values))
 
 
 def _same(values: Array) -> Array:

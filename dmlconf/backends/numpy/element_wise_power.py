@@ -13,7 +13,7 @@ integers were measured; Direct3D 11.3 functional specification, 22.10 (exp, log)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +43,8 @@ _LARGEST_HALF: Final = float(np.finfo(np.float16).max)
 
 _ALL_EVEN: Final = 2.0**24
 """From here on every FLOAT32 number is even."""
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
 
 _WORD: Final = 32
 """The bits of the integers that kernels compute with."""
@@ -148,12 +150,26 @@ def _constant(exponent: float) -> Array:
 
 def _operand(tensor: Array, scale_bias: ScaleBias | None) -> Array:
     values = scaled(tensor, scale_bias)
-    return np.trunc(values) if _are_integers(tensor) else values
+    return _whole(values, tensor.dtype) if _are_integers(tensor) else values
 
 
 def _operand_interval(tensor: Array, scale_bias: ScaleBias | None) -> Ends:
     low, high = scaled_interval(tensor, scale_bias)
-    return (np.trunc(low), np.trunc(high)) if _are_integers(tensor) else (low, high)
+    if _are_integers(tensor):
+        return _whole(low, tensor.dtype), _whole(high, tensor.dtype)
+    return low, high
+
+
+def _word(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of the integers that kernels compute an integer type with."""
+    return np.dtype(np.int32 if dtype.kind == "i" else np.uint32)
+
+
+def _whole(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return numbers without their fraction, clamped to 32 bits."""
+    limits = np.iinfo(_word(dtype))
+    clamped: Array = np.clip(np.trunc(np.nan_to_num(values, nan=0.0)), limits.min, limits.max)
+    return clamped
 
 
 def _real_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
@@ -190,6 +206,11 @@ def _power_interval(
         if around_zero.any():
             pole = np.where(around_zero & (exponent < 0), np.inf, 0.0)
             corners += [np.where(around_zero, end, power) for end in (-pole, 0 * power, pole)]
+        subnormal = (base != 0) & (np.abs(base) < _TINY)
+        if subnormal.any():
+            # Measured: log2 may take a subnormal number for one of about 2^-127.
+            least_normal = _power(np.copysign(_TINY, base), exponent)
+            corners += [np.where(subnormal, end, power) for end in (0 * power, least_normal)]
         low, high = np.fmin.reduce([*corners, power]), np.fmax.reduce([*corners, power])
         # The base 0 is told from the others.
         zero = (base == 0) & (bases[0] == bases[1])
@@ -220,7 +241,7 @@ def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:
 def _whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
     """Return the power of whole numbers, modulo 2^32 and then clamped to the output's type."""
     dtype = output.DataType.dtype
-    word, limits = np.dtype(np.int32 if dtype.kind == "i" else np.uint32), np.iinfo(dtype)
+    word, limits = _word(dtype), np.iinfo(dtype)
     factor = base.astype(np.int64).astype(np.uint32)
     left = np.maximum(exponent, 0).astype(np.uint32)
     product = np.ones_like(factor)
@@ -232,18 +253,21 @@ def _whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
     if negative.any():
         reciprocal = np.where(exponent % 2 == 1, base, 1.0) * (np.abs(base) == 1)
         power[negative] = reciprocal[negative].astype(np.int64).astype(word)
-    return np.clip(power, limits.min, limits.max).astype(dtype)
+    clamped: Array = np.clip(power, limits.min, limits.max).astype(dtype)
+    return clamped
 
 
 def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> Ends:
     found = [_whole_power(base, exponent, output) for base in bases for exponent in exponents]
     lowest, highest = np.minimum.reduce(found), np.maximum.reduce(found)
-    dtype = output.DataType.dtype
-    if 8 * dtype.itemsize < _WORD:
-        limits = np.iinfo(dtype)
-        with np.errstate(all="ignore"):
-            powers = [_power(base, exponent) for base in bases for exponent in exponents]
-            outside = np.maximum.reduce(powers) > limits.max
-            outside |= np.minimum.reduce(powers) < limits.min
-        lowest[outside], highest[outside] = limits.min, limits.max
+    limits = np.iinfo(output.DataType.dtype)
+    with np.errstate(all="ignore"):
+        powers = [_power(base, exponent) for base in bases for exponent in exponents]
+        outside = np.maximum.reduce(powers) > limits.max
+        outside |= np.minimum.reduce(powers) < limits.min
+    if 8 * output.DataType.dtype.itemsize == _WORD:
+        # These wrap around, so nothing is known of the power of what is not known exactly.
+        rounded = (bases[0] != bases[1]) | (exponents[0] != exponents[1])
+        outside = rounded & (outside | (bases[0] < 0))
+    lowest[outside], highest[outside] = limits.min, limits.max
     return lowest, highest

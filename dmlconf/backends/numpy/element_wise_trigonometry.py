@@ -195,7 +195,15 @@ def _sine_interval(
         low = np.maximum(value - error, -1 - _SINE)
         high = np.minimum(value + error, 1 + _SINE)
     dtype = output.DataType.dtype
-    return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    return anything_where(_may_overflow(tensor, scale_bias), ends)
+
+
+def _may_overflow(tensor: Array, scale_bias: ScaleBias | None) -> Array:
+    """Tell where scaling may make infinity of a number, which has no sine."""
+    low, high = (np.isfinite(end) for end in scaled_interval(tensor, scale_bias))
+    either: Array = low != high
+    return either
 
 
 def _tangent_interval(
@@ -204,13 +212,14 @@ def _tangent_interval(
     exact, error = _room(tensor, scale_bias)
     with np.errstate(all="ignore"):
         sine, cosine = np.sin(exact), np.cos(exact)
-        ends = [
+        quotients = [
             (sine + above * error) / (cosine + below * error)
             for above in (-1, 1)
             for below in (-1, 1)
         ]
         pole = (np.abs(cosine) <= error) & np.isfinite(exact)
-        low = np.where(pole, -np.inf, np.minimum.reduce(ends))
-        high = np.where(pole, np.inf, np.maximum.reduce(ends))
+        low = np.where(pole, -np.inf, np.minimum.reduce(quotients))
+        high = np.where(pole, np.inf, np.maximum.reduce(quotients))
     dtype = output.DataType.dtype
-    return rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
+    return anything_where(_may_overflow(tensor, scale_bias), ends)

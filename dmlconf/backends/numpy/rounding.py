@@ -22,6 +22,12 @@ ANY_RESULT: Final = 2.0**200
 STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
 
+_SUBNORMAL_STEPS: Final = 2.0**-148
+"""What two roundings of subnormal FLOAT32 numbers may lose."""
+
+_FEW_STEPS: Final = 2.0**-124
+"""Below this subnormal numbers are in reach."""
+
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
@@ -43,12 +49,15 @@ def rounded_interval(
     Args:
         exact: what an infinitely precise computation gives, FLOAT64.
         error: how far the value may be from that before it is rounded for the last time, not
-            negative; counts as 0 where either is not finite.
+            negative; counts as 0 where either is not finite. ANY_RESULT makes any value right.
         dtype: the result's type. FLOAT32 rounds once, FLOAT16 to FLOAT32 first.
     """
     with np.errstate(all="ignore"):
         finite = np.isfinite(exact) & np.isfinite(error)
         room = np.where(finite, error, 0.0)
+        if dtype == np.float32:
+            # Subnormal steps are no smaller for smaller numbers.
+            room += np.where((room > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
         low, high = exact - room, exact + room
         lowest = np.minimum(_toward_zero(low, dtype), _to_nearest(low, dtype))
         highest = np.maximum(_toward_zero(high, dtype), _to_nearest(high, dtype))
@@ -62,6 +71,9 @@ def rounded_interval(
             largest = np.finfo(dtype).max
             lowest[low < -largest] = -np.inf
             highest[high > largest] = np.inf
+        open_to_choice = np.equal(error, ANY_RESULT)
+        if np.any(open_to_choice):
+            return anything_where(open_to_choice, (lowest, highest))
     return lowest, highest
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -50,33 +50,52 @@ def is_identity(scale_bias: ScaleBias | None) -> bool:
 
 
 def scaled(tensor: Array, scale_bias: ScaleBias | None) -> Array:
-    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
+    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers, and so is that."""
     if scale_bias is None or is_identity(scale_bias):
         return wide(tensor)
     with np.errstate(all="ignore"):
-        scale, bias = np.float32(scale_bias["Scale"]), np.float32(scale_bias["Bias"])
-        return wide(tensor) * np.float64(scale) + np.float64(bias)
+        product, total = _terms(tensor, scale_bias)
+        # A product that overflows does so before an infinite Bias is added.
+        if not math.isfinite(scale_bias["Bias"]):
+            total = product.astype(np.float32).astype(np.float64) + scale_bias["Bias"]
+        rounded: Array = total.astype(np.float32).astype(np.float64)
+        return rounded
 
 
 def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
     """Return the least and the greatest `x * Scale + Bias` that FLOAT32 arithmetic may give.
 
-    Product and sum are rounded either way or at once, subnormal ones may be zero, and either may
-    overflow.
+    Product and sum are rounded either way or at once, unless FLOAT32 holds them; subnormal ones may
+    be zero, and either may overflow.
     """
     exact = scaled(tensor, scale_bias)
     if scale_bias is None or is_identity(scale_bias):
         return exact, exact
     with np.errstate(all="ignore"):
-        product = wide(tensor) * np.float64(np.float32(scale_bias["Scale"]))
-        terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(exact)
-        flushed = (product != 0) & ((np.abs(product) < _TINY) | (np.abs(exact) < _TINY))
-        room = terms * STEP + np.where(flushed, _TINY, 0.0)
+        product, total = _terms(tensor, scale_bias)
+        terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(total)
+        flushed = (product != 0) & ((np.abs(product) < _TINY) | (np.abs(total) < _TINY))
+        bias = np.float64(np.float32(scale_bias["Bias"]))
+        held = (total - product == bias) & (total - bias == product)
+        held &= _is_single(wide(tensor)) & _is_single(product) & _is_single(total)
+        room = np.where(held, 0.0, terms * STEP) + np.where(flushed, _TINY, 0.0)
         finite = np.isfinite(room)
-        low, high = np.where(finite, exact - room, exact), np.where(finite, exact + room, exact)
-        low[(np.minimum(low, product) < -_LARGEST)] = -np.inf
-        high[(np.maximum(high, product) > _LARGEST)] = np.inf
+        low, high = np.where(finite, total - room, exact), np.where(finite, total + room, exact)
+        low[np.minimum(low, product) < -_LARGEST] = -np.inf
+        high[np.maximum(high, product) > _LARGEST] = np.inf
     return low, high
+
+
+def _terms(tensor: Array, scale_bias: ScaleBias) -> tuple[Array, Array]:
+    """Return `x * Scale` and `x * Scale + Bias` as FLOAT64."""
+    product = wide(tensor) * np.float64(np.float32(scale_bias["Scale"]))
+    return product, product + np.float64(np.float32(scale_bias["Bias"]))
+
+
+def _is_single(values: Array) -> Array:
+    """Tell which FLOAT64 numbers are FLOAT32 numbers as well."""
+    single: Array = values.astype(np.float32) == values
+    return single
 
 
 def scaled_function(
@@ -125,7 +144,8 @@ def function_interval(
     """Return what a function of the scaled elements may give.
 
     Args:
-        function: of FLOAT64 numbers; monotone on either side of zero.
+        function: of FLOAT64 numbers; monotone on either side of zero. Where only some arguments in
+            reach make it NaN, any result is right.
         tensor: the elements.
         scale_bias: what is done to them first.
         output: the output, whose type the results have; integers are truncated before the function.
@@ -147,7 +167,13 @@ def function_interval(
     for value in at_zero:
         lowest = np.where(around_zero, np.fmin(lowest, lowest.dtype.type(value)), lowest)
         highest = np.where(around_zero, np.fmax(highest, highest.dtype.type(value)), highest)
-    return lowest, highest
+    if low is high or output.DataType.dtype.kind != "f":
+        return lowest, highest
+    with np.errstate(all="ignore"):
+        lost = [np.isnan(function(argument)) for argument in (low, exact, high)]
+    return anything_where(
+        np.logical_or.reduce(lost) & ~np.logical_and.reduce(lost), (lowest, highest)
+    )
 
 
 def _results(

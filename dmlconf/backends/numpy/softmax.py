@@ -34,6 +34,9 @@ __all__ = [
 
 _LAST: Final = (-1,)
 
+_NOTHING: Final = 200.0
+"""The exponential of so much below 0 is 0 in FLOAT32."""
+
 _EXP_ERROR: Final = 8.0
 """The relative error of exp2, 2^-21, in halves of the last place of FLOAT32."""
 
@@ -155,7 +158,9 @@ def activation_log_softmax1_interval(
         total = powers.sum(over, keepdims=True)
         logarithm = np.log(total)
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
-        of_powers = powers * (np.expm1(distance * 2 * step) + _EXP_ERROR * STEP / 2 + step)
+        # Powers of what is farther below are 0.
+        of_exponent = np.minimum(distance, _NOTHING) * 2 * step
+        of_powers = powers * (np.expm1(of_exponent) + _EXP_ERROR * STEP / 2 + step)
         of_sum = of_powers.sum(over, keepdims=True) / total
         of_sum += step + (powers.size // total.size - 1) * STEP
         of_logarithm = np.maximum(logarithm, 1.0) * _LOG2 + logarithm * step

@@ -89,23 +89,27 @@ def adam_optimizer_interval(
             InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
         )
         first, second, first_error, second_error = moments
-        correction, greatest = _correction(TrainingStepTensor, Beta1, Beta2)
+        correction, least_correction, greatest = _correction(TrainingStepTensor, Beta1, Beta2)
         rate = _exactly(LearningRate)
         steps = rate * correction * first / (np.sqrt(second) + epsilon)
-        stored = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
-        numerator = np.abs(first) * (1 + stored) + first_error
-        least = np.maximum(second * (1 - stored) - second_error, 0)
-        # FLOAT16 may hold the second moment as its largest number.
-        least = np.minimum(least, float(np.finfo(dtype).max))
-        denominator = (np.sqrt(least) * (1 - 2 * STEP) + epsilon) * (1 - STEP)
-        longest = abs(rate) * greatest * numerator / denominator * (1 + 4 * STEP)
+        first_room, least, most = _stored(moments, dtype)
+        numerator = np.abs(first)
+        divisors = [
+            (np.sqrt(end) * (1 + sign * 2 * STEP) + epsilon) * (1 + sign * STEP)
+            for end, sign in ((least, -1), (most, 1))
+        ]
+        longest = abs(rate) * greatest * (numerator + first_room) / np.abs(divisors).min(0)
+        shortest = abs(rate) * least_correction * (numerator - first_room) / np.abs(divisors).max(0)
+        errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
         parameters = InputParametersTensor - steps
+        # Where the divisor may be 0 but need not, a step may have any length and either sign.
+        undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
         overflowing = np.isinf(first_error) | np.isinf(second_error)
         # A negative number has no logarithm, and the correction may be infinite.
-        undefined = not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(correction))
+        undefined |= not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(correction))
         return (
             _undefined(
-                rounded_interval(parameters, longest - np.abs(steps), dtype),
+                rounded_interval(parameters, np.maximum(*errors), dtype),
                 overflowing | undefined,
             ),
             _undefined(rounded_interval(first, first_error, dtype), np.isinf(first_error)),
@@ -132,24 +136,52 @@ def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: 
         (first.astype(np.float64), slopes, _exactly(beta1)),
         (second.astype(np.float64), slopes * slopes, _exactly(beta2)),
     ):
-        values.append(old + (1 - decay) * (new - old))
-        sizes = abs(decay) * np.abs(old) + 4 * abs(1 - decay) * (np.abs(old) + np.abs(new))
-        overflowing = np.isfinite(sizes) & (np.abs(new) + np.abs(old) > _LARGEST)
-        errors.append(np.where(overflowing, np.inf, STEP * sizes))
+        share = 1 - decay
+        value = old + share * (new - old)
+        of_new, of_share = _lost(new), _lost(share)
+        of_product = abs(share) * (of_new + _lost(new - old)) + np.abs(new - old) * of_share
+        of_sum = of_product + _lost(share * (new - old))
+        of_product = abs(share) * of_new + np.abs(new) * of_share
+        of_terms = of_product + _lost(share * new) + _lost(decay * old)
+        error = np.maximum(of_sum, of_terms)
+        values.append(value)
+        largest = (np.abs(new) + np.abs(old)) * max(1.0, abs(share), abs(decay))
+        overflowing = np.isfinite(largest) & (largest > _LARGEST)
+        error += np.where(error > 0, STEP * np.abs(value), _lost(value))
+        errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)
 
 
-def _correction(step: Array, beta1: float, beta2: float) -> tuple[float, float]:
-    """Return by how much the bias of the moments changes the rate, and how much at most."""
+def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    """Return how far the first moment may be off, and the least and the greatest second one.
+
+    They may be rounded to their type, which may hold the second one as its largest number, or as
+    infinity.
+    """
+    info = np.finfo(dtype)
+    relative = STEP if dtype == np.float32 else float(info.eps)
+    step, largest = float(info.smallest_subnormal), float(info.max)
+    room = np.abs(moments.first) * relative + moments.first_error
+    second_room = np.abs(moments.second) * relative + moments.second_error
+    if dtype == np.float16:
+        room, second_room = room + step, second_room + step
+    least = np.minimum(np.maximum(moments.second - second_room, 0), largest)
+    most = moments.second + second_room
+    return room, least, np.where(most > largest, np.inf, np.maximum(most, 0))
+
+
+def _correction(step: Array, beta1: float, beta2: float) -> tuple[float, float, float]:
+    """Return by how much the bias of the moments changes the rate, at least and at most too."""
     count = float(step.ravel()[0])
     if count == 0:
-        return 1.0, 1.0
+        return 1.0, 1.0, 1.0
     (first, first_error), (second, second_error) = (
         _one_less_power(_exactly(beta), count) for beta in (beta1, beta2)
     )
     exact = np.float64(np.sqrt(second)) / first
     greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)
-    return float(exact), float(greatest * (1 + 4 * STEP))
+    least = np.sqrt(np.maximum(second - second_error, 0)) / (first + first_error)
+    return float(exact), float(least * (1 - 4 * STEP)), float(greatest * (1 + 4 * STEP))
 
 
 def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
@@ -162,6 +194,12 @@ def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
     error_of_argument = exponent * (max(1.0, size) * _EXP2 + 2 * STEP * size)
     error = np.exp2(exponent * logarithm + error_of_argument) - power + power * _EXP2
     return 1 - power, error + STEP * np.abs(1 - power)
+
+
+def _lost(value: Any) -> Any:
+    """Return how much rounding may take from FLOAT64 numbers that FLOAT32 does not hold."""
+    held = np.float32(value) == value
+    return np.where(held, 0.0, np.abs(value) * STEP)
 
 
 def _exactly(value: float) -> float:
