@@ -25,6 +25,7 @@ import onnx.helper as make
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
+from benchmarks.layers import layers
 from benchmarks.windows import windows
 from benchmarks.workloads import Workload, workloads
 from dmlconf.backends.numpy.backend import reference_function
@@ -130,7 +131,7 @@ def main(families: Sequence[str]) -> None:
           f"NumPy {np.__version__}; times of the reference as multiples of the peers'")  # fmt: skip
     print(f"{'':<62}{'ms':>9}{'Runtime':>10}{'evaluator':>11}")
     means: dict[str, list[tuple[float, float]]] = {}
-    for workload in chain(workloads(), windows()):
+    for workload in chain(workloads(), layers(), windows()):
         if families and workload.family not in families:
             continue
         if workload.operator not in operator_names():

@@ -77,7 +77,7 @@ class Workload:
 
 def workloads() -> Iterator[Workload]:
     """Yield every workload; the arrays of one are made when it is its turn."""
-    for family in (_element_wise, _activations, _moves, _indexing, _reductions, _layers, _resizes):
+    for family in (_element_wise, _activations, _moves, _indexing, _reductions, _resizes):
         yield from family()
 
 
@@ -148,7 +148,8 @@ def _activations() -> Iterator[Workload]:
         arguments = {"InputTensor": x, "OutputTensor": desc(*SQUARE), **fields}
         yield Workload("activation", name, f"ACTIVATION_{name}", arguments, node, [x], attributes)
     arguments = {"InputTensor": x, "OutputTensor": desc(*SQUARE), "Axes": [1]}
-    yield Workload("softmax", "SOFTMAX1", "ACTIVATION_SOFTMAX1", arguments, "Softmax", [x])
+    for name, node in (("SOFTMAX1", "Softmax"), ("LOG_SOFTMAX1", "LogSoftmax")):
+        yield Workload("softmax", name, f"ACTIVATION_{name}", arguments, node, [x])
 
 
 def _moves() -> Iterator[Workload]:
@@ -277,56 +278,6 @@ def _reductions() -> Iterator[Workload]:
     }
     name = "CUMULATIVE_SUMMATION"
     yield Workload("cumulation", name, name, running, "CumSum", [x, np.array(1)])
-
-
-def _layers() -> Iterator[Workload]:
-    yield from _normalizations(random_tensor(1, 64, 112, 112, low=-1))
-    yield _lstm()
-
-
-def _normalizations(image: Array) -> Iterator[Workload]:
-    scale, bias, mean, variance = (random_tensor(64, seed=seed) for seed in range(4))
-    shaped = {
-        f"{name}Tensor": values.reshape(1, 64, 1, 1)
-        for name, values in zip(
-            ("Scale", "Bias", "Mean", "Variance"), (scale, bias, mean, variance), strict=True
-        )
-    }
-    common = {"InputTensor": image, "OutputTensor": desc(*image.shape), "Epsilon": 1e-5}
-    batch = {**common, **shaped, "Spatial": True}
-    name = "BATCH_NORMALIZATION"
-    feeds = [image, scale, bias, mean, variance]
-    yield Workload("normalization", name, name, batch, "BatchNormalization", feeds)
-    fields = {**common, "Axes": [2, 3], "NormalizeVariance": True}
-    fields |= {name: shaped[name] for name in ("ScaleTensor", "BiasTensor")}
-    name = "MEAN_VARIANCE_NORMALIZATION1"
-    feeds = [image, scale, bias]
-    yield Workload("normalization", name, name, fields, "InstanceNormalization", feeds)
-
-
-def _lstm() -> Workload:
-    steps, inputs, hidden = 32, 128, 128
-    x = random_tensor(steps, 1, inputs, low=-1)
-    weight, recurrence = (
-        random_tensor(1, 4 * hidden, size, seed=2, low=-0.1, high=0.1) for size in (inputs, hidden)
-    )
-    activations = [{"operator": f"ACTIVATION_{name}"} for name in ("SIGMOID", "TANH", "TANH")]
-    fields = {
-        "InputTensor": x[None],
-        "WeightTensor": weight[None],
-        "RecurrenceTensor": recurrence[None],
-        "OutputSequenceTensor": desc(steps, 1, 1, hidden),
-        "ActivationDescs": activations,
-        "Direction": "FORWARD",
-        "ClipThreshold": 0.0,
-        "UseClipThreshold": False,
-        "CoupleInputForget": False,
-    }
-    name = f"LSTM of {hidden} hidden nodes, {steps} steps"
-    feeds = [x, weight, recurrence]
-    return Workload(
-        "recurrent networks", name, "LSTM", fields, "LSTM", feeds, {"hidden_size": hidden}
-    )
 
 
 def _resizes() -> Iterator[Workload]:
