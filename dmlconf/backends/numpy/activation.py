@@ -261,7 +261,11 @@ def fused_magnitude(
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **_attributes(activation))
         own: Array = np.where(np.isfinite(error), error, 0.0) / float(np.finfo(dtype).eps)
-        found = slope(activation) * magnitude + own + np.abs(fused(values, activation))
+        steepness: Array | float = slope(activation)
+        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
+            # The exponential then grows where its argument is negative.
+            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
+        found = steepness * magnitude + own + np.abs(fused(values, activation))
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))

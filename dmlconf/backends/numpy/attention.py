@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.backends.numpy.normalization import single
-from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes
 from dmlconf.backends.numpy.softmax import fused_softmax
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -81,19 +81,42 @@ def multihead_attention1_magnitude(
 ) -> tuple[Array, ...]:
     """Return the outputs of absolute values, with what the softmax makes of the scores' errors."""
     output: TensorDesc = fields["OutputTensor"]
-    absolute = {
-        name: np.abs(value) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
-        for name, value in fields.items()
-    }
+    heads = QueryHeadCount, KeyValueHeadCount
+    dtype = output.DataType.dtype
     with np.errstate(all="ignore"):
-        scores = _scores(_parts(fields, QueryHeadCount, KeyValueHeadCount), fields)
-        parts = _parts(absolute, QueryHeadCount, KeyValueHeadCount)
+        scores = _scores(_parts(fields, *heads), fields)
+        absolute = _each(np.abs, fields)
+        parts = _parts(absolute, *heads)
         sizes = _sizes(parts, absolute)
-        shares = _shares_magnitude(scores, sizes, parts.query.shape[3], output.DataType.dtype)
-        values = shares @ parts.spread(parts.value)
+        if not np.isfinite(sizes).all():
+            # Beside an infinity, finite terms may overflow to the other one, which makes NaN.
+            finite = _each(finite_sizes, fields)
+            beyond = _sizes(_parts(finite, *heads), finite) > float(np.finfo(dtype).max)
+            sizes = np.where(beyond.any(_KEYS, keepdims=True), ANY_RESULT, sizes)
+            scores = np.where(beyond.any(_KEYS, keepdims=True), 0.0, scores)
+        shares = _shares_magnitude(scores, sizes, parts.query.shape[3], dtype)
+        value = parts.spread(parts.value)
+        values = shares @ value
+        unbounded = np.isinf(value)
+        if unbounded.any():
+            # A share that comes out as 0 makes NaN of an infinite value.
+            share = fused_softmax(scores, _KEYS)
+            vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
+            lost = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
+            values = np.where(lost, ANY_RESULT, values)
         outputs = _outputs(values, parts, fields)
     # The type of the output cannot hold every magnitude.
     return _in_output_order(values, parts).reshape(output.Sizes), *outputs[1:]
+
+
+def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields with a function of each floating-point tensor in its place."""
+    return {
+        name: function(value)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        else value
+        for name, value in fields.items()
+    }
 
 
 def _shares_magnitude(scores: Array, sizes: Array, head_size: int, dtype: np.dtype[Any]) -> Array:

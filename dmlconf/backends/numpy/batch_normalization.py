@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.normalization import lost_in_variance, single
-from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
+from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -69,13 +69,16 @@ def batch_normalization_magnitude(
 ) -> Array:
     """Return what the steps add up: the input, the mean and the bias, each with its factor."""
     with np.errstate(all="ignore"):
-        factor = _wide(ScaleTensor) / _deviation(VarianceTensor, Epsilon)
+        scale, deviation = _wide(ScaleTensor), _deviation(VarianceTensor, Epsilon)
+        factor = scale / deviation
         mean, bias = _wide(MeanTensor), _wide(BiasTensor)
         values = (_wide(InputTensor) - mean) * factor + bias
         added = _size(InputTensor) + np.abs(mean)
-        magnitude = or_any_result(added * np.abs(factor) + np.abs(bias), added)
+        magnitude = or_any_result(
+            added * np.abs(factor) + np.abs(bias), greatest_product(added, scale, 1 / deviation)
+        )
         # An infinite factor may be applied to the input and to the mean before their difference.
-        magnitude[np.broadcast_to(np.isinf(factor), magnitude.shape)] = ANY_RESULT
+        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
         return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
 
 
@@ -130,8 +133,7 @@ def batch_normalization_training_magnitude(
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         size = _size(InputTensor)
-        added = size.sum(over, keepdims=True)
-        mean_size = or_any_result(size.mean(over, keepdims=True), added)
+        mean_size = or_any_result(size.mean(over, keepdims=True), _finite_sum(size, over))
         size += mean_size
         centred = _wide(InputTensor)
         centred -= centred.mean(over, keepdims=True)
@@ -146,10 +148,15 @@ def batch_normalization_training_magnitude(
         magnitude += lost_in_variance(quotient, variance, Epsilon, dtype)
         magnitude *= _size(ScaleTensor)
         magnitude += _size(BiasTensor)
-        values = centred * (_wide(ScaleTensor) / deviation) + _wide(BiasTensor)
+        factor = _wide(ScaleTensor) / deviation
+        values = centred * factor + _wide(BiasTensor)
         if FusedAddTensor is not None:
             values += FusedAddTensor
             magnitude += 2 * _size(FusedAddTensor)
+        magnitude = or_any_result(magnitude, greatest_product(size, ScaleTensor, 1 / deviation))
+        magnitude = or_any_result(magnitude, squares.sum(over, keepdims=True))
+        # As in BATCH_NORMALIZATION.
+        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
         return fused_magnitude(values, magnitude, FusedActivation, dtype), mean_size, spread
 
 
@@ -199,14 +206,15 @@ def batch_normalization_grad_magnitude(
 ) -> tuple[Array, Array, Array]:
     """Return the three gradients of absolute values."""
     with np.errstate(all="ignore"):
+        over = _shared(ScaleTensor)
         gradient = _size(InputGradientTensor)
-        scale, bias = _parameter_gradients(
-            gradient, _size(InputTensor) + _size(MeanTensor), _shared(ScaleTensor)
-        )
+        scale, bias = _parameter_gradients(gradient, _size(InputTensor) + _size(MeanTensor), over)
         scale = _held(scale, OutputScaleGradientTensor)
+        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
         deviation = _deviation(VarianceTensor, Epsilon)
+        way = greatest_product(gradient, ScaleTensor, 1 / deviation)
         gradient *= _size(ScaleTensor) / deviation
-        return gradient, scale / deviation, bias
+        return or_any_result(gradient, way), _divided(scale, deviation), bias
 
 
 def batch_normalization_training_grad(
@@ -266,13 +274,19 @@ def batch_normalization_training_grad_magnitude(
         centred = _size(InputTensor) + _size(MeanTensor)
         scale, bias = _parameter_gradients(gradient, centred, over)
         scale = _held(scale, OutputScaleGradientTensor)
+        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
         deviation = _deviation(VarianceTensor, Epsilon)
         count = _count(InputTensor, over)
-        centred *= scale / count / np.square(deviation)
+        square = np.square(deviation)
+        way = greatest_product(centred, scale / count, 1 / square)
+        centred *= scale / count / square
         gradient += bias / count
         gradient += centred
-        gradient *= _size(ScaleTensor) / deviation
-        return gradient, scale / deviation, bias
+        way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
+        factor = _size(ScaleTensor) / deviation
+        gradient *= factor
+        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, gradient)
+        return or_any_result(magnitude, way), _divided(scale, deviation), bias
 
 
 def _parameter_gradients(
@@ -292,6 +306,29 @@ def _held(magnitude: Array, output: TensorDesc) -> Array:
     if output.DataType.dtype == np.float16:
         held += np.where(magnitude > 0, float(info.smallest_subnormal) / float(info.eps), 0.0)
     return held
+
+
+def _summed(magnitude: Array, sizes: Array, over: tuple[int, ...], output: TensorDesc) -> Array:
+    """Return the magnitude of a sum that may overflow the output's type on the way."""
+    beyond = _finite_sum(sizes, over) > float(np.finfo(output.DataType.dtype).max)
+    return np.where(beyond, ANY_RESULT, magnitude)
+
+
+def _divided(held: Array, deviation: Array) -> Array:
+    """Return a magnitude over the deviation, any where it was; dividing does not undo overflow."""
+    return np.where(held == ANY_RESULT, ANY_RESULT, held / deviation)
+
+
+def _finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
+    """Return the sum of what is finite: that it overflows may tell beside an infinity."""
+    total: Array = sizes.sum(over, keepdims=True, where=np.isfinite(sizes))
+    return total
+
+
+def _unbounded(factor: Array, deviation: Array) -> Array:
+    """Tell where a factor is infinite, or may be since the root of a subnormal number is lost."""
+    lost = np.square(deviation) < float(np.finfo(np.float32).tiny)
+    return np.isinf(factor) | (lost & (np.abs(factor) > 0))
 
 
 def _shared(parameter: Array) -> tuple[int, ...]:

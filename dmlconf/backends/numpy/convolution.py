@@ -13,7 +13,7 @@ from typing import Any, Final, overload
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -134,6 +134,10 @@ def convolution_magnitude(
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
         magnitude = _sums(np.abs(values), np.abs(filter_), absolute_bias, *behind)
+        if not np.isfinite(magnitude).all():
+            # Beside an infinity, finite products may overflow to the other one, which makes NaN.
+            finite = _sums(finite_sizes(values), finite_sizes(filter_), None, *behind)
+            magnitude = or_any_result(magnitude, finite)
         if FusedActivation is not None:
             sums = _sums(values, filter_, bias, *behind)
             magnitude = fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
+from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -65,6 +65,10 @@ def gemm_magnitude(
         if abs(alpha) < 1:
             added = _sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0)
             magnitude = or_any_result(magnitude, added)
+        if not np.isfinite(magnitude).all():
+            # Beside an infinity, finite products may overflow to the other one, which makes NaN.
+            added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
+            magnitude = or_any_result(magnitude, max(1.0, abs(alpha)) * added)
         if FusedActivation is None:
             return magnitude
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.rounding import ANY_RESULT, or_any_result
+from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -189,28 +189,33 @@ def mean_variance_normalization2_magnitude(
         values = InputTensor.astype(np.float64)
         over = tuple(sorted(set(Axes)))
         terms = np.abs(values)
-        added = terms.sum(over, keepdims=True)
+        added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
         if UseMean:
             terms = terms + terms.mean(over, keepdims=True)
             values -= values.mean(over, keepdims=True)
+        scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
+        way = greatest_product(terms, scale.astype(np.float64))
         lost: Array | float = 0.0
+        unlike: Array | bool = False
         if UseVariance:
-            variance = np.square(values).mean(over, keepdims=True)
+            squares = np.square(values)
+            variance = squares.mean(over, keepdims=True)
+            way = np.fmax(way, squares.sum(over, keepdims=True))
             if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
                 # Measured: the element itself takes the place of its variance.
                 unlike = (InputTensor <= 0) | (single(Epsilon) == 0)
-                lost = np.where(unlike, ANY_RESULT, 0.0)
             divisor = np.sqrt(variance + single(Epsilon))
             values, terms = values / divisor, terms / divisor
-            lost = lost + lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+            way = greatest_product(way, 1 / divisor)
+            lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
         # The root, the quotient and its product with the scale; FLOAT16 may hold each of them.
         steps = (2 if ScaleTensor is None else 3) + (2 if dtype == np.float16 else 0)
         terms = or_any_result(terms + steps * np.abs(values) + lost, added)
-        scale = None if ScaleTensor is None else np.abs(ScaleTensor)
         bias = None if BiasTensor is None else np.abs(BiasTensor)
-        magnitude = _scaled(terms, scale, bias)
+        magnitude = or_any_result(_scaled(terms, scale, bias), way)
         values = _scaled(values, ScaleTensor, BiasTensor)
-        return fused_magnitude(values, magnitude, FusedActivation, dtype)
+        magnitude = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        return np.where(unlike, ANY_RESULT, magnitude)
 
 
 def lp_normalization(

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.quantization import quantized, quantized_interval
-from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -138,11 +138,22 @@ def matrix_multiply_integer_to_float_magnitude(
     BiasTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ."""
+    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
+
+    The scales' type may hold the dequantized numbers. Where one of them overflows, or a sum does
+    beside an infinite bias, any result is right.
+    """
     a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
+    first, second = np.abs(_wide(AScaleTensor)), np.abs(_wide(BScaleTensor))
+    largest = float(np.finfo(OutputTensor.DataType.dtype).max)
     with np.errstate(all="ignore"):
-        sums = (a @ b) * np.abs(_wide(AScaleTensor)) * np.abs(_wide(BScaleTensor))
-        return sums if BiasTensor is None else sums + np.abs(_wide(BiasTensor))
+        sums = (a @ b) * first * second
+        beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
+        beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
+        beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
+        if BiasTensor is not None:
+            sums = sums + np.abs(_wide(BiasTensor))
+    return np.where(beyond, ANY_RESULT, sums)
 
 
 def quantized_linear_matrix_multiply(
@@ -261,6 +272,11 @@ def _dequantized(
         wide -= zero_point
     wide *= scale
     return wide
+
+
+def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
+    """Tell which numbers a type does not hold, before or after they are scaled."""
+    return np.isfinite(scale) & (sizes * np.maximum(scale, 1.0) > largest)
 
 
 def _spread(values: Array, zero_point: Array | None) -> Array:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.numpy.activation import fused_formula, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -107,6 +107,9 @@ class Quantity:
         if self.magnitude is None:
             return Quantity(value, None)
         magnitude = fused_magnitude(self.value, self.magnitude, activation.desc, dtype)
+        # A sum may be held in the data type before the last term is added.
+        overflowed = np.isfinite(self.magnitude) & (self.magnitude > float(np.finfo(dtype).max))
+        magnitude = np.where(overflowed, ANY_RESULT, magnitude)
         return Quantity(value, magnitude).stored(dtype)
 
     def times_matrix(self, matrix: Array) -> Quantity:
@@ -119,7 +122,7 @@ class Quantity:
         value = self.value @ matrix
         if self.magnitude is None:
             return Quantity(value, None)
-        return Quantity(value, (np.abs(self.value) + self.magnitude) @ np.abs(matrix))
+        return Quantity(value, _product_size(np.abs(self.value) + self.magnitude, matrix))
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
         """Return this where chosen, else the other."""
@@ -225,7 +228,7 @@ class Sequences:
         value = (rows @ gates.weight + bias).reshape(*self.values.shape[:2], -1)
         if not self.followed:
             return Quantity(value, None)
-        return Quantity(value, np.abs(self.values) @ np.abs(gates.weight) + np.abs(bias))
+        return Quantity(value, _product_size(self.values, gates.weight) + np.abs(bias))
 
     def run(
         self,
@@ -319,6 +322,14 @@ def magnitudes_of(
     return tuple(
         quantity.magnitude for quantity, desc in zip(found, wanted, strict=True) if desc is not None
     )
+
+
+def _product_size(left: Array, right: Array) -> Array:
+    """Return the product of absolute values, any size where finite terms overflow beside others."""
+    size: Array = np.abs(left) @ np.abs(right)
+    if np.isfinite(size).all():
+        return size
+    return or_any_result(size, finite_sizes(left) @ finite_sizes(right))
 
 
 def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:

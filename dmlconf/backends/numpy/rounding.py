@@ -14,7 +14,15 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ANY_RESULT", "STEP", "anything_where", "or_any_result", "rounded_interval"]
+__all__ = [
+    "ANY_RESULT",
+    "STEP",
+    "anything_where",
+    "finite_sizes",
+    "greatest_product",
+    "or_any_result",
+    "rounded_interval",
+]
 
 ANY_RESULT: Final = 2.0**200
 """A magnitude beyond every sum, so that any result is right."""
@@ -39,6 +47,28 @@ def or_any_result(magnitude: Array, sizes: Array) -> Array:
         sizes: the greatest that a sum on the way may become; infinity and NaN are no overflow.
     """
     return np.where(np.isfinite(sizes) & (sizes > _LARGEST), ANY_RESULT, magnitude)
+
+
+def finite_sizes(tensor: Array) -> Array:
+    """Return the sizes of finite elements, and 0 for others, FLOAT64.
+
+    What finite elements add up to beside an infinite one tells whether a sum may be NaN since the
+    others overflow to the other infinity first.
+    """
+    return np.where(np.isfinite(tensor), np.abs(tensor, dtype=np.float64), 0.0)
+
+
+def greatest_product(*factors: Array) -> Array:
+    """Return the greatest size of a product of some of the factors, the first one among them.
+
+    Kernels multiply in different orders, and what overflows on the way depends on that. Infinite
+    factors are no overflow, and count as 1.
+    """
+    product = np.abs(factors[0])
+    for factor in factors[1:]:
+        size = np.abs(factor)
+        product = product * np.where(np.isfinite(size), np.maximum(size, 1.0), 1.0)
+    return product
 
 
 def rounded_interval(
