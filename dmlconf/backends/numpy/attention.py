@@ -250,7 +250,7 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
     """Return what is added to each score for its position, and to exclude it.
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
-    lengths and of ranges for each batch take the bias's place.
+    lengths and of ranges for each batch take the bias's place, unless they exclude every key.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)
@@ -263,7 +263,7 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
         return position, None
     kept = _kept(fields, shape)
     if position is not None and kind != "KEY_QUERY_SEQUENCE_LENGTH_START_END":
-        position = np.where(kept, position, 0.0)
+        position = np.where(kept | ~kept.any(_KEYS, keepdims=True), position, 0.0)
     return position, np.where(kept, 0.0, filtered)
 
 
