@@ -106,7 +106,8 @@ def convolution(
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
-    tensors = InputTensor, _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    values = _reached(InputTensor, StartPadding)
+    tensors = values, _oriented(FilterTensor, Mode), _wide(BiasTensor)
     with np.errstate(all="ignore"):
         sums = _sums(*tensors, OutputTensor.Sizes, Direction, window, OutputPadding)
         return fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
@@ -129,7 +130,8 @@ def convolution_magnitude(
 ) -> Array:
     """Return the sums of absolute values of what `convolution` adds, through the activation."""
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
-    values, filter_, bias = _wide(InputTensor), _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    values = _wide(_reached(InputTensor, StartPadding))
+    filter_, bias = _oriented(FilterTensor, Mode), _wide(BiasTensor)
     behind = OutputTensor.Sizes, Direction, window, OutputPadding
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
@@ -225,6 +227,14 @@ def _sums(
     return (
         np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in behind)]) if any(behind) else sums
     )
+
+
+def _reached(values: Array, start: Sequence[int]) -> Array:
+    """Return the input, or zeros where the filter lies beside it in a dimension that it lacks.
+
+    Measured: tensors of three dimensions have a second spatial one of size 1, whose padding counts.
+    """
+    return np.zeros_like(values) if values.ndim == 3 and any(start[1:2]) else values
 
 
 def _completed(numbers: Sequence[int], rank: int, neutral: int) -> tuple[int, ...]:

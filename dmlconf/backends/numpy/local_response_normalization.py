@@ -36,15 +36,17 @@ def local_response_normalization(
 
     The sum is that of a window of LocalSize elements: of channels if CrossChannel, else both of
     rows and of columns. It goes from `(LocalSize - 1) // 2` elements before to `LocalSize // 2`
-    after, as far as there are elements. Alpha is divided by LocalSize in either case.
+    after, as far as there are elements. Alpha is divided by LocalSize in either case. A negative
+    number has no power.
 
-    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window was measured.
+    Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC; the window and what negative
+    numbers give were measured.
     """
 
     def normalized(tensor: Array) -> Array:
         values = tensor.astype(np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        values /= np.power(base, single(Beta))
+        values /= _power(base, Beta)
         return values
 
     dtype, together = OutputTensor.DataType.dtype, _axes(CrossChannel)
@@ -70,6 +72,7 @@ def local_response_normalization_magnitude(
         values /= power
         magnitude: Array = values * _condition(base, terms, abs(single(Beta)))
         beyond = _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
+        beyond |= _unpowered(base, terms, Beta)
         beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
     return np.where(beyond, ANY_RESULT, magnitude)
 
@@ -97,7 +100,7 @@ def local_response_normalization_grad(
     def gradients(tensor: Array, slopes: Array) -> Array:
         values, gradient = tensor.astype(np.float64), slopes.astype(np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        gradient /= np.power(base, single(Beta))
+        gradient /= _power(base, Beta)
         sums = _window_sums(gradient * values / base, CrossChannel, LocalSize)
         gradient -= 2 * single(Alpha) * single(Beta) / LocalSize * values * sums
         return gradient
@@ -130,18 +133,33 @@ def local_response_normalization_grad_magnitude(
     with np.errstate(all="ignore"):
         values = np.abs(InputTensor, dtype=np.float64)
         gradient = np.abs(InputGradientTensor, dtype=np.float64)
-        base = np.abs(_base(values, CrossChannel, LocalSize, Alpha, Bias))
+        base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
         terms = _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias)) + abs(Alpha) * lost
+        unpowered = _unpowered(base, terms, Beta)
+        base = np.abs(base)
         power = np.power(base, -single(Beta) - 1)
         factor = power * _condition(base, terms, abs(single(Beta)) + 1) + lost
         sums = _window_sums(gradient * values * factor, CrossChannel, LocalSize) + lost
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
         beyond |= _window_sums(np.square(values), CrossChannel, LocalSize) > info.max
         beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
+        beyond |= unpowered
         beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
         magnitude = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
         magnitude += gradient * base * factor
     return np.where(beyond, ANY_RESULT, magnitude)
+
+
+def _power(base: Array, exponent: float) -> Array:
+    """Return a power made of a logarithm, which negative numbers do not have."""
+    power: Array = np.power(base, single(exponent))
+    return np.where(base < 0, np.nan, power)
+
+
+def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
+    """Tell where a base may be negative or not, or has powers only as products of itself."""
+    near = 8 * float(np.finfo(np.float32).eps) * terms
+    return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
 
 
 def _beyond(

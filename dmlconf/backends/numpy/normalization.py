@@ -249,7 +249,8 @@ def lp_normalization_magnitude(
         square = _squared_norm(values, Axis, P)
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
-        magnitude: Array = size * (3 if dtype == np.float16 else 1)
+        steps = 2 if dtype == np.float16 else 0
+        magnitude: Array = size * (1 + steps * cancellation(square, Epsilon))
         return magnitude + lost_in_variance(size, square, Epsilon, dtype)
 
 
@@ -258,6 +259,15 @@ def _squared_norm(values: Array, axis: int, order: int) -> Array:
         values = np.abs(values).sum(axis, keepdims=True)
     square: Array = np.square(values).sum(axis, keepdims=True)
     return square
+
+
+def cancellation(variance: Array, epsilon: float) -> Array:
+    """Return how much larger a relative error of the variance is once epsilon is added.
+
+    It is 1 unless epsilon is negative.
+    """
+    sizes = np.abs(variance) + abs(single(epsilon))
+    return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
 
 
 def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> Array:
