@@ -95,8 +95,8 @@ def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Arr
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
         with np.errstate(invalid="ignore"):
-            found: Array = operation(ATensor, BTensor).astype(OutputTensor.DataType.dtype)
-        return found
+            found: Array = operation(ATensor, BTensor)
+        return found.view(np.uint8).astype(OutputTensor.DataType.dtype, copy=False)
 
     function.__name__ = f"element_wise_logical_{name}"
     function.__doc__ = f"""Return 1 where {words}; zeros are equal, and NaN is unequal to all.

@@ -248,10 +248,10 @@ def quantized(
     rounded = np.rint(quotient)
     if zero_point is not None:
         rounded += zero_point.astype(np.float32)
-    np.clip(rounded, data_type.minimum, data_type.maximum, out=rounded)
-    no_number = np.isnan(rounded)
-    if no_number.any():
-        rounded[no_number] = data_type.minimum if nan is None else nan
+    least, greatest = (end.reduce(rounded, axis=None) for end in (np.minimum, np.maximum))
+    if not (data_type.minimum <= least and greatest <= data_type.maximum):
+        np.clip(rounded, data_type.minimum, data_type.maximum, out=rounded)
+        rounded[np.isnan(rounded)] = data_type.minimum if nan is None else nan
     return rounded.astype(data_type.dtype)
 
 
