@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dmlconf.backends.numpy.interpolation import Coordinates, coordinates, nearest, neighbours
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -128,9 +128,14 @@ def resample_grad1_magnitude(
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
 ) -> Array:
-    """Return the sums of absolute gradients, with what coordinates in FLOAT32 make of weights."""
+    """Return the sums of absolute gradients, with what coordinates in FLOAT32 make of weights.
+
+    LINEAR may multiply infinity or NaN by a weight of 0 or leave it out, and sums of enormous
+    gradients may overflow on the way, so any result is right around these.
+    """
     values = np.abs(InputGradientTensor.astype(np.float64))
     sizes = OutputGradientTensor.Sizes
+    beyond = ~(values <= float(np.finfo(np.float32).max) / 4)
     with np.errstate(all="ignore"):
         for axis, at in enumerate(
             _coordinates(values, Scales, InputPixelOffsets, OutputPixelOffsets)
@@ -141,6 +146,9 @@ def resample_grad1_magnitude(
             else:
                 places = nearest(at.values, sizes[axis], RoundingDirection)
                 values = _summed(values, axis, places, sizes[axis])
+            beyond = _reached(beyond, axis, at, sizes[axis])
+    if InterpolationMode == "LINEAR":
+        values[beyond] = ANY_RESULT
     return values
 
 
@@ -156,31 +164,40 @@ def resample_grad1_interval(
     """Return the least and the greatest right sums where each gradient belongs to one element.
 
     Gradients whose coordinate is nearer to a boundary than the error of FLOAT32 may belong to
-    either side.
+    either side. Where infinity or NaN may, any result is right.
     """
     wide = InputGradientTensor.astype(np.float64)
     sizes = OutputGradientTensor.Sizes
     parts = [np.maximum(wide, 0), np.minimum(wide, 0)]
     certain, possible, terms = list(parts), list(parts), 1
+    special = (~np.isfinite(wide)).astype(np.float64)
+    uncertain = np.zeros_like(special)
     for axis, at in enumerate(_coordinates(wide, Scales, InputPixelOffsets, OutputPixelOffsets)):
         size = sizes[axis]
         low, high = (
             nearest(at.values + error, size, RoundingDirection) for error in (-at.errors, at.errors)
         )
-        sure = _along((low == high).astype(np.float64), axis, wide.ndim)
+        sure = _along(low == high, axis, wide.ndim)
         with np.errstate(all="ignore"):
-            certain = [_summed(part * sure, axis, low, size) for part in certain]
+            certain = [_summed(np.where(sure, part, 0), axis, low, size) for part in certain]
             possible = [
-                _summed(part, axis, low, size) + _summed(part * (1 - sure), axis, high, size)
+                _summed(part, axis, low, size) + _summed(np.where(sure, 0, part), axis, high, size)
                 for part in possible
             ]
+        beside = np.where(sure, 0, special)
+        uncertain = _summed(np.maximum(uncertain, beside), axis, low, size)
+        special = _summed(special, axis, low, size)
+        uncertain, special = (
+            part + _summed(beside, axis, high, size) for part in (uncertain, special)
+        )
         terms *= int(np.bincount(low).max() + np.bincount(high).max())
-    lowest, highest = possible[1] + certain[0], possible[0] + certain[1]
-    error = (possible[0] - possible[1]) * (STEP * terms)
+    with np.errstate(all="ignore"):
+        lowest, highest = possible[1] + certain[0], possible[0] + certain[1]
+        error = (possible[0] - possible[1]) * (STEP * terms)
     dtype = OutputGradientTensor.DataType.dtype
     least, _ = rounded_interval(lowest, error, dtype)
     _, greatest = rounded_interval(highest, error, dtype)
-    return least, greatest
+    return anything_where(uncertain > 0, (least, greatest))
 
 
 def _coordinates(
@@ -206,6 +223,18 @@ def _spread(
     result = _summed(before, axis, first, size)
     result += _summed(behind, axis, second, size)
     return result
+
+
+def _reached(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
+    """Return which elements lie next to a marked one: up to its neighbours' coordinates."""
+    of_axis = np.moveaxis(marked, axis, 0)
+    result = np.zeros((size, *of_axis.shape[1:]), bool)
+    places = np.clip(np.floor(at.values), -1, size).astype(np.intp)
+    first, last = np.roll(places - 1, 1), np.roll(places + 2, -1)
+    first[0], last[-1] = 0, size - 1
+    for place in np.flatnonzero(of_axis.reshape(len(places), -1).any(axis=1)):
+        result[max(first[place], 0) : last[place] + 1] |= of_axis[place]
+    return np.moveaxis(result, 0, axis)
 
 
 def _summed(values: Array, axis: int, places: Array, size: int) -> Array:
