@@ -187,7 +187,7 @@ class CaseTemplate:
         operator_name: the operator's name in the catalogue.
         index: its place among the file's cases, from 0.
         data: the entry as the file has it, which fits the schema.
-        tags: for selection.
+        tags: for selection; the first is the name of its file, which tells its kind.
         about: what people want to know.
     """
 

@@ -1,4 +1,4 @@
-"""Choose cases: by keyword expression, operator, tag, identifier and feature level."""
+"""Choose cases: by keyword expression, operator, tag, identifier, feature level and kind."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Selection:
         tags: a case needs one of them.
         identifiers: identifiers of single cases.
         feature_level: the highest feature level that a case may need.
+        quick: whether to take only the first such case of each operator and kind.
     """
 
     keywords: str | None = None
@@ -43,6 +44,7 @@ class Selection:
     tags: frozenset[str] = frozenset()
     identifiers: frozenset[str] = frozenset()
     feature_level: FeatureLevel | None = None
+    quick: bool = False
 
 
 def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
@@ -53,6 +55,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         InvalidFilesError: a case cannot be built, so its feature level cannot be told.
     """
     matches = keyword_matcher(selection.keywords) if selection.keywords else None
+    taken: set[tuple[str, str]] = set()
     for case in cases:
         template = case.template
         if selection.operators and template.operator_name not in selection.operators:
@@ -65,6 +68,11 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
             continue
         if selection.feature_level is not None and not _within(case, selection.feature_level):
             continue
+        if selection.quick:
+            kind = template.operator_name, template.tags[0]
+            if kind in taken:
+                continue
+            taken.add(kind)
         yield case
 
 

@@ -85,6 +85,11 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             "--feature-level", metavar="LEVEL",
             help="Take cases that need at most this feature level, such as 4_1.",
         ),
+        click.option(
+            "--quick", is_flag=True,
+            help="Of what the other options leave, take the first case of each operator and kind: "
+            "documented, matrix, boundary, invalid.",
+        ),
     )  # fmt: skip
 
 
@@ -236,6 +241,7 @@ def _selected(
     tags: Sequence[str],
     identifiers: Sequence[str],
     feature_level: str | None,
+    quick: bool,
 ) -> Selection:
     """Return what the options choose.
 
@@ -249,6 +255,7 @@ def _selected(
             tags=frozenset(tags),
             identifiers=frozenset(identifiers),
             feature_level=FeatureLevel.parse(feature_level) if feature_level else None,
+            quick=quick,
         )
         list(select((), selection))
     except (KeywordError, UnknownOperatorError) as error:

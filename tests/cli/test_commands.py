@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 from pathlib import Path
 from xml.etree import ElementTree
@@ -106,6 +107,9 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     old = dmlconf(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
     assert "join/documented/example-1-only-one-axis-fits" in old
     assert not any(line.startswith("gather/") for line in old)
+    quick = dmlconf(tmp_path, "list", *some, "--quick").stdout.splitlines()
+    kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
+    assert sorted(kinds) == ["boundary", "documented", "invalid", "matrix"]
 
 
 def test_show_tells_what_the_page_got_wrong(tmp_path: Path) -> None:
