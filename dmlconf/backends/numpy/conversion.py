@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
+from dmlconf.backends.numpy.half import to_float16
 from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -31,8 +32,9 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
         return in_blocks(lambda elements: _truncated(elements, target), InputTensor, dtype=target)
     if target.kind == "f":
         with np.errstate(all="ignore"):
-            through = InputTensor.astype(np.float32) if target == np.float16 else InputTensor
-            return through.astype(target)
+            if target == np.float16:
+                return in_blocks(_half, InputTensor, dtype=target)
+            return InputTensor.astype(target)
     if target.itemsize >= 4:
         return InputTensor.astype(target)
     limits = np.iinfo(target)
@@ -77,6 +79,10 @@ def _at_most_53_bits(tensor: Array) -> Array:
     magnitude = np.where(negative, -tensor, tensor).astype(np.uint64)
     kept = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
     return np.where(negative, -kept.astype(np.float64), kept.astype(np.float64))
+
+
+def _half(tensor: Array) -> Array:
+    return to_float16(tensor.astype(np.float32, copy=False))
 
 
 def _truncated(tensor: Array, target: np.dtype[Any]) -> Array:

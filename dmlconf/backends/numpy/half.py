@@ -1,0 +1,54 @@
+"""FLOAT16 numbers of FLOAT32 ones, by their bits: NumPy converts one element after another.
+
+Source: IEEE 754-2019, 3.4 (the encodings) and 4.3.1 (to nearest, halves to even).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["to_float16"]
+
+_OVERFLOW: Final = np.float32(65520)
+"""The least number that is rounded to infinity."""
+
+_LEAST_NORMAL: Final = np.float32(2.0**-14)
+
+_HALF: Final = np.float32(0.5)
+"""A FLOAT32 sum with this has just the places of subnormal FLOAT16 numbers."""
+
+_BITS_OF_HALF: Final = 126 << 23
+
+_OMITTED: Final = 13
+"""How many bits fewer a FLOAT16 number has behind the point."""
+
+_OTHER_BIAS: Final = 127 - 15
+"""How much greater the exponents of FLOAT32 are written."""
+
+
+def to_float16(values: Array) -> Array:
+    """Return FLOAT32 numbers rounded to the nearest FLOAT16 ones, halves to even."""
+    magnitude = np.abs(values)
+    if not np.maximum.reduce(magnitude, axis=None) < _OVERFLOW:
+        return values.astype(np.float16)
+    has_subnormal = np.minimum.reduce(magnitude, axis=None) < _LEAST_NORMAL
+    normal = np.maximum(magnitude, _LEAST_NORMAL) if has_subnormal else magnitude
+    bits = normal.view(np.uint32)
+    # Adding just less than half of the last kept bit, and that bit, carries where it is rounded up.
+    rounded = bits >> _OMITTED
+    rounded &= 1
+    rounded += bits
+    rounded -= (_OTHER_BIAS << 23) - (1 << _OMITTED - 1) + 1
+    rounded >>= _OMITTED
+    if has_subnormal:
+        # Both counts are those of the least normal number where the other one is the result.
+        subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
+        rounded += subnormal
+        rounded -= _BITS_OF_HALF + (1 << 10)
+    found = rounded.astype(np.uint16)
+    found |= np.signbit(values).astype(np.uint16) << 15
+    return found.view(np.float16)
