@@ -19,8 +19,9 @@ from dmlconf.backends.numpy.region_sampling import (
     reduced,
     reduced_ends,
     samples,
+    special_outputs,
 )
-from dmlconf.backends.numpy.rounding import rounded_interval
+from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -237,6 +238,9 @@ def roi_align1_interval(
         highest[beyond] = np.inf
         if ReductionFunction == "MAX":
             highest = np.maximum(highest, np.finfo(dtype).min)
+        special = np.asarray(special_outputs(reading, y, x))
+        if special.any():
+            return anything_where(np.moveaxis(special, -1, 1), (lowest, highest))
     return lowest, highest
 
 

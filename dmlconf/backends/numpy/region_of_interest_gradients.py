@@ -22,7 +22,7 @@ from dmlconf.backends.numpy.region_sampling import (
     sample_counts,
     sample_places,
 )
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -81,7 +81,8 @@ def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
         for sum_, output in zip(sums, outputs, strict=True):
             if output is not None:
                 values, errors = (part.reshape(output.Sizes) for part in sum_(errors=True))
-                found.append(rounded_interval(values, errors, output.DataType.dtype))
+                ends = rounded_interval(values, errors, output.DataType.dtype)
+                found.append(anything_where(np.isinf(errors), ends))
     return tuple(found)
 
 
@@ -143,7 +144,8 @@ class _Problem:
             shifts = [*product(possible_shifts(errors[0]), possible_shifts(errors[1]))][::-1]
             uncertain = errors[0][:, :, np.newaxis] + errors[1][:, np.newaxis]
             at = self.y.values[..., row], self.x.values[..., column]
-            yield _Sample(*at, shifts, uncertain[..., np.newaxis], self.gradients * part)
+            gradients = np.where(part > 0, self.gradients * part, 0)
+            yield _Sample(*at, shifts, uncertain[..., np.newaxis], gradients)
 
     def _first_greatest(self) -> Array:
         """Return which sample of each output is the first of the greatest."""
@@ -178,10 +180,38 @@ class _Problem:
                     for row, column, _ in self._touched(*at):
                         self._add(moved, row, column, np.abs(sample.gradient) * beyond)
         moved += magnitudes * (terms + _OPERATIONS) * STEP
+        if errors:
+            self._open_elements(moved)
         found, error = (
             np.moveaxis(part.reshape(self.reading.values.shape), -1, 1) for part in (sums, moved)
         )
         return found, error
+
+    def _special(self, *, image: bool) -> Array:
+        """Return which outputs have special gradients, or samples of special elements."""
+        special = ~(np.abs(self.gradients) <= float(np.finfo(np.float32).max) / 4)
+        reading = self.reading.special() if image else None
+        if reading is not None:
+            for used, row, column in sample_places(self.y, self.x):
+                at = self.y.values[..., row], self.x.values[..., column]
+                special |= used & (reading.nearest(*at) > 0)
+        return special
+
+    def _open_elements(self, errors: Array) -> None:
+        """Set infinite errors around the samples of outputs with special numbers.
+
+        A kernel may multiply these by a share of 0, or pass over them.
+        """
+        special = self._special(image=self.greatest)
+        if not special.any():
+            return
+        near = np.zeros_like(errors)
+        for used, row, column in sample_places(self.y, self.x):
+            y, x = self.y.values[..., row], self.x.values[..., column]
+            for down, across in product((-1, 0, 1), repeat=2):
+                at = np.floor(y + 0.5) + down, np.floor(x + 0.5) + across
+                self._add(near, *at, (used & special).astype(np.float64))
+        errors[near > 0] = np.inf
 
     def region_gradient(self, *, errors: bool) -> tuple[Array, Array]:
         """Return the gradient of the regions and how far it may be off; 0 unless that is asked for.
@@ -210,6 +240,8 @@ class _Problem:
                         relative = np.maximum(relative, 2.0 * self._crosses(sample, *shift))
                     size = np.abs(sample.gradient) * corners * end
                     moved[:, place] += (relative * size).sum(axis=(1, 2, 3))
+        if errors:
+            moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
         return found, moved
 
     def _shares(self, axis: Samples) -> Array:

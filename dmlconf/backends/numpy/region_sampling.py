@@ -26,6 +26,7 @@ __all__ = [
     "sample_counts",
     "sample_places",
     "samples",
+    "special_outputs",
 ]
 
 _ROUNDINGS: Final = 6
@@ -33,6 +34,9 @@ _ROUNDINGS: Final = 6
 
 _INTERPOLATION: Final = 6
 """FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
+
+
+_QUARTER: Final = float(np.finfo(np.float32).max) / 4
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,7 @@ class Reading:
             y: coordinates, sizes {regions, rows}.
             x: coordinates, sizes {regions, columns}.
         """
-        if self.linear:
-            found = self._interpolated(y, x)
-        else:
-            found = self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
+        found = self._interpolated(y, x) if self.linear else self.nearest(y, x)
         seen: Array = np.where(self.inside(y, x), found, self.outside)
         return seen
 
@@ -114,6 +115,24 @@ class Reading:
         batch = self.batch[:, np.newaxis, np.newaxis]
         found: Array = self.values[batch, rows[:, :, np.newaxis], columns[:, np.newaxis]]
         return found
+
+    def special(self) -> Reading | None:
+        """Return where infinity, NaN or what overflows when added is at most one element away.
+
+        The reading gives 1 there and 0 elsewhere; None where there is nothing such.
+        """
+        marked = ~(np.abs(self.values) <= _QUARTER)
+        if not marked.any():
+            return None
+        for axis in (1, 2):
+            last = marked.shape[axis] - 1
+            places = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
+            marked = np.logical_or.reduce([marked.take(place, axis) for place in places])
+        return Reading(marked.astype(np.float64), self.batch, False, 0.0, self.edges)
+
+    def nearest(self, y: Array, x: Array) -> Array:
+        """Return the elements nearest to rows and columns, sizes as of `at`."""
+        return self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
 
     def inside(self, y: Array, x: Array) -> Array:
         """Tell which rows and columns are inside, sizes {regions, rows, columns, 1}."""
@@ -200,6 +219,24 @@ def reduced_ends(
     beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
     error = np.where(beyond, np.inf, magnitude * (operations * STEP))
     return least.result(y, x), most.result(y, x), error
+
+
+def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array | bool:
+    """Tell which outputs have samples of which special numbers may be a part.
+
+    Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
+    single elements, so may samples whose coordinate is not certain, and sums of several.
+    """
+    special = reading.special()
+    if special is None:
+        return False
+    found: Array = np.zeros((1, 1, 1, 1))
+    for used, row, column in sample_places(y, x):
+        seen = special.nearest(y.values[..., row], x.values[..., column])
+        uncertain = y.errors[..., row][:, :, np.newaxis] + x.errors[..., column][:, np.newaxis]
+        weight = 2.0 if reading.linear else np.where(uncertain > 0, 2.0, 1.0)[..., np.newaxis]
+        found = found + used * seen * weight
+    return found > 1
 
 
 class _Reduction:

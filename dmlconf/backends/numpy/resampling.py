@@ -22,7 +22,7 @@ from dmlconf.backends.numpy.interpolation import (
     interpolated_estimate,
     nearest,
 )
-from dmlconf.backends.numpy.rounding import rounded_interval
+from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -302,7 +302,7 @@ def _linear_interval(
         lowest, highest = rounded_interval(estimate.values, estimate.errors, dtype)
         beyond = ~(np.abs(values) <= float(np.finfo(np.float32).max) / 2)
         if beyond.any():
-            near = _near(beyond, steps)
+            near = _near(beyond, steps) | ~np.isfinite(estimate.errors)
             lowest[near], highest[near] = -np.inf, np.inf
         return lowest, highest
     limits = np.iinfo(dtype)
@@ -338,7 +338,10 @@ def _nearest(tensor: Array, at: Sequence[Coordinates], rounding: str) -> Array:
 def _nearest_interval(
     tensor: Array, at: Sequence[Coordinates], rounding: str
 ) -> tuple[Array, Array]:
-    """Return the least and the greatest of the elements that rounding may lead to."""
+    """Return the least and the greatest of the elements that rounding may lead to.
+
+    Where one of them is NaN any result is right, since no interval has NaN and numbers.
+    """
     choices: list[list[Array]] = []
     for axis, size in zip(at, tensor.shape, strict=True):
         low, high = (
@@ -346,7 +349,12 @@ def _nearest_interval(
         )
         choices.append([low] if (low == high).all() else [low, high])
     found = [_at_places(tensor, places) for places in product(*choices)]
-    return _extreme(np.fmin, found), _extreme(np.fmax, found)
+    ends = _extreme(np.fmin, found), _extreme(np.fmax, found)
+    if tensor.dtype.kind != "f" or len(found) == 1:
+        return ends
+    unordered = [np.isnan(one) for one in found]
+    some_of_them = np.any(unordered, axis=0) & ~np.all(unordered, axis=0)
+    return anything_where(some_of_them, ends)
 
 
 def _extreme(function: Any, arrays: Sequence[Array]) -> Array:
