@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,20 +24,31 @@ def padding(
 ) -> Array:
     """Return the input with elements around it.
 
-    The value of an integer tensor is truncated, and its low bits are taken.
+    The value of an integer tensor is truncated, as x64 does it, and its low bits are taken.
 
     Source: the page of DML_PADDING_OPERATOR_DESC; values that do not fit were measured.
     """
     with np.errstate(over="ignore"):
         value: float | int = float(np.float32(PaddingValue))
     if InputTensor.dtype.kind != "f":
-        whole = math.trunc(value) if math.isfinite(value) else 0
-        value = whole & (1 << 8 * InputTensor.itemsize) - 1
-        bits = np.array(value, f"u{InputTensor.itemsize}")
+        low_bits = _converted(value, InputTensor.dtype) & (1 << 8 * InputTensor.itemsize) - 1
+        bits = np.array(low_bits, f"u{InputTensor.itemsize}")
         return _padded(
             InputTensor, PaddingMode, bits.view(InputTensor.dtype), StartPadding, EndPadding
         )
     return padding1(InputTensor, OutputTensor, PaddingMode, "", value, StartPadding, EndPadding)
+
+
+def _converted(value: float, dtype: np.dtype[Any]) -> int:
+    """Return the integer that x64 makes of a real number before it takes the low bits.
+
+    It has 64 bits for UINT32 and longer types, 32 for the others. What it does not hold, infinity
+    and NaN become its lowest number; UINT64 holds the numbers up to 2^64 as well.
+    """
+    limit = 1 << (63 if dtype.itemsize == 8 or dtype == np.uint32 else 31)
+    whole = math.trunc(value) if math.isfinite(value) else -limit
+    fits = -limit <= whole < (2 * limit if dtype == np.uint64 else limit)
+    return whole if fits else -limit
 
 
 def padding1(
