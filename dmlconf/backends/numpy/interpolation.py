@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Coordinates",
     "Estimate",
     "coordinates",
+    "in_blocks",
     "interpolated",
     "interpolated_estimate",
     "nearest",
@@ -34,6 +36,9 @@ ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
     "DECREASING": np.floor,
 }
 """How coordinates become whole: to the nearest, halves up, or in a direction of DirectML's."""
+
+_BLOCK: Final = 1 << 16
+"""Elements that are computed at once."""
 
 _ROUNDINGS: Final = 4
 """FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
@@ -116,6 +121,26 @@ def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
     result *= _along(weight, axis, tensor.ndim)
     result += lower
     return result
+
+
+def in_blocks(
+    function: Callable[[Array], Array], tensor: Array, leading: int, output: TensorDesc
+) -> Array:
+    """Return what a function makes of a tensor, in blocks that stay in the processor's cache.
+
+    Args:
+        function: of FLOAT64 tensors, which have one axis for all those before the leading one.
+        tensor: the whole tensor.
+        leading: the first axis that the function changes.
+        output: the result's sizes and type.
+    """
+    whole = tensor.reshape(-1, *tensor.shape[leading:])
+    result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)
+    at_once = max(1, _BLOCK * len(whole) // max(whole.size, result.size))
+    for start in range(0, len(whole), at_once):
+        block = slice(start, start + at_once)
+        result[block] = function(whole[block].astype(np.float64))
+    return result.reshape(output.Sizes)
 
 
 def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:

@@ -16,6 +16,7 @@ import numpy as np
 from dmlconf.backends.numpy.region_sampling import (
     Reading,
     Samples,
+    channels_last,
     reduced,
     reduced_ends,
     samples,
@@ -85,7 +86,7 @@ def _pooled(
     rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
     columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
     columns = columns[0][:, np.newaxis], columns[1][:, np.newaxis]
-    values = np.fmax(np.moveaxis(tensor.astype(np.float32), 1, -1), lowest)
+    values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
     region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
     row = np.arange(pooled["Height"])[:, np.newaxis]
     bands = _greatest(lambda at: values[batch[:, np.newaxis], at], rows, height, lowest)
@@ -273,6 +274,6 @@ def axes(
 
 def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: bool) -> Reading:
     """Return how the input is read; indices of batches lose their high words and are clamped."""
-    values = np.moveaxis(tensor.astype(np.float64), 1, -1)
+    values = channels_last(tensor)
     batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
     return Reading(values, batch, mode == "LINEAR", float(np.float32(outside)), corners)

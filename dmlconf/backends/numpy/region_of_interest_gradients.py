@@ -6,7 +6,7 @@ region is made of, were measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
@@ -18,6 +18,8 @@ from dmlconf.backends.numpy.region_sampling import (
     Reading,
     Samples,
     around,
+    blocks,
+    channels_last,
     possible_shifts,
     sample_counts,
     sample_places,
@@ -88,7 +90,7 @@ def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
 
 def _problem(**fields: Any) -> _Problem:
     """Return the operator's fields as what is computed with."""
-    gradients = np.moveaxis(fields["InputGradientTensor"].astype(np.float64), 1, -1)
+    gradients = channels_last(fields["InputGradientTensor"])
     regions, batches = fields["ROITensor"], fields["BatchIndicesTensor"]
     corners = fields["AlignRegionsToCorners"]
     y, x = axes(
@@ -102,7 +104,7 @@ def _problem(**fields: Any) -> _Problem:
     tensor = fields["InputTensor"]
     if tensor is None:
         tensor = np.zeros(fields["OutputGradientTensor"].Sizes)
-    values = np.moveaxis(tensor.astype(np.float64), 1, -1)
+    values = channels_last(tensor)
     batch = np.minimum(batches.ravel(), len(values) - 1).astype(np.intp)
     reading = Reading(values, batch, fields["InterpolationMode"] == "LINEAR", 0.0, corners)
     return _Problem(reading, y, x, gradients, fields["ReductionFunction"] == "MAX")
@@ -154,7 +156,8 @@ class _Problem:
         for place, (used, row, column) in enumerate(sample_places(self.y, self.x)):
             seen = self.reading.at(self.y.values[..., row], self.x.values[..., column])
             better = used & (seen > best)
-            best[better], first[better] = seen[better], place
+            np.copyto(best, seen, where=better)
+            np.copyto(first, place, where=better)
         return first
 
     def input_gradient(self, *, errors: bool) -> tuple[Array, Array]:
@@ -218,6 +221,19 @@ class _Problem:
 
         Sizes {regions, 4}.
         """
+        found, moved = (np.empty((len(self.gradients), 4)) for _ in range(2))
+        for regions in blocks(self.gradients.shape):
+            found[regions], moved[regions] = self._of(regions)._region_gradient(errors=errors)
+        if errors:
+            moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
+        return found, moved
+
+    def _of(self, regions: slice) -> _Problem:
+        """Return what there is to compute for some regions."""
+        axes_ = self.y.of(regions), self.x.of(regions)
+        return _Problem(self.reading.of(regions), *axes_, self.gradients[regions], self.greatest)
+
+    def _region_gradient(self, *, errors: bool) -> tuple[Array, Array]:
         found, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
         height, width = (size - int(self.reading.edges) for size in self.reading.values.shape[1:3])
         behind = (
@@ -230,7 +246,9 @@ class _Problem:
         for sample in self.samples():
             inside = self.reading.inside(sample.y, sample.x)
             gradient = np.where(inside, sample.gradient, 0)
-            *slopes, corners = self._slopes(sample)
+            elements = self._elements(sample)
+            slopes = self._slopes(sample, elements)
+            corners = np.abs(elements).sum(axis=0) if errors else 0.0
             for place, end in enumerate(ends):
                 slope = slopes[place % 2]
                 found[:, place] += (slope * gradient * end).sum(axis=(1, 2, 3))
@@ -240,8 +258,6 @@ class _Problem:
                         relative = np.maximum(relative, 2.0 * self._crosses(sample, *shift))
                     size = np.abs(sample.gradient) * corners * end
                     moved[:, place] += (relative * size).sum(axis=(1, 2, 3))
-        if errors:
-            moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
         return found, moved
 
     def _shares(self, axis: Samples) -> Array:
@@ -250,17 +266,18 @@ class _Problem:
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))
 
-    def _slopes(self, sample: _Sample) -> tuple[Array, Array, Array]:
-        """Return the slopes along x and y at a sample, and the sum of the elements' sizes there."""
-        rows, columns = around(sample.y), around(sample.x)
-        down = (sample.y - rows[0])[:, :, np.newaxis, np.newaxis]
-        across = (sample.x - columns[0])[:, np.newaxis, :, np.newaxis]
-        elements = [self.reading.elements(*at) for at in product(rows, columns)]
+    def _elements(self, sample: _Sample) -> list[Array]:
+        """Return the elements around a sample: of the row before and of that behind."""
+        return [self.reading.elements(*at) for at in product(around(sample.y), around(sample.x))]
+
+    def _slopes(self, sample: _Sample, elements: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the slopes along x and y at a sample, between the elements around it."""
+        down = (sample.y - np.floor(sample.y))[:, :, np.newaxis, np.newaxis]
+        across = (sample.x - np.floor(sample.x))[:, np.newaxis, :, np.newaxis]
         top_left, top_right, bottom_left, bottom_right = elements
         upper, lower = top_right - top_left, bottom_right - bottom_left
         left, right = bottom_left - top_left, bottom_right - top_right
-        corners: Array = np.sum(np.abs(elements), axis=0)
-        return upper + down * (lower - upper), left + across * (right - left), corners
+        return upper + down * (lower - upper), left + across * (right - left)
 
     def _touched(self, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
         """Yield the rows and columns of what a sample is made of, and their shares."""
@@ -289,7 +306,7 @@ class _Problem:
         """Add values to the elements at rows and columns, of all channels."""
         _, height, width, channels = self.reading.values.shape
         rows, columns = (
-            np.clip(at, 0, size - 1).astype(np.intp)
+            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
             for at, size in ((row, height), (column, width))
         )
         first = self.reading.batch[:, np.newaxis] * height + rows

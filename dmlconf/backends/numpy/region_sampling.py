@@ -6,10 +6,11 @@ comes with a bound of what it may be off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Final
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +21,8 @@ __all__ = [
     "Reading",
     "Samples",
     "around",
+    "blocks",
+    "channels_last",
     "possible_shifts",
     "reduced",
     "reduced_ends",
@@ -28,6 +31,11 @@ __all__ = [
     "samples",
     "special_outputs",
 ]
+
+_DOUBLE: Final = np.dtype(np.float64)
+
+_BLOCK: Final = 1 << 16
+"""Elements that are computed at once."""
 
 _ROUNDINGS: Final = 6
 """FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
@@ -53,6 +61,12 @@ class Samples:
     errors: Array
     counts: Array
 
+    def of(self, regions: slice) -> Samples:
+        """Return the samples of some regions, as many as the one with the most has."""
+        counts = self.counts[regions]
+        used = regions, slice(None), slice(counts.max(initial=1))
+        return Samples(self.values[used], self.errors[used], counts)
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -71,6 +85,10 @@ class Reading:
     linear: bool
     outside: float
     edges: bool
+
+    def of(self, regions: slice) -> Reading:
+        """Return how some regions read the tensor."""
+        return replace(self, batch=self.batch[regions])
 
     def at(self, y: Array, x: Array) -> Array:
         """Return what is at rows and columns, sizes {regions, rows, columns, channels}.
@@ -189,10 +207,14 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
     lowest finite number.
     """
-    found = _Reduction(function)
-    for used, row, column in sample_places(y, x):
-        found.add(reading.at(y.values[..., row], x.values[..., column]), used)
-    return found.result(y, x)
+    result = np.empty((*y.values.shape[:2], x.values.shape[1], reading.values.shape[-1]))
+    for regions in blocks(result.shape):
+        read, rows, columns = reading.of(regions), y.of(regions), x.of(regions)
+        found = _Reduction(function)
+        for used, row, column in sample_places(rows, columns):
+            found.add(read.at(rows.values[..., row], columns.values[..., column]), used)
+        result[regions] = found.result(rows, columns)
+    return result
 
 
 def reduced_ends(
@@ -203,6 +225,15 @@ def reduced_ends(
     A coordinate may lie beyond the next boundary where that is nearer than its error. The error is
     infinite where FLOAT32 arithmetic may overflow on the way.
     """
+    sizes = *y.values.shape[:2], x.values.shape[1], reading.values.shape[-1]
+    least, most, error = np.empty(sizes), np.empty(sizes), np.empty(sizes)
+    for regions in blocks(sizes):
+        of_regions = reading.of(regions), y.of(regions), x.of(regions)
+        least[regions], most[regions], error[regions] = _ends(*of_regions, function)
+    return least, most, error
+
+
+def _ends(reading: Reading, y: Samples, x: Samples, function: str) -> tuple[Array, Array, Array]:
     least, most, largest = (_Reduction(function) for _ in range(3))
     for used, row, column in sample_places(y, x):
         rows, columns = y.values[..., row], x.values[..., column]
@@ -237,6 +268,13 @@ def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array | bool:
         weight = 2.0 if reading.linear else np.where(uncertain > 0, 2.0, 1.0)[..., np.newaxis]
         found = found + used * seen * weight
     return found > 1
+
+
+def blocks(sizes: Sequence[int]) -> Iterator[slice]:
+    """Yield regions of which a tensor that begins with them stays in the processor's cache."""
+    step = max(1, _BLOCK * sizes[0] // prod(sizes))
+    for first in range(0, sizes[0], step):
+        yield slice(first, first + step)
 
 
 class _Reduction:
@@ -279,6 +317,11 @@ def sample_counts(y: Samples, x: Samples) -> Array:
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
     """Return by how much coordinates may be off, zero the last."""
     return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)
+
+
+def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
+    """Return the tensor with all channels of an element side by side, as they are read together."""
+    return np.moveaxis(tensor, 1, -1).astype(dtype, order="C")
 
 
 def around(at: Array) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from dmlconf.backends.numpy.interpolation import (
     Coordinates,
     Estimate,
     coordinates,
+    in_blocks,
     interpolated,
     interpolated_estimate,
     nearest,
@@ -39,9 +40,6 @@ __all__ = [
 
 _PIXEL_CENTERS: Final = (0.5, -0.5)
 """Offsets of inputs and outputs with which coordinates are those of the elements' centers."""
-
-_BLOCK: Final = 1 << 16
-"""Elements that are interpolated at once."""
 
 
 def resample(
@@ -272,20 +270,17 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
     ]
     if not changing:
         return tensor.copy()
-    leading = changing[0]
-    whole = tensor.reshape(-1, *sizes[leading:])
-    result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)
     # Axes that shrink come first, and later ones before earlier ones, as they leave less to do.
     order = sorted(changing, key=lambda axis: (output.Sizes[axis] / sizes[axis], -axis))
-    at_once = max(1, _BLOCK * len(result) // result.size)
+
+    def stretched(values: Array) -> Array:
+        for axis in order:
+            for at in steps[axis]:
+                values = interpolated(values, axis - changing[0] + 1, at)
+        return values
+
     with np.errstate(all="ignore"):
-        for start in range(0, len(whole), at_once):
-            values = whole[start : start + at_once].astype(np.float64)
-            for axis in order:
-                for at in steps[axis]:
-                    values = interpolated(values, axis - leading + 1, at)
-            result[start : start + at_once] = values
-    return result.reshape(output.Sizes)
+        return in_blocks(stretched, tensor, changing[0], output)
 
 
 def _linear_interval(

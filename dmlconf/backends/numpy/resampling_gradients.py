@@ -7,10 +7,17 @@ InputPixelOffsets are what RESAMPLE1 has as OutputPixelOffsets, and the other wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.interpolation import Coordinates, coordinates, nearest, neighbours
+from dmlconf.backends.numpy.interpolation import (
+    Coordinates,
+    coordinates,
+    in_blocks,
+    nearest,
+    neighbours,
+)
 from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -103,20 +110,22 @@ def resample_grad1(
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC.
     """
-    values = InputGradientTensor.astype(np.float64)
-    sizes = OutputGradientTensor.Sizes
-    with np.errstate(all="ignore"):
-        for axis, at in enumerate(
-            _coordinates(values, Scales, InputPixelOffsets, OutputPixelOffsets)
-        ):
-            if at.is_whole(sizes[axis]):
-                continue
+    gradient, output = InputGradientTensor, OutputGradientTensor
+    along = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)
+    changing = [axis for axis, at in enumerate(along) if not at.is_whole(output.Sizes[axis])]
+
+    def added_up(values: Array) -> Array:
+        for axis in changing:
+            at, size = along[axis], output.Sizes[axis]
             if InterpolationMode == "LINEAR":
-                values = _spread(values, axis, at, sizes[axis])
+                values = _spread(values, axis - changing[0] + 1, at, size)
             else:
-                places = nearest(at.values, sizes[axis], RoundingDirection)
-                values = _summed(values, axis, places, sizes[axis])
-        return values.astype(OutputGradientTensor.DataType.dtype)
+                places = nearest(at.values, size, RoundingDirection)
+                values = _summed(values, axis - changing[0] + 1, places, size)
+        return values
+
+    with np.errstate(all="ignore"):
+        return in_blocks(added_up, gradient, min(changing, default=0), output)
 
 
 def resample_grad1_magnitude(
@@ -240,13 +249,17 @@ def _reached(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
 def _summed(values: Array, axis: int, places: Array, size: int) -> Array:
     """Return sums of the elements along an axis that have the same place; places ascend."""
     starts = np.flatnonzero(np.diff(places, prepend=-1))
-    sums = np.add.reduceat(values, starts, axis)
-    if len(starts) == size:
+    counts = np.diff(starts, append=len(places))
+    before: tuple[Any, ...] = (slice(None),) * axis
+    sums = np.zeros([*values.shape[:axis], size, *values.shape[axis + 1 :]])
+    if counts.max() > len(starts):
+        sums[(*before, places[starts])] = np.add.reduceat(values, starts, axis)
         return sums
-    shape = [size if place == axis else extent for place, extent in enumerate(values.shape)]
-    result = np.zeros(shape)
-    result[(slice(None),) * axis + (places[starts],)] = sums
-    return result
+    for number in range(counts.max()):
+        # The first element of each place, then the second one of those that have two, ...
+        chosen = starts[counts > number] + number
+        sums[(*before, places[chosen])] += values.take(chosen, axis)
+    return sums
 
 
 def _along(values: Array, axis: int, rank: int) -> Array:
