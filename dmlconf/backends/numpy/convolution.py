@@ -57,6 +57,18 @@ class Window:
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
+    def within(self, sizes: Sequence[int]) -> Window:
+        """Return the same window over a tensor of these spatial sizes, with no longer steps.
+
+        Whatever step leads beyond the tensor's end sees zeros there, however far it leads.
+        """
+        far = [size + start for size, start in zip(sizes, self.start, strict=True)]
+        strides, dilations = (
+            [min(step, most) for step, most in zip(steps, far, strict=True)]
+            for steps in (self.strides, self.dilations)
+        )
+        return Window(strides, dilations, self.start, self.groups)
+
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
         """Return a view of spatial dimensions as those of the filter, then those of positions."""
         rank = len(filter_sizes)
@@ -161,6 +173,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
         sizes: of the result: {batches, output channels, ...}.
         window: how the filter moves over the values.
     """
+    window = window.within(values.shape[2:])
     grouped = _grouped(filter_, window.groups)
     _, outputs, channels, *kernel = grouped.shape
     positions = tuple(sizes[2:])
@@ -190,6 +203,7 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window
         sizes: of the result: {batches, output channels, ...}; what lies beyond is dropped.
         window: how the filter moves over the result.
     """
+    window = window.within(sizes[2:])
     grouped = _grouped(filter_, window.groups)
     _, channels, outputs, *kernel = grouped.shape
     positions = values.shape[2:]

@@ -151,9 +151,12 @@ def local_response_normalization_grad_magnitude(
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """Return a power made of a logarithm, which negative numbers do not have."""
+    """Return a power made of a logarithm, which negative numbers do not have, or 1 for 0.
+
+    Measured.
+    """
     power: Array = np.power(base, single(exponent))
-    return np.where(base < 0, np.nan, power)
+    return power if single(exponent) == 0 else np.where(base < 0, np.nan, power)
 
 
 def _unpowered(base: Array, terms: Array, exponent: float) -> Array:

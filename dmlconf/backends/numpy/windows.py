@@ -7,7 +7,7 @@ step for every place of the window along it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, Final
 
@@ -117,7 +117,14 @@ def windows(
     axes = range(_FIRST_SPATIAL, len(extents))
     spatial = sizes, strides, dilations or (1,) * len(sizes), start
     numbers = zip(extents[_FIRST_SPATIAL:], positions[_FIRST_SPATIAL:], *spatial, strict=False)
-    return [Window(axis, *of_axis) for axis, of_axis in zip(axes, numbers, strict=True)]
+    return [_within(Window(axis, *of_axis)) for axis, of_axis in zip(axes, numbers, strict=True)]
+
+
+def _within(window: Window) -> Window:
+    """Return the same window with no longer steps: however far beyond the end, there is padding."""
+    far = window.start + window.extent
+    stride, dilation = min(window.stride, far), min(window.dilation, far)
+    return replace(window, stride=stride, dilation=dilation)
 
 
 def sums(tensor: Array, over: Sequence[Window]) -> Array:
