@@ -89,7 +89,9 @@ def activation_softmax1_magnitude(
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
     """Return the shares of FLOAT64 sums, for an operator that SOFTMAX is fused into."""
-    return _shares(values, axes)[0]
+    return in_slices(
+        lambda tensor: _shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
+    )
 
 
 def fused_softmax_magnitude(

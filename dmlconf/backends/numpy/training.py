@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -47,18 +48,26 @@ def adam_optimizer(
 
     Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; step 0 and infinities were measured.
     """
-    dtype = OutputParametersTensor.DataType.dtype
+
+    def first_moment(first: Array, gradient: Array) -> Array:
+        return _moved(first, gradient.astype(np.float64), _exactly(Beta1))
+
+    def second_moment(second: Array, gradient: Array) -> Array:
+        return _moved(second, np.square(gradient, dtype=np.float64), _exactly(Beta2))
+
+    def updated(parameters: Array, first: Array, second: Array, gradient: Array) -> Array:
+        size = np.sqrt(second_moment(second, gradient)) + _exactly(Epsilon)
+        found: Array = parameters - rate * first_moment(first, gradient) / size
+        return found
+
+    first, second = InputFirstMomentTensor, InputSecondMomentTensor
+    gradient, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        moments = _moments(
-            InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
-        )
         rate = _exactly(LearningRate) * _correction(TrainingStepTensor, Beta1, Beta2)[0]
-        steps = rate * moments.first / (np.sqrt(moments.second) + _exactly(Epsilon))
-        parameters = InputParametersTensor - steps
         return (
-            parameters.astype(dtype),
-            moments.first.astype(dtype),
-            moments.second.astype(dtype),
+            in_blocks(updated, InputParametersTensor, first, second, gradient, dtype=dtype),
+            in_blocks(first_moment, first, gradient, dtype=dtype),
+            in_blocks(second_moment, second, gradient, dtype=dtype),
         )
 
 
@@ -137,7 +146,7 @@ def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: 
         (second.astype(np.float64), slopes * slopes, _exactly(beta2)),
     ):
         share = 1 - decay
-        value = old + share * (new - old)
+        value = _moved(old, new, decay)
         of_new, of_share = _lost(new), _lost(share)
         of_product = abs(share) * (of_new + _lost(new - old)) + np.abs(new - old) * of_share
         of_sum = of_product + _lost(share * (new - old))
@@ -168,6 +177,12 @@ def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Arra
     least = np.minimum(np.maximum(moments.second - second_room, 0), largest)
     most = moments.second + second_room
     return room, least, np.where(most > largest, np.inf, np.maximum(most, 0))
+
+
+def _moved(old: Array, new: Array, decay: float) -> Array:
+    """Return a moment of which a new value takes the share that the decay leaves."""
+    moment: Array = old + (1 - decay) * (new - old)
+    return moment
 
 
 def _correction(step: Array, beta1: float, beta2: float) -> tuple[float, float, float]:
