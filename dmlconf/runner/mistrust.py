@@ -26,7 +26,7 @@ _NEAR_ULP: Final = 16
 """Steps up to which a value may come out as the input that it is almost equal to."""
 
 _CANCELLED: Final = 2.0**-10
-"""Share of its terms below which a sum may well come out as zero."""
+"""Share of its terms, or of an interval's length, below which a value may come out as zero."""
 
 
 def suspicions(
@@ -68,6 +68,11 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
         magnitude = allowance.magnitude()
         if magnitude is not None:
             certain &= np.abs(expected) > _CANCELLED * magnitude
+    ends = allowance.interval() if case.rule(name).kind == "interval" else None
+    if ends is not None:
+        with np.errstate(all="ignore"):
+            length = np.subtract(ends[1], ends[0], dtype=np.float64)
+            certain &= np.abs(expected) > _CANCELLED * length
     return certain
 
 

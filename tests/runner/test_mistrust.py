@@ -79,3 +79,21 @@ cases:
     right = run_case(case)
     assert isinstance(right, Outputs)
     assert judged(case, right.arrays["OutputTensor"]).status is Status.PASSED
+
+
+def test_zeros_are_right_where_the_formula_loses_such_small_results(tmp_path: Path) -> None:
+    file = tmp_path / "tanh.yaml"
+    file.write_text(
+        """
+operator: ACTIVATION_TANH
+cases:
+  - name: tiny
+    desc:
+      InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {constant: {value: 1.0e-30}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+""",
+        encoding="utf-8",
+    )
+    [planned] = load_suite([file]).plan()
+    zeros = np.zeros(16, np.float32)
+    assert judged(build(planned), zeros).status is Status.PASSED

@@ -220,6 +220,16 @@ _SLOPES: Final[Mapping[str, Callable[..., float]]] = {
 }
 
 
+_JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
+}
+"""Where activations jump; NaN for nowhere."""
+
+_NEAR_JUMP: Final = 64.0
+"""How many last places of its magnitude a sum may be from a jump, and be taken for beyond it."""
+
+
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
     """Return what a fused activation makes of FLOAT64 values; the values where there is none.
 
@@ -241,7 +251,7 @@ def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
 def slope(activation: Mapping[str, Any] | None) -> float:
     """Return the most that an activation magnifies a small error of its argument.
 
-    It does not hold across the steps of SHRINK and THRESHOLDED_RELU.
+    It does not hold across the jumps of SHRINK and THRESHOLDED_RELU.
     """
     if activation is None:
         return 1.0
@@ -274,6 +284,12 @@ def fused_magnitude(
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
             found = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, found)
+        if activation["operator"] in _JUMPS:
+            # Only what rounding may carry over the jump: a sum exactly there is one of integers.
+            jump = _JUMPS[activation["operator"]](**_attributes(activation))
+            gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
+            near = (gap > 0) & (gap <= magnitude * _NEAR_JUMP * float(np.finfo(dtype).eps))
+            found = np.where(near, ANY_RESULT, found)
         return found
 
 

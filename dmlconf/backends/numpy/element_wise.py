@@ -14,7 +14,7 @@ import numpy as np
 from dmlconf.backends.numpy.activation import fused
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.blocks import in_blocks
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -103,7 +103,9 @@ def element_wise_add1_interval(
         lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
         # A sum may overflow before the activation is applied, or not.
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
-        return np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+        lost = np.isnan(of_ends).any(0) & ~np.isnan(exact)
+        found = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+        return anything_where(lost, found)
 
 
 def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
