@@ -241,7 +241,7 @@ def _selected(
     tags: Sequence[str],
     identifiers: Sequence[str],
     feature_level: str | None,
-    quick: bool,
+    quick: bool = False,
 ) -> Selection:
     """Return what the options choose.
 
