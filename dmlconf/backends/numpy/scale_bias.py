@@ -124,7 +124,7 @@ def scaled_function(
 
     def computed(elements: Array) -> Array:
         values = scaled(elements, scale_bias)
-        found = function(np.trunc(values) if tensor.dtype.kind in "iu" else values)
+        found = function(_whole(values) if tensor.dtype.kind in "iu" else values)
         return found if dtype == np.float32 else cast(found, output)
 
     with np.errstate(all="ignore"):
@@ -176,6 +176,13 @@ def function_interval(
     )
 
 
+def _whole(values: Array) -> Array:
+    """Return numbers without their fraction, and 0 for NaN."""
+    whole: Array = np.trunc(values)
+    whole[np.isnan(whole)] = 0
+    return whole
+
+
 def _results(
     function: Callable[[Array], Array],
     argument: Array,
@@ -186,5 +193,5 @@ def _results(
     with np.errstate(all="ignore"):
         if dtype.kind == "f":
             return rounded_interval(function(argument), error(argument), dtype)
-        whole = cast(function(np.trunc(argument)), output)
+        whole = cast(function(_whole(argument)), output)
     return whole, whole
