@@ -123,3 +123,23 @@ def test_values_lie_within_their_intervals(
         low, high = resampled(operator, tensor, sizes, mode, part="interval", **more)
         assert (low <= found).all()
         assert (found <= high).all()
+
+
+def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> None:
+    tensor = np.array([1, 2, 3, 7], np.float32)
+    for offset, extrapolated in ((0.5, False), (0.0, False), (1.0, False), (-0.5, True)):
+        offsets = {"InputPixelOffsets": [offset], "OutputPixelOffsets": [0.5]}
+        lowest, highest = resampled(
+            "RESAMPLE1", tensor, [8], "LINEAR", part="interval", Scales=[2.0], **offsets
+        )
+        assert bool((highest - lowest > 1e-3).any()) == extrapolated
+
+
+def test_gradients_are_open_only_around_infinities_and_nan() -> None:
+    gradient = np.array([1, 2, 3, 4, 5, 6, 7, np.nan], np.float32)
+    offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
+    magnitude = resampled(
+        "RESAMPLE_GRAD", gradient, [8], "LINEAR", part="magnitude", Scales=[1.0], **offsets
+    )
+    assert (magnitude[:5] < 10).all()
+    assert (magnitude[-2:] > 1e50).all()
