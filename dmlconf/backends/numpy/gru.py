@@ -39,12 +39,15 @@ def gru(
 ) -> tuple[Array, ...]:
     """Return all hidden nodes, and the last of each sequence, as far as wanted.
 
-    Each direction has the activations f and g, and with the gates in the order z, r, h:
+    Each direction has the activations f and g. Of a step's input Xt and the hidden nodes Ht-1
+    before it, with the weights W, the recurrence R and the biases Wb and Rb of the gates in the
+    order z, r, h:
 
-        z = f(x Wz + H Rz + wz + rz)
-        r = f(x Wr + H Rr + wr + rr)
-        h = g(x Wh + (r H) Rh + wh + rh), or with LinearBeforeReset g(x Wh + r (H Rh + rh) + wh)
-        H = (1 - z) h + z H
+        zt = f(Xt Wz + Ht-1 Rz + Wbz + Rbz)
+        rt = f(Xt Wr + Ht-1 Rr + Wbr + Rbr)
+        ht = g(Xt Wh + (rt Ht-1) Rh + Wbh + Rbh),
+            or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
+        Ht = (1 - zt) ht + zt Ht-1
 
     Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
@@ -94,14 +97,14 @@ def _layer(
             (hidden,) = state
             gated = sums[:, both] + hidden.times_matrix(recurrence_both)
             gated = gated.activated(f, InputTensor.dtype)
-            z, r = gated[:, part_z], gated[:, part_r]
+            zt, rt = gated[:, part_z], gated[:, part_r]
             if LinearBeforeReset:
-                reset = r * (hidden.times_matrix(recurrence_h) + bias_h)
+                reset = rt * (hidden.times_matrix(recurrence_h) + bias_h)
             else:
-                reset = (r * hidden).times_matrix(recurrence_h) + bias_h
-            h = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
-            taken = (z.complement() * h).stored(InputTensor.dtype)
-            return (taken + (z * hidden).stored(InputTensor.dtype),)
+                reset = (rt * hidden).times_matrix(recurrence_h) + bias_h
+            ht = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
+            taken = (zt.complement() * ht).stored(InputTensor.dtype)
+            return (taken + (zt * hidden).stored(InputTensor.dtype),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)

@@ -45,13 +45,16 @@ def lstm(
 ) -> tuple[Array, ...]:
     """Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
 
-    Each direction has the activations f, g and h, and with the gates in the order i, o, f, c:
+    Each direction has the activations f, g and h. Of a step's input Xt, and the hidden nodes Ht-1
+    and the cell Ct-1 before it, with the weights W, the recurrence R, the biases Wb and Rb of the
+    gates in the order i, o, f, c, and the peepholes P:
 
-        i = f(x Wi + H Ri + bi + Pi C)
-        f = f(x Wf + H Rf + bf + Pf C), or 1 - i where both are coupled
-        C = f C + i g(x Wc + H Rc + bc)
-        o = f(x Wo + H Ro + bo + Po C)
-        H = o h(C)
+        it = f(Xt Wi + Ht-1 Ri + Wbi + Rbi + Pi Ct-1)
+        ft = f(Xt Wf + Ht-1 Rf + Wbf + Rbf + Pf Ct-1), or with CoupleInputForget 1 - it
+        ct = g(Xt Wc + Ht-1 Rc + Wbc + Rbc)
+        Ct = ft Ct-1 + it ct
+        ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
+        Ht = ot h(Ct)
 
     Clipping bounds what f and g take. Behind the end of a sequence all is 0. Backward, each
     sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
@@ -119,17 +122,17 @@ def _layer(
             if peepholes is None:
                 # Without them all gates are known before the new cell is, and are computed at once.
                 gated = gate(sums[:, : part_f.stop], f)
-                i, o, forget = gated[:, part_i], gated[:, part_o], gated[:, part_f]
+                it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
             else:
-                i = gate(sums[:, part_i] + seen_by_i * cell, f)
-                forget = gate(sums[:, part_f] + seen_by_f * cell, f)
+                it = gate(sums[:, part_i] + seen_by_i * cell, f)
+                ft = gate(sums[:, part_f] + seen_by_f * cell, f)
             if CoupleInputForget:
-                forget = i.complement()
-            kept = (forget * cell).stored(InputTensor.dtype)
-            new_cell = kept + (i * gate(sums[:, part_c], g)).stored(InputTensor.dtype)
+                ft = it.complement()
+            ct = gate(sums[:, part_c], g)
+            new_cell = (ft * cell).stored(InputTensor.dtype) + (it * ct).stored(InputTensor.dtype)
             if peepholes is not None:
-                o = gate(sums[:, part_o] + seen_by_o * new_cell, f)
-            return o * new_cell.activated(h, InputTensor.dtype), new_cell
+                ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
+            return ot * new_cell.activated(h, InputTensor.dtype), new_cell
 
         first = (
             initial(HiddenInitTensor, index, *shape, followed),

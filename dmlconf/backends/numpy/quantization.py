@@ -187,9 +187,14 @@ def dynamic_quantize_linear(
 ) -> tuple[Array, Array, Array]:
     """Return the quantized input, and the scale and the zero point that it was quantized with.
 
-    The scale spreads the range of the input, extended to hold 0, over that of the output's type.
-    The zero point is rounded and clamped like other numbers. A NaN counts for no range, and becomes
-    the least number, as all elements do where the scale is 0.
+    With the least number of the output's type as lowest, and a range that always holds 0:
+
+        scale = (max(x, 0) - min(x, 0)) / 255
+        zero_point = clamp(round(lowest - min(x, 0) / scale))
+        output = clamp(round(x / scale) + zero_point)
+
+    Halves are rounded to even. A NaN counts for no range, and becomes the least number, as all
+    elements do where the scale is 0.
 
     Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC; that 0 is in the range, that the
     zero point is rounded, and NaN were measured.

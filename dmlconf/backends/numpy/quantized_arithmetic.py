@@ -41,6 +41,10 @@ def element_wise_quantized_linear_add(
 ) -> Array:
     """Return the quantized sum of two dequantized tensors, computed in FLOAT32.
 
+        a = (A - AZeroPoint) AScale
+        b = (B - BZeroPoint) BScale
+        clamp(round((a + b) / OutputScale) + OutputZeroPoint)
+
     Absent zero points are 0; a NaN becomes the least number.
 
     Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; NaN was measured.
@@ -115,6 +119,8 @@ def matrix_multiply_integer_to_float(
 ) -> Array:
     """Return the product of two dequantized matrices plus a bias.
 
+        ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale) + Bias
+
     There is a scale and a zero point for all of A or for each of its rows, for all of B or for each
     of its columns; absent zero points are 0.
 
@@ -168,6 +174,9 @@ def quantized_linear_matrix_multiply(
     OutputTensor: TensorDesc,
 ) -> Array:
     """Return the quantized product of two dequantized matrices.
+
+        product = ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale)
+        clamp(round(product / OutputScale) + OutputZeroPoint)
 
     Scales and zero points of A and the output are for all of it or for each of its rows, those of B
     for all of it or for each of its columns.

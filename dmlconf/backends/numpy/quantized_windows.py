@@ -49,6 +49,8 @@ def convolution_integer(
 ) -> Array:
     """Return the convolution of integers from which zero points are subtracted; sums wrap around.
 
+        convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
+
     There is a zero point for all of the filter or for each output channel.
 
     Source: the page of DML_CONVOLUTION_INTEGER_OPERATOR_DESC; that padding counts as the zero point
@@ -80,8 +82,12 @@ def quantized_linear_convolution(
 ) -> Array:
     """Return the quantized convolution of dequantized tensors, plus a bias.
 
-    There is a scale and a zero point for all of the filter or for each output channel. The scale of
-    the bias is the product of those of the input and the filter.
+        input = (Input - InputZeroPoint) InputScale
+        filter = (Filter - FilterZeroPoint) FilterScale
+        sum = convolution(input, filter) + Bias InputScale FilterScale
+        clamp(round(sum / OutputScale) + OutputZeroPoint)
+
+    There is a scale and a zero point for all of the filter or for each output channel.
 
     Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding and the scale of the
     bias were measured.
@@ -144,6 +150,9 @@ def quantized_linear_average_pooling(
     IncludePadding: bool,
 ) -> Array:
     """Return the quantized mean of the dequantized numbers that the window sees.
+
+        mean = sum of (Input - InputZeroPoint) InputScale / how many are counted
+        clamp(round(mean / OutputScale) + OutputZeroPoint)
 
     There are scales and zero points for all of a tensor or for each channel. IncludePadding counts
     padding as zero points. Without it, nothing but padding gives the least number, as NaN does;

@@ -46,11 +46,19 @@ def roi_pooling(
 ) -> Array:
     """Return the greatest number in each part of each region.
 
-    Halves of a coordinate are rounded to the even number, and a region has at least one row and one
-    column. NaN is passed over, and nothing is less than the lowest finite number. A part that lies
-    outside the input gives 0, and indices of batches are truncated and clamped.
+    Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
+    begin up to but not including end:
 
-    Source: the page of DML_ROI_POOLING_OPERATOR_DESC; halves, clamping and NaN were measured.
+        first, last = round(x1 SpatialScale), round(x2 SpatialScale)
+        extent = max(last - first + 1, 1)
+        begin = first + floor(i extent / PooledSize)
+        end = first + ceil((i + 1) extent / PooledSize)
+
+    Halves are rounded to the even number. NaN is passed over, and nothing is less than the lowest
+    finite number. A part that lies outside the input gives 0, and indices of batches are truncated
+    and clamped.
+
+    Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not tell the parts.
     """
     found = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
     dtype = OutputTensor.DataType.dtype
@@ -184,8 +192,17 @@ def roi_align1(
 ) -> Array:
     """Return the mean or the greatest of the samples of each part of each region.
 
-    Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC; how many samples there are, where they lie and
-    what is outside the input were measured.
+    Along x, and along y alike, output i of a region has n samples; sample k of them lies at
+
+        extent = (x2 - x1) SpatialScaleX
+        n = ceil(abs(extent) / outputs), between MinimumSamplesPerOutput and MaximumSamplesPerOutput
+        x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
+
+    With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
+    What is outside is OutOfBoundsInputValue: x <= -1 or x >= the size of the input, but with
+    AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the element floor(x + 1/2).
+
+    Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
     """
     sizes = OutputTensor.Sizes[2:]
     scales = SpatialScaleY, SpatialScaleX

@@ -40,9 +40,7 @@ def resample_grad(
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
 ) -> Array:
-    """Return what each element contributed to: the sums of the incoming gradients.
-
-    Halves belong to the next element.
+    """Return what `resample_grad1` does with halves rounded up.
 
     Source: the page of DML_RESAMPLE_GRAD_OPERATOR_DESC; halves were measured.
     """
@@ -108,7 +106,15 @@ def resample_grad1(
 ) -> Array:
     """Return what each element contributed to: the weighted sums of the incoming gradients.
 
-    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC.
+    Along each axis, the gradient with index i was made of what is at the coordinate
+
+        x = (i - InputPixelOffset) / Scale - OutputPixelOffset
+
+    LINEAR adds 1 - w of it to the element floor(x) and w to the next one, where w = x - floor(x);
+    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). What
+    belongs beyond an edge is added to that edge.
+
+    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC; which offset is which was measured.
     """
     gradient, output = InputGradientTensor, OutputGradientTensor
     along = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)

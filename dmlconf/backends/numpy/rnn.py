@@ -39,9 +39,10 @@ def rnn(
 ) -> tuple[Array, ...]:
     """Return all hidden nodes, and the last of each sequence, as far as wanted.
 
-    Each direction has the activation f:
+    Each direction has the activation f. Of a step's input Xt and the hidden nodes Ht-1 before it,
+    with the weights W, the recurrence R and the biases Wb and Rb:
 
-        H = f(x W + H R + b)
+        Ht = f(Xt W + Ht-1 R + Wb + Rb)
 
     Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
     sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.

@@ -20,12 +20,12 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 
 
 class _Moments(NamedTuple):
-    """Updated estimates of a gradient's moments, FLOAT64, and their errors."""
+    """The updated moments M and V of a gradient, FLOAT64, and their errors."""
 
-    first: Array
-    second: Array
-    first_error: Array
-    second_error: Array
+    m: Array
+    v: Array
+    m_error: Array
+    v_error: Array
 
 
 def adam_optimizer(
@@ -42,32 +42,40 @@ def adam_optimizer(
     Beta2: float,
     Epsilon: float,
 ) -> tuple[Array, Array, Array]:
-    """Return the parameters and the moments of their gradient after one step of Adam.
+    """Return the parameters X and the moments M and V of their gradient G after one step of Adam.
 
-    In step 0 the moments' bias is not corrected. Infinite moments become NaN.
+    With the number T of the step:
+
+        M = Beta1 M + (1 - Beta1) G
+        V = Beta2 V + (1 - Beta2) G G
+        Alpha = sqrt(1 - Beta2^T) / (1 - Beta1^T), or 1 in step 0
+        X = X - LearningRate Alpha M / (sqrt(V) + Epsilon)
+
+    Infinite moments become NaN.
 
     Source: the page of DML_ADAM_OPTIMIZER_OPERATOR_DESC; step 0 and infinities were measured.
     """
 
-    def first_moment(first: Array, gradient: Array) -> Array:
-        return _moved(first, gradient.astype(np.float64), _exactly(Beta1))
+    def updated_m(m: Array, g: Array) -> Array:
+        return _moved(m, g.astype(np.float64), _exactly(Beta1))
 
-    def second_moment(second: Array, gradient: Array) -> Array:
-        return _moved(second, np.square(gradient, dtype=np.float64), _exactly(Beta2))
+    def updated_v(v: Array, g: Array) -> Array:
+        return _moved(v, np.square(g, dtype=np.float64), _exactly(Beta2))
 
-    def updated(parameters: Array, first: Array, second: Array, gradient: Array) -> Array:
-        size = np.sqrt(second_moment(second, gradient)) + _exactly(Epsilon)
-        found: Array = parameters - rate * first_moment(first, gradient) / size
+    def updated_x(x: Array, m: Array, v: Array, g: Array) -> Array:
+        divisor = np.sqrt(updated_v(v, g)) + _exactly(Epsilon)
+        found: Array = x - rate * updated_m(m, g) / divisor
         return found
 
-    first, second = InputFirstMomentTensor, InputSecondMomentTensor
-    gradient, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
+    x, m, v = InputParametersTensor, InputFirstMomentTensor, InputSecondMomentTensor
+    g, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        rate = _exactly(LearningRate) * _correction(TrainingStepTensor, Beta1, Beta2)[0]
+        alpha, _, _ = _alpha(TrainingStepTensor, Beta1, Beta2)
+        rate = _exactly(LearningRate) * alpha
         return (
-            in_blocks(updated, InputParametersTensor, first, second, gradient, dtype=dtype),
-            in_blocks(first_moment, first, gradient, dtype=dtype),
-            in_blocks(second_moment, second, gradient, dtype=dtype),
+            in_blocks(updated_x, x, m, v, g, dtype=dtype),
+            in_blocks(updated_m, m, g, dtype=dtype),
+            in_blocks(updated_v, v, g, dtype=dtype),
         )
 
 
@@ -97,32 +105,32 @@ def adam_optimizer_interval(
         moments = _moments(
             InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
         )
-        first, second, first_error, second_error = moments
-        correction, least_correction, greatest = _correction(TrainingStepTensor, Beta1, Beta2)
+        m, v, m_error, v_error = moments
+        alpha, least_alpha, greatest_alpha = _alpha(TrainingStepTensor, Beta1, Beta2)
         rate = _exactly(LearningRate)
-        steps = rate * correction * first / (np.sqrt(second) + epsilon)
-        first_room, least, most = _stored(moments, dtype)
-        numerator = np.abs(first)
+        steps = rate * alpha * m / (np.sqrt(v) + epsilon)
+        m_room, least, most = _stored(moments, dtype)
+        numerator = np.abs(m)
         divisors = [
             (np.sqrt(end) * (1 + sign * 2 * STEP) + epsilon) * (1 + sign * STEP)
             for end, sign in ((least, -1), (most, 1))
         ]
-        longest = abs(rate) * greatest * (numerator + first_room) / np.abs(divisors).min(0)
-        shortest = abs(rate) * least_correction * (numerator - first_room) / np.abs(divisors).max(0)
+        longest = abs(rate) * greatest_alpha * (numerator + m_room) / np.abs(divisors).min(0)
+        shortest = abs(rate) * least_alpha * (numerator - m_room) / np.abs(divisors).max(0)
         errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
         parameters = InputParametersTensor - steps
         # Where the divisor may be 0 but need not, a step may have any length and either sign.
         undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
-        overflowing = np.isinf(first_error) | np.isinf(second_error)
-        # A negative number has no logarithm, and the correction may be infinite.
-        undefined |= not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(correction))
+        overflowing = np.isinf(m_error) | np.isinf(v_error)
+        # A negative number has no logarithm, and Alpha may be infinite.
+        undefined |= not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(alpha))
         return (
             _undefined(
                 rounded_interval(parameters, np.maximum(*errors), dtype),
                 overflowing | undefined,
             ),
-            _undefined(rounded_interval(first, first_error, dtype), np.isinf(first_error)),
-            _undefined(rounded_interval(second, second_error, dtype), np.isinf(second_error)),
+            _undefined(rounded_interval(m, m_error, dtype), np.isinf(m_error)),
+            _undefined(rounded_interval(v, v_error, dtype), np.isinf(v_error)),
         )
 
 
@@ -133,7 +141,7 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
     return lowest, highest
 
 
-def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: float) -> _Moments:
+def _moments(m: Array, v: Array, gradient: Array, beta1: float, beta2: float) -> _Moments:
     """Return the updated moments, and what kernels may be off: infinitely where they overflow.
 
     They are `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`; every
@@ -142,8 +150,8 @@ def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: 
     slopes = gradient.astype(np.float64)
     values, errors = [], []
     for old, new, decay in (
-        (first.astype(np.float64), slopes, _exactly(beta1)),
-        (second.astype(np.float64), slopes * slopes, _exactly(beta2)),
+        (m.astype(np.float64), slopes, _exactly(beta1)),
+        (v.astype(np.float64), slopes * slopes, _exactly(beta2)),
     ):
         share = 1 - decay
         value = _moved(old, new, decay)
@@ -162,31 +170,30 @@ def _moments(first: Array, second: Array, gradient: Array, beta1: float, beta2: 
 
 
 def _stored(moments: _Moments, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """Return how far the first moment may be off, and the least and the greatest second one.
+    """Return how far M may be off, and the least and the greatest V.
 
-    They may be rounded to their type, which may hold the second one as its largest number, or as
-    infinity.
+    They may be rounded to their type, which may hold V as its largest number, or as infinity.
     """
     info = np.finfo(dtype)
     relative = STEP if dtype == np.float32 else float(info.eps)
     step, largest = float(info.smallest_subnormal), float(info.max)
-    room = np.abs(moments.first) * relative + moments.first_error
-    second_room = np.abs(moments.second) * relative + moments.second_error
+    m_room = np.abs(moments.m) * relative + moments.m_error
+    v_room = np.abs(moments.v) * relative + moments.v_error
     if dtype == np.float16:
-        room, second_room = room + step, second_room + step
-    least = np.minimum(np.maximum(moments.second - second_room, 0), largest)
-    most = moments.second + second_room
-    return room, least, np.where(most > largest, np.inf, np.maximum(most, 0))
+        m_room, v_room = m_room + step, v_room + step
+    least = np.minimum(np.maximum(moments.v - v_room, 0), largest)
+    most = moments.v + v_room
+    return m_room, least, np.where(most > largest, np.inf, np.maximum(most, 0))
 
 
 def _moved(old: Array, new: Array, decay: float) -> Array:
-    """Return a moment of which a new value takes the share that the decay leaves."""
+    """Return `decay * old + (1 - decay) * new`, NaN where the old value is infinite."""
     moment: Array = old + (1 - decay) * (new - old)
     return moment
 
 
-def _correction(step: Array, beta1: float, beta2: float) -> tuple[float, float, float]:
-    """Return by how much the bias of the moments changes the rate, at least and at most too."""
+def _alpha(step: Array, beta1: float, beta2: float) -> tuple[float, float, float]:
+    """Return Alpha, which corrects the bias of the moments, and the least and the greatest one."""
     count = float(step.ravel()[0])
     if count == 0:
         return 1.0, 1.0, 1.0
