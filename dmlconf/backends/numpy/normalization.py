@@ -250,7 +250,7 @@ def lp_normalization_magnitude(
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
         steps = 2 if dtype == np.float16 else 0
-        magnitude: Array = size * (1 + steps * cancellation(square, Epsilon))
+        magnitude: Array = size * (1 + steps * _cancellation(square, Epsilon))
         return magnitude + lost_in_variance(size, square, Epsilon, dtype)
 
 
@@ -261,7 +261,7 @@ def _squared_norm(values: Array, axis: int, order: int) -> Array:
     return square
 
 
-def cancellation(variance: Array, epsilon: float) -> Array:
+def _cancellation(variance: Array, epsilon: float) -> Array:
     """Return how much larger a relative error of the variance is once epsilon is added.
 
     It is 1 unless epsilon is negative.
