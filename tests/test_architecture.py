@@ -166,6 +166,13 @@ def test_loading_the_catalogue_needs_no_jsonschema() -> None:
     assert HEAVY & loaded == {"numpy", "yaml"}
 
 
+def test_loading_cases_that_fit_their_schemas_needs_no_jsonschema() -> None:
+    folder = str(cases_directory() / "gather")
+    statement = "from pathlib import Path; from dmlconf.cases.loader import load_suite; "
+    loaded = modules_after(f"{statement}load_suite([Path({folder!r})], every_case=True)")
+    assert HEAVY & loaded == {"numpy", "yaml"}
+
+
 def test_importing_has_no_output() -> None:
     names = [module_name(path) for path in MODULES if path.name != "__main__.py"]
     script = "import " + ", ".join(names)

@@ -9,7 +9,7 @@ from dmlconf.cases.build import build
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import FeatureLevel
 from tests.cases.suites import built, changed, plan
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 from tests.documents.refusals import refusal
 
 GEMM = """\
@@ -163,5 +163,5 @@ def test_counts_of_a_nested_operator_follow_from_its_arrays(tmp_path: Path) -> N
 def test_show_prints_the_nested_operator(tmp_path: Path) -> None:
     path = tmp_path / "f.yaml"
     path.write_text(GEMM, "utf-8")
-    shown = dmlconf(tmp_path, "show", "gemm/f", path).stdout
+    shown = dmlconf_here(tmp_path, "show", "gemm/f", path).stdout
     assert "FusedActivation  ACTIVATION_LINEAR {Alpha 2, Beta 0.5}" in shown

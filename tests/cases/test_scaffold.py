@@ -8,7 +8,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.scaffold import pattern_of, scaffold
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 
 
 def test_a_new_case_of_every_operator_can_be_built_and_run(
@@ -33,16 +33,16 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
 
 
 def test_the_command_writes_a_file_and_none_twice(tmp_path: Path) -> None:
-    made = dmlconf(tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml")
+    made = dmlconf_here(tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml")
     assert made.returncode == 0
-    ran = dmlconf(tmp_path, "run", "mine.yaml", "-b", "numpy")
+    ran = dmlconf_here(tmp_path, "run", "mine.yaml", "-b", "numpy")
     assert ran.returncode == 0
-    again = dmlconf(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
+    again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
 
 
 def test_the_command_suggests_an_operator(tmp_path: Path) -> None:
-    found = dmlconf(tmp_path, "new", "case", "TILES")
+    found = dmlconf_here(tmp_path, "new", "case", "TILES")
     assert found.returncode == 2
     assert "did you mean TILE?" in found.stderr

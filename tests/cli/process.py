@@ -1,11 +1,18 @@
-"""Run the command line as a person does: in a process of its own."""
+"""Run the command line as a person does, in a process of its own or, much sooner, in this one."""
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
 import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from unittest.mock import patch
+
+from dmlconf.cli import main
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
@@ -44,6 +51,34 @@ def dmlconf(
         timeout=120,
         check=False,
     )
+
+
+def dmlconf_here(
+    directory: Path, *arguments: str | Path, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run dmlconf in the directory, in this process: where only what it says and does counts."""
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2))
+    threshold, interrupt = gc.get_threshold(), signal.getsignal(signal.SIGINT)
+    given = [str(argument) for argument in arguments]
+    try:
+        with (
+            patch.dict(os.environ, environment(directory, **more), clear=True),
+            chdir(directory), redirect_stdout(out), redirect_stderr(err),
+        ):  # fmt: skip
+            main(given)
+    except SystemExit as end:
+        code = end.code
+    finally:
+        gc.set_threshold(*threshold)
+        signal.signal(signal.SIGINT, interrupt)
+    assert isinstance(code, int)
+    return subprocess.CompletedProcess(given, code, _text(out), _text(err))
+
+
+def _text(stream: TextIOWrapper) -> str:
+    stream.flush()
+    assert isinstance(stream.buffer, BytesIO)
+    return stream.buffer.getvalue().decode("utf-8")
 
 
 def write(directory: Path, text: str = TILE, name: str = "tile.yaml") -> Path:

@@ -1,4 +1,4 @@
-"""What the commands print, from real processes."""
+"""What the commands print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.schema import bundled_schema
-from tests.cli.process import dmlconf, environment, write
+from tests.cli.process import dmlconf, dmlconf_here, environment, write
 
 MIXED = """
 operator: TILE
@@ -33,7 +33,7 @@ cases:
 
 
 def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "--report", "json")
     report = json.loads(done.stdout)
     assert report["summary"] == {
         "passed": 1, "failed": 1, "broken": 0, "unsupported": 0, "unchecked": 1, "waived": 0,
@@ -53,18 +53,18 @@ def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path)
 
 
 def test_a_failure_tells_the_command_that_repeats_it(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED).name)
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED).name)
     assert "expected" in done.stdout
     assert "dmlconf run tile.yaml --case tile/tile/wrong" in done.stdout
-    again = dmlconf(tmp_path, "run", "tile.yaml", "--case", "tile/tile/wrong")
+    again = dmlconf_here(tmp_path, "run", "tile.yaml", "--case", "tile/tile/wrong")
     assert "FAILED: 1 of 1 case fails the run" in again.stdout
 
 
 def test_reports_from_a_log_are_those_of_the_run(tmp_path: Path) -> None:
     path, log = write(tmp_path, MIXED), tmp_path / "run.jsonl"
-    during = dmlconf(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
-    after = dmlconf(tmp_path, "report", log, "--report", "junit:after.xml")
-    latest = dmlconf(tmp_path, "report")
+    during = dmlconf_here(tmp_path, "run", path, "--log", log, "--report", "junit:during.xml")
+    after = dmlconf_here(tmp_path, "report", log, "--report", "junit:after.xml")
+    latest = dmlconf_here(tmp_path, "report")
     assert during.stdout == after.stdout
     assert latest.returncode == 2
     first, second = (tmp_path / "during.xml").read_bytes(), (tmp_path / "after.xml").read_bytes()
@@ -75,14 +75,14 @@ def test_reports_from_a_log_are_those_of_the_run(tmp_path: Path) -> None:
 
 
 def test_report_without_a_log_takes_the_latest_run(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path))
-    assert dmlconf(tmp_path, "report").stdout == done.stdout
+    done = dmlconf_here(tmp_path, "run", write(tmp_path))
+    assert dmlconf_here(tmp_path, "report").stdout == done.stdout
 
 
 def test_every_format_can_be_written_to_a_file(tmp_path: Path) -> None:
     formats = ["json", "junit", "markdown", "svg", "text"]
     options = [part for name in formats for part in ("--report", f"{name}:out/{name}")]
-    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), *options)
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), *options)
     assert done.returncode == 1
     for name in formats:
         assert "wrong" in (tmp_path / "out" / name).read_text("utf-8"), name
@@ -90,51 +90,51 @@ def test_every_format_can_be_written_to_a_file(tmp_path: Path) -> None:
 
 def test_list_names_what_a_run_takes(tmp_path: Path) -> None:
     path = write(tmp_path, MIXED)
-    done = dmlconf(tmp_path, "list", path, "-k", "not wrong")
+    done = dmlconf_here(tmp_path, "list", path, "-k", "not wrong")
     assert done.stdout.splitlines() == ["tile/tile/right", "tile/tile/open"]
     assert done.stderr.strip() == "2 cases"
-    as_json = json.loads(dmlconf(tmp_path, "list", path, "--json", "--tag", "tile").stdout)
+    as_json = json.loads(dmlconf_here(tmp_path, "list", path, "--json", "--tag", "tile").stdout)
     assert as_json[0]["case"] == "tile/tile/right"
     assert as_json[0]["operator"] == "TILE"
 
 
 def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     documented = ["list", "--tag", "documented"]
-    scatter = dmlconf(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
+    scatter = dmlconf_here(tmp_path, *documented, "-o", "scatter").stdout.splitlines()
     assert len(scatter) == 2
     assert all(line.startswith("scatter_elements/") for line in scatter)
     some = ["-o", "gather", "-o", "join"]
-    old = dmlconf(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
+    old = dmlconf_here(tmp_path, *documented, *some, "--feature-level", "1_0").stdout.splitlines()
     assert "join/documented/example-1-only-one-axis-fits" in old
     assert not any(line.startswith("gather/") for line in old)
-    quick = dmlconf(tmp_path, "list", *some, "--quick").stdout.splitlines()
+    quick = dmlconf_here(tmp_path, "list", *some, "--quick").stdout.splitlines()
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
     assert sorted(kinds) == ["boundary", "documented", "invalid", "matrix"]
 
 
 def test_show_tells_what_the_page_got_wrong(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "show", "gather/documented/example-3-swap-columns")
+    done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-columns")
     assert done.returncode == 0
     for text in ("FLOAT32 {3, 2}", "IndexDimensions", "The page is wrong", "{3, 1, 2}"):
         assert text in done.stdout, text
 
 
 def test_show_tells_which_constraint_is_broken(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "show", "tile/invalid/repeat-of-0")
+    done = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0")
     assert "rejected with E_INVALIDARG, because it breaks repeats-not-zero" in done.stdout
     assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
 
 
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "show", "gather/documented/example-3-swap-colums")
+    done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums")
     assert done.returncode == 5
     assert "did you mean gather/documented/example-3-swap-columns?" in done.stderr
 
 
 def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
-    everything = dmlconf(tmp_path, "operators").stdout
+    everything = dmlconf_here(tmp_path, "operators").stdout
     assert "SCATTER_ELEMENTS (SCATTER)" in everything
-    one = dmlconf(tmp_path, "operators", "argmin").stdout
+    one = dmlconf_here(tmp_path, "operators", "argmin").stdout
     for text in (
         "struct DML_ARGMIN_OPERATOR_DESC {",
         "AxisCount of them",
@@ -147,13 +147,13 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
 
 def test_the_table_of_the_readme_is_that_of_the_catalogue(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    table = dmlconf(tmp_path, "operators", "--markdown").stdout
+    table = dmlconf_here(tmp_path, "operators", "--markdown").stdout
     assert table.count("\n") == len(operator_names()) + 2
     assert table in readme, "replace the table by what `dmlconf operators --markdown` prints"
 
 
 def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "validate", write(tmp_path, MIXED))
+    done = dmlconf_here(tmp_path, "validate", write(tmp_path, MIXED))
     known = len(operator_names())
     assert done.stdout.strip() == f"1 case file with 3 cases and {known} operators are valid"
 
@@ -161,7 +161,7 @@ def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
 def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:
     text = MIXED.replace("name: right", 'name: right\n    note: "\\e]0;owned\\a\\e[31mred\\u202e"')
     path = write(tmp_path, text)
-    shown = dmlconf(tmp_path, "show", "tile/tile/right", path)
+    shown = dmlconf_here(tmp_path, "show", "tile/tile/right", path)
     assert "\x1b" not in shown.stdout
     assert "\u202e" not in shown.stdout
     assert "\\x1b[31mred\\u202e" in shown.stdout
@@ -169,14 +169,14 @@ def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:
 
 def test_colour_is_used_only_where_it_is_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path)
-    assert "\x1b[" not in dmlconf(tmp_path, "run", path).stdout
-    assert "\x1b[" in dmlconf(tmp_path, "run", path, "--color", "always").stdout
-    never = dmlconf(tmp_path, "run", path, "--color", "never", FORCE_COLOR="1")
+    assert "\x1b[" not in dmlconf_here(tmp_path, "run", path).stdout
+    assert "\x1b[" in dmlconf_here(tmp_path, "run", path, "--color", "always").stdout
+    never = dmlconf_here(tmp_path, "run", path, "--color", "never", FORCE_COLOR="1")
     assert "\x1b[" not in never.stdout
 
 
 def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "-q")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-q")
     assert done.stdout.splitlines() == [
         "FAILED tile/tile/wrong: wrong values",
         "FAILED: 1 of 3 cases fails the run (1 failed); 1 passed, 1 unchecked",
@@ -184,7 +184,7 @@ def test_quiet_prints_failures_and_the_end_only(tmp_path: Path) -> None:
 
 
 def test_verbose_tells_why_cases_are_not_checked(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path, MIXED), "-v")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, MIXED), "-v")
     assert "1 unchecked: no independent expectation" in done.stdout
 
 

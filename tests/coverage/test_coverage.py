@@ -12,7 +12,7 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.catalogue.loader import operator
 from dmlconf.coverage.measure import OperatorCoverage, Part, documented_parts, measure
 from dmlconf.resources import cases_directory
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 
 FEW = """
 operator: ARGMIN
@@ -78,7 +78,7 @@ def test_every_cell_of_every_table_is_a_part() -> None:
 
 def test_the_command_lists_what_is_missing_and_fails_under_a_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf(
+    found = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
     )
     assert found.returncode == 1
@@ -88,7 +88,7 @@ def test_the_command_lists_what_is_missing_and_fails_under_a_share(tmp_path: Pat
 
 def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf(
+    found = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "--report", "json", "--report", "markdown:coverage.md"
     )
     data = json.loads(found.stdout)
@@ -100,7 +100,7 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", ["80", "150"])
 def test_no_row_of_the_table_is_wider_than_the_terminal(tmp_path: Path, width: str) -> None:
-    found = dmlconf(
+    found = dmlconf_here(
         tmp_path, "coverage", str(cases_directory() / "tile"), "-o", "TILE", COLUMNS=width
     )
     assert found.returncode == 0
@@ -108,7 +108,7 @@ def test_no_row_of_the_table_is_wider_than_the_terminal(tmp_path: Path, width: s
 
 
 def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
-    found = dmlconf(tmp_path, "coverage", "-o", "TILES")
+    found = dmlconf_here(tmp_path, "coverage", "-o", "TILES")
     assert found.returncode == 2
     assert "did you mean TILE?" in found.stderr
 
@@ -121,7 +121,7 @@ def test_values_that_a_constraint_refuses_are_no_parts() -> None:
 
 def test_cells_that_no_case_can_show_are_told_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf(
+    found = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "QUANTIZED_LINEAR_CONVOLUTION",
         "--report", "json", "--missing",
     )  # fmt: skip

@@ -14,7 +14,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.strength.measure import Strength, measure
 from dmlconf.strength.parallel import measure_in_processes
 from dmlconf.strength.report import closing_sentence, operator_strengths, survivors
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 
 WEAK = """
 operator: TILE
@@ -104,7 +104,7 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
     report = tmp_path / "out" / "strength.json"
     markdown = tmp_path / "strength.md"
-    found = dmlconf(
+    found = dmlconf_here(
         tmp_path, "strength", str(tmp_path / "weak.yaml"), "--fail-under", "99",
         "--report", f"json:{report}", "--report", f"markdown:{markdown}",
     )  # fmt: skip
@@ -119,14 +119,14 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
 
 def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
-    found = dmlconf(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
+    found = dmlconf_here(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
     assert found.returncode == 0
     assert json.loads(found.stdout)["summary"]["cases"] == 1
 
 
 @pytest.mark.parametrize("arguments", [("--report", "svg"), ("--fail-under", "101")])
 def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    found = dmlconf(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
+    found = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
     assert found.returncode == 2
     assert "Traceback" not in found.stderr
 
