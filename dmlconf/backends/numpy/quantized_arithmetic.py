@@ -284,8 +284,8 @@ def _dequantized(
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
-    """Tell which numbers a type does not hold, before or after they are scaled."""
-    return np.isfinite(scale) & (sizes * np.maximum(scale, 1.0) > largest)
+    """Tell which numbers a type does not hold as finite ones, before or after they are scaled."""
+    return sizes * np.maximum(scale, 1.0) > largest
 
 
 def _spread(values: Array, zero_point: Array | None) -> Array:
