@@ -13,7 +13,6 @@ from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.catalogue.support import required_level
-from dmlconf.expressions import namespace
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -154,7 +153,7 @@ class Case:
         """Return the precision rule of an output tensor."""
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
-        return self.operator.rule(field, data_type, namespace(self.desc))
+        return self.operator.rule(field, data_type, self.operator.names(self.desc))
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.

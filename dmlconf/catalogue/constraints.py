@@ -61,7 +61,7 @@ def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
 
 def _broken_by_operator(operator: Operator, desc: Desc) -> Iterator[str]:
     fields = {field.name: desc.get(field.name) for field in operator.fields}
-    values = namespace({**operator_sets(), **fields})
+    values = operator.names({**operator_sets(), **fields})
     for constraint in operator.constraints:
         if constraint.enforced and not _keeps(constraint, values):
             yield constraint.name

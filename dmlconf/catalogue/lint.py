@@ -44,6 +44,7 @@ def lint_operator(path: Path) -> list[Problem]:
         return problems
     document = read_document(path)
     unreadable = [
+        *_unreadable_terms(document),
         *_unreadable(document, "constraints", "require"),
         *_unreadable(document, "support", "when"),
         *_unreadable_precision(document),
@@ -94,6 +95,14 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
     return problems
 
 
+def _unreadable_terms(document: Document) -> Iterator[Problem]:
+    for name, term in document.data.get("terms", {}).items():
+        try:
+            Expression(term)
+        except ExpressionError as error:
+            yield document.problem(("terms", name), str(error))
+
+
 def _unreadable_precision(document: Document) -> Iterator[Problem]:
     for output, rules in document.data["precision"].items():
         several = isinstance(rules, list)
@@ -121,6 +130,7 @@ def _faults(operator: Operator, document: Document) -> Iterator[_Fault]:
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
     yield from _field_faults(operator)
+    yield from _term_faults(operator)
     yield from _support_faults(operator)
     yield from _constraint_faults(operator)
     yield from _precision_faults(operator, document)
@@ -164,6 +174,27 @@ def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
         yield f"{field.name} needs a type_field of type DML_TENSOR_DATA_TYPE"
 
 
+def _term_faults(operator: Operator) -> Iterator[_Fault]:
+    used = {name for expression in _expressions(operator) for name in expression.names}
+    known: list[str] = []
+    for name, term in operator.terms.items():
+        where = ("terms", name)
+        if name in {field.name for field in operator.fields}:
+            yield where, f"{name} is the name of a field"
+        if name not in used:
+            yield where, f"no expression uses {name}"
+        yield from _unknown_names(operator, term, where, known)
+        known.append(name)
+
+
+def _expressions(operator: Operator) -> Iterator[Expression]:
+    yield from operator.terms.values()
+    yield from (constraint.require for constraint in operator.constraints)
+    yield from (table.when for table in operator.support if table.when is not None)
+    for entry in (entry for entries in operator.precision.values() for entry in entries):
+        yield from (part for part in (entry.when, entry.products) if part is not None)
+
+
 def _support_faults(operator: Operator) -> Iterator[_Fault]:
     tensors = {field.name for field in operator.fields if field.is_tensor}
     required = tensors - {field.name for field in operator.fields if field.optional}
@@ -177,7 +208,8 @@ def _support_faults(operator: Operator) -> Iterator[_Fault]:
                 yield ("support", index, "tensors", name, "ranks"), "must have the least rank first"
         levels.setdefault(table.when.source if table.when else "", []).append(table.since)
         if table.when is not None:
-            yield from _unknown_names(operator, table.when, ("support", index, "when"))
+            where = ("support", index, "when")
+            yield from _unknown_names(operator, table.when, where, operator.terms)
     for name in operator.undocumented_data_types.keys() - tensors:
         yield ("undocumented_data_types", name), f"{operator.name} has no tensor {name}"
     for index, gap in enumerate(operator.gaps):
@@ -193,7 +225,8 @@ def _constraint_faults(operator: Operator) -> Iterator[_Fault]:
         yield ("constraints",), f"{name} is listed twice"
     for index, constraint in enumerate(operator.constraints):
         where = ("constraints", index, "require")
-        yield from _unknown_names(operator, constraint.require, where, loader.operator_sets())
+        known = {*operator.terms, *loader.operator_sets()}
+        yield from _unknown_names(operator, constraint.require, where, known)
 
 
 def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault]:
@@ -209,18 +242,21 @@ def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault
                 yield where, "every rule but the last must have a condition `when`, and only those"
             for key, expression in (("when", entry.when), ("products", entry.products)):
                 if expression is not None:
-                    yield from _unknown_names(operator, expression, (*where, key))
+                    place = (*where, key)
+                    yield from _unknown_names(operator, expression, place, operator.terms)
 
 
 def _unknown_names(
     operator: Operator,
     expression: Expression,
     where: tuple[str | int, ...],
-    known: Iterable[str] = (),
+    known: Iterable[str],
 ) -> Iterator[_Fault]:
     unknown = expression.names - {*known, *(field.name for field in operator.fields)}
     if unknown:
-        yield where, f"{operator.name} has no field {', '.join(sorted(unknown))}"
+        term = " or term" if operator.terms else ""
+        above = " above it" if where[0] == "terms" else ""
+        yield where, f"{operator.name} has no field{term} {', '.join(sorted(unknown))}{above}"
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

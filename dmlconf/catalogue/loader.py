@@ -125,6 +125,9 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
                 for tensor, data_types in data.get("undocumented_data_types", {}).items()
             }
         ),
+        terms=MappingProxyType(
+            {name: Expression(term) for name, term in data.get("terms", {}).items()}
+        ),
         constraints=tuple(_constraint(constraint) for constraint in data["constraints"]),
         in_place=tuple(InPlace(**pair) for pair in data.get("in_place", ())),
         precision=MappingProxyType(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from dmlconf.catalogue.precision import PrecisionEntry, PrecisionRule
-from dmlconf.expressions import Expression, Namespace
+from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -238,6 +239,7 @@ class Operator:
         fields: the desc's members, in struct order.
         support: tables of data types and ranks, newest level first.
         undocumented_data_types: what a real DirectML takes though no table lists it, by tensor.
+        terms: names of what expressions over the desc share; each may use those before it.
         constraints: conditions on the desc.
         in_place: which outputs may share a buffer with which inputs.
         precision: the rules of each output field; the first whose condition is met holds.
@@ -257,6 +259,7 @@ class Operator:
     fields: tuple[Field, ...]
     support: tuple[SupportTable, ...]
     undocumented_data_types: Mapping[str, tuple[DataType, ...]]
+    terms: Mapping[str, Expression]
     constraints: tuple[Constraint, ...]
     in_place: tuple[InPlace, ...]
     precision: Mapping[str, tuple[PrecisionEntry, ...]]
@@ -279,6 +282,21 @@ class Operator:
         """Yield the fields of these kinds, in struct order."""
         return (field for field in self.fields if field.kind in kinds)
 
+    def names(self, values: Mapping[str, Any]) -> Namespace:
+        """Return what expressions over a desc are evaluated over: its values and the terms.
+
+        A term that cannot be formed, such as the size of an axis that is not there, has no value,
+        and neither has what needs it.
+
+        Args:
+            values: those of the desc's fields, and what else expressions may name.
+        """
+        names = namespace(values)
+        for name, term in self.terms.items():
+            with suppress(ExpressionError):
+                names[name] = term.evaluate(names)
+        return names
+
     @cached_property
     def count_fields(self) -> Mapping[str, tuple[str, ...]]:
         """The fields that only hold lengths, each with the arrays that it measures."""
@@ -294,7 +312,7 @@ class Operator:
         Args:
             output: the output's field.
             data_type: the output's data type.
-            names: the values of the case's desc, as expressions see them.
+            names: the values of the case's desc, made by `names`.
         """
         entries = self.precision[output]
         holding = (entry for entry in entries if entry.holds(names))

@@ -16,7 +16,6 @@ from dmlconf.catalogue.model import (
     Support,
     SupportTable,
 )
-from dmlconf.expressions import namespace
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["data_types_of", "ranks_of", "required_level", "supported_tables"]
@@ -33,7 +32,7 @@ def supported_tables(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
     """Yield the tables of support that list all of the desc's tensors, newest first."""
     tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc, *_TENSORS)]
     for table in operator.support:
-        if table.when is not None and not table.when.evaluate(namespace(desc)):
+        if table.when is not None and not table.when.evaluate(operator.names(desc)):
             continue
         if all(name in table.tensors and _fits(table.tensors[name], t) for name, t in tensors):
             yield table

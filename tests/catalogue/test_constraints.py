@@ -8,7 +8,8 @@ import pytest
 from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS, constraint_names, violations
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator, tensor_constraints
-from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.expressions import Expression
 from dmlconf.tensors.datatypes import DataType
 
 FLOAT, UINT = DataType.FLOAT32, DataType.UINT32
@@ -247,3 +248,35 @@ def test_constraint_that_directml_does_not_enforce_is_not_named() -> None:
     desc = {**VALID["TILE"], "OutputTensor": tensor(2, 5)}
     lenient = tuple(replace(constraint, enforced=False) for constraint in entry.constraints)
     assert violations(replace(entry, constraints=lenient), desc) == ()
+
+
+def with_terms(terms: dict[str, str], require: str) -> Operator:
+    """TILE with these terms, and one constraint."""
+    tile = operator("TILE")
+    constraint = replace(tile.constraints[0], name="by-terms", require=Expression(require))
+    named = {name: Expression(term) for name, term in terms.items()}
+    return replace(tile, terms=named, constraints=(constraint,))
+
+
+LAST_AND_NEXT: Final = {"Last": "InputTensor.Sizes[-1]", "Next": "Last + 1"}
+
+
+@pytest.mark.parametrize(("require", "broken"), [
+    ("(Last, Next) == (3, 4)", ()),
+    ("Next == Last", ("by-terms",)),
+])  # fmt: skip
+def test_a_constraint_uses_terms(require: str, broken: tuple[str, ...]) -> None:
+    assert violations(with_terms(LAST_AND_NEXT, require), VALID["TILE"]) == broken
+
+
+@pytest.mark.parametrize(("require", "broken"), [
+    ("RepeatsCount == 2 or Beyond > 0", ()),
+    ("Beyond > 0", ("by-terms",)),
+    ("More > 0", ("by-terms",)),
+    ("not Beyond", ("by-terms",)),
+])  # fmt: skip
+def test_a_term_that_cannot_be_formed_breaks_only_what_reaches_it(
+    require: str, broken: tuple[str, ...]
+) -> None:
+    terms = {"Beyond": "InputTensor.Sizes[7]", "More": "Beyond + 1"}
+    assert violations(with_terms(terms, require), VALID["TILE"]) == broken

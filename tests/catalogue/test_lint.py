@@ -306,6 +306,48 @@ sum, tuple, zip
                |   ^
         """,
     ),
+    "a term that nothing uses": (
+        "constraints:\n", "terms: {BatchSize: 'InputTensor.Sizes[0]'}\nconstraints:\n",
+        """
+        frob.yaml:29:20: no expression uses BatchSize
+            29 | terms: {BatchSize: 'InputTensor.Sizes[0]'}
+               |                    ^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a term of a field's name": (
+        "constraints:\n", "terms:\n  Axes: InputTensor.Sizes[0]\nconstraints:\n",
+        """
+        frob.yaml:30:9: Axes is the name of a field
+            30 |   Axes: InputTensor.Sizes[0]
+               |         ^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a term whose name is of another form": (
+        "constraints:\n", "terms:\n  batchSize: AxisCount\nconstraints:\n",
+        """
+        frob.yaml:30:3: `terms` is "batchSize": must match ^[A-Z][A-Za-z0-9]*$
+            30 |   batchSize: AxisCount
+               |   ^
+        """,
+    ),
+    "a term that uses a later one": (
+        "constraints:\n  - name: axes-in-range\n    require: all(axis < InputTensor.DimensionCount",
+        "terms: {Half: Whole // 2, Whole: 'InputTensor.Sizes[0]'}\n"
+        "constraints:\n  - name: axes-in-range\n    require: all(axis < Half",
+        """
+        frob.yaml:29:15: FROB has no field or term Whole above it
+            29 | terms: {Half: Whole // 2, Whole: 'InputTensor.Sizes[0]'}
+               |               ^^^^^^^^^^
+        """,
+    ),
+    "a term that cannot be read": (
+        "constraints:\n", "terms:\n  BatchSize: InputTensor.Sizes[0\nconstraints:\n",
+        """
+        frob.yaml:30:14: InputTensor.Sizes[0: '[' was never closed
+            30 |   BatchSize: InputTensor.Sizes[0
+               |              ^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
 }  # fmt: skip
 
 
@@ -325,6 +367,21 @@ def test_bundled_operator_has_no_problem(path: Path) -> None:
 
 def test_operator_without_a_fault_has_no_problem(tmp_path: Path) -> None:
     assert lint(tmp_path, OPERATOR) == ""
+
+
+def test_terms_stand_for_what_all_expressions_share(tmp_path: Path) -> None:
+    text = OPERATOR
+    for old, new in (
+        (
+            "constraints:\n",
+            "terms: {Rank: InputTensor.DimensionCount, Last: Rank - 1}\nconstraints:\n",
+        ),
+        ("axis < InputTensor.DimensionCount", "axis <= Last"),
+        ("when: Direction == 'INCREASING'", "when: Rank > 4"),
+        ("kind: ulp, limit: 2", "kind: accumulate, products: Rank"),
+    ):
+        text = changed(text, old, new)
+    assert lint(tmp_path, text) == ""
 
 
 @pytest.mark.parametrize("name", FAULTS)
