@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlconf.backends.numpy import activation
-from dmlconf.backends.numpy.activation import FORMULAS, fused, fused_magnitude, slope
+from dmlconf.backends.numpy.activation_formulas import FORMULAS
 from dmlconf.backends.numpy.backend import reference_function
+from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude, slope
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind

@@ -54,6 +54,11 @@ def test_every_operator_has_a_function_of_its_fields() -> None:
     assert [name for name in operator_names() if not takes_the_fields(name)] == []
 
 
+def test_every_function_tells_what_it_returns_and_from_where_it_is_known() -> None:
+    for name in operator_names():
+        assert "Source: " in (reference_function(name).__doc__ or ""), name
+
+
 def test_what_rules_need_of_the_reference_is_there() -> None:
     parts = {RuleKind.ACCUMULATE: "magnitude", RuleKind.INTERVAL: "interval"}
     for name in operator_names():

@@ -1,8 +1,4 @@
-"""Operators on the bits of elements, whatever their data type means.
-
-Source: the pages of the DML_ELEMENT_WISE_BIT_..._OPERATOR_DESC; shifts by a width or more were
-measured.
-"""
+"""Operators on the bits of elements, whatever their data type means."""
 
 from __future__ import annotations
 
@@ -27,27 +23,42 @@ __all__ = [
 
 
 def element_wise_bit_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits that are 1 in both `a` and `b`."""
+    """Return the bits that are 1 in both `a` and `b`.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC.
+    """
     return (_bits(ATensor) & _bits(BTensor)).view(ATensor.dtype)
 
 
 def element_wise_bit_or(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits that are 1 in `a` or `b`."""
+    """Return the bits that are 1 in `a` or `b`.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC.
+    """
     return (_bits(ATensor) | _bits(BTensor)).view(ATensor.dtype)
 
 
 def element_wise_bit_xor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits in which `a` and `b` differ."""
+    """Return the bits in which `a` and `b` differ.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC.
+    """
     return (_bits(ATensor) ^ _bits(BTensor)).view(ATensor.dtype)
 
 
 def element_wise_bit_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for each bit that is 0, and 0 for each that is 1."""
+    """Return 1 for each bit that is 0, and 0 for each that is 1.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC.
+    """
     return (~_bits(InputTensor)).view(InputTensor.dtype)
 
 
 def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return how many bits of each element are 1."""
+    """Return how many bits of each element are 1.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC.
+    """
     bits = _bits(InputTensor)
     for places in (1, 2, 4, 8, 16, 32):
         if places >= 8 * bits.itemsize:
@@ -62,6 +73,9 @@ def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: Te
     """Return the bits of `a` moved by `b` places toward the highest one.
 
     The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_LEFT_OPERATOR_DESC; which bits count was
+    measured.
     """
     value, places = _operands(ATensor, BTensor)
     return (value << places).astype(ATensor.dtype)
@@ -78,6 +92,9 @@ def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: T
     """Return the bits of `a` moved by `b` places toward the lowest one.
 
     The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
+
+    Source: the page of DML_ELEMENT_WISE_BIT_SHIFT_RIGHT_OPERATOR_DESC; which bits count was
+    measured.
     """
     value, places = _operands(ATensor, BTensor)
     return (value >> places).astype(ATensor.dtype)

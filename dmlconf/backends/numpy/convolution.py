@@ -12,7 +12,7 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.activation import fused
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.blocks import in_blocks
+from dmlconf.backends.numpy.fused_activation import fused
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array

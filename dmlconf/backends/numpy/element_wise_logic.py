@@ -116,6 +116,11 @@ def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Ar
         flushed = comparison(_flushed(ATensor), _flushed(BTensor), OutputTensor)
         return np.minimum(kept, flushed), np.maximum(kept, flushed)
 
+    function.__name__ = f"{comparison.__name__}_interval"
+    function.__doc__ = f"""Return what `{comparison.__name__}` gives, also of zeros for subnormals.
+
+    Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
+    """
     return function
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.activation import fused, fused_magnitude
+from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc

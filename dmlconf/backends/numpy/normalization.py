@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.activation import fused, fused_magnitude
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array

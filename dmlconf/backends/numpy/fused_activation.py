@@ -1,0 +1,132 @@
+"""Activations fused into other operators, which apply them to what they have added up.
+
+Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.numpy.activation_error import ERRORS
+from dmlconf.backends.numpy.activation_formulas import FORMULAS, attributes_of
+from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["fused", "fused_formula", "fused_magnitude", "slope"]
+
+
+def _fused_relu(x: Array) -> Array:
+    # Measured in every host: NaN and the negative infinity become NaN, and -1 becomes -0.
+    return x * (x > 0)
+
+
+def _fused_clip(x: Array, Min: float, Max: float) -> Array:
+    return np.fmax(np.fmin(x, Max), Min)
+
+
+_FUSED: Final[Mapping[str, Callable[..., Array]]] = {
+    **FORMULAS,
+    "ACTIVATION_RELU": _fused_relu,
+    "ELEMENT_WISE_CLIP": _fused_clip,
+}
+
+
+_SLOPES: Final[Mapping[str, Callable[..., float]]] = {
+    "ACTIVATION_CELU": lambda Alpha: 1.0,
+    "ACTIVATION_ELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_GELU": lambda: 1.13,
+    "ACTIVATION_HARD_SIGMOID": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_HARD_SWISH": lambda Alpha, Beta: max(1.0, abs(2 - Beta), abs(Beta)),
+    "ACTIVATION_IDENTITY": lambda: 1.0,
+    "ACTIVATION_LEAKY_RELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_LINEAR": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_RELU": lambda: 1.0,
+    "ACTIVATION_SCALED_ELU": lambda Alpha, Gamma: abs(Gamma) * max(1.0, abs(Alpha)),
+    "ACTIVATION_SCALED_TANH": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: 1.0,
+    "ACTIVATION_SIGMOID": lambda: 0.25,
+    "ACTIVATION_SOFTPLUS": lambda Steepness: 1.0,
+    "ACTIVATION_SOFTSIGN": lambda: 1.0,
+    "ACTIVATION_SWISH": lambda SigmoidInputScale: 1.1,
+    "ACTIVATION_TANH": lambda: 1.0,
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
+    "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
+}
+
+
+_JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
+}
+"""Where activations jump; NaN for nowhere."""
+
+_NEAR_JUMP: Final = 64.0
+"""How many last places of its magnitude a sum may be from a jump, and be taken for beyond it."""
+
+
+def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
+    """Return what a fused activation makes of FLOAT64 values; the values where there is none.
+
+    Args:
+        values: of any shape.
+        activation: a nested operator: its name as `operator`, and its attributes.
+    """
+    if activation is None:
+        return values
+    with np.errstate(all="ignore"):
+        return fused_formula(activation)(values)
+
+
+def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
+    """Return the function of FLOAT64 values that a fused activation is."""
+    return partial(_FUSED[activation["operator"]], **attributes_of(activation))
+
+
+def slope(activation: Mapping[str, Any] | None) -> float:
+    """Return the most that an activation magnifies a small error of its argument.
+
+    It does not hold across the jumps of SHRINK and THRESHOLDED_RELU.
+    """
+    if activation is None:
+        return 1.0
+    return _SLOPES[activation["operator"]](**attributes_of(activation))
+
+
+def fused_magnitude(
+    values: Array, magnitude: Array, activation: Mapping[str, Any] | None, dtype: np.dtype[Any]
+) -> Array:
+    """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
+
+    Args:
+        values: the sums, FLOAT64.
+        magnitude: the sums of absolute values.
+        activation: the activation, whose own error and last rounding are added; or None.
+        dtype: the output's type, whose roundings a magnitude counts in.
+    """
+    if activation is None:
+        return magnitude
+    with np.errstate(all="ignore"):
+        error = ERRORS[activation["operator"]](values, **attributes_of(activation))
+        own: Array = np.where(np.isfinite(error), error, 0.0) / float(np.finfo(dtype).eps)
+        steepness: Array | float = slope(activation)
+        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
+            # The exponential then grows where its argument is negative.
+            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
+        found = steepness * magnitude + own + np.abs(fused(values, activation))
+        if dtype == np.float16:
+            # FLOAT16 may hold the sum, as its largest number or as infinity.
+            beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
+            limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
+            found = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, found)
+        if activation["operator"] in _JUMPS:
+            # Only what rounding may carry over the jump: a sum exactly there is one of integers.
+            jump = _JUMPS[activation["operator"]](**attributes_of(activation))
+            gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
+            near = (gap > 0) & (gap <= magnitude * _NEAR_JUMP * float(np.finfo(dtype).eps))
+            found = np.where(near, ANY_RESULT, found)
+        return found
