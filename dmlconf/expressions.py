@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import CodeType
@@ -147,6 +148,9 @@ class _Checked(ast.NodeTransformer):
         return ast.copy_location(ast.Call(guard, [node.left, node.right], []), node)
 
 
+_INSIDE_PARENTHESES: Final = re.compile(r"(?<=[(\[]) | (?=[)\]])")
+
+
 class Expression:
     """One compiled expression.
 
@@ -163,6 +167,10 @@ class Expression:
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
+
+    def __str__(self) -> str:
+        """Return the text in one line, without spaces inside parentheses."""
+        return _INSIDE_PARENTHESES.sub("", " ".join(self.source.split()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Expression) and other.source == self.source

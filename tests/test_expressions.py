@@ -19,6 +19,12 @@ def value(source: str, **names: Any) -> Any:
     return Expression(source).evaluate(namespace(names))
 
 
+def test_its_text_is_one_line_with_even_spaces() -> None:
+    source = "max(\n  Sizes[ Axis ],\n  1) == (\n    2 if Axis  == 0 else 3)"
+    assert str(Expression(source)) == "max(Sizes[Axis], 1) == (2 if Axis == 0 else 3)"
+    assert Expression(source).source == source
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

@@ -297,6 +297,14 @@ class Operator:
                 names[name] = term.evaluate(names)
         return names
 
+    def terms_in(self, expression: Expression) -> Mapping[str, Expression]:
+        """Return the terms that an expression uses, by itself or through another of them."""
+        used = set(expression.names)
+        for name, term in reversed(tuple(self.terms.items())):
+            if name in used:
+                used |= term.names
+        return {name: term for name, term in self.terms.items() if name in used}
+
     @cached_property
     def count_fields(self) -> Mapping[str, tuple[str, ...]]:
         """The fields that only hold lengths, each with the arrays that it measures."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,20 +18,17 @@ from dmlconf.catalogue.loader import (
 from dmlconf.catalogue.model import Field, FieldKind, Operator, Support
 from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import color_option, load
+from dmlconf.cli.options import color_option, complete_operator, load
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 __all__ = ["command", "markdown_table"]
 
 
-def _complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in operator_names() if name.startswith(incomplete.upper())]
-
-
 @click.command("operators")
-@click.argument("name", required=False, shell_complete=_complete)
+@click.argument("name", required=False, shell_complete=complete_operator)
 @click.option("--markdown", is_flag=True, help="List them as a table in Markdown.")
 @color_option
 def command(name: str | None, markdown: bool, color: str) -> int:
@@ -66,11 +64,25 @@ def _named(entry: Operator) -> str:
     return entry.name + (f" ({', '.join(entry.aliases)})" if entry.aliases else "")
 
 
-def _table(*columns: str, **options: Any) -> Any:
+def _table(*columns: str) -> Table:
     from rich import box
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
+    # What is too long for its column goes on below: nothing is cut off.
+    folded = [Column(name, overflow="fold") for name in columns]
+    return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
+    """Print a paragraph whose further lines are indented."""
+    lines = wrap(
+        text,
+        console.width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    console.print("\n".join(lines), style=style, markup=False, highlight=False)
 
 
 def _print_all(console: Console) -> None:
@@ -90,17 +102,15 @@ def _print_one(console: Console, entry: Operator) -> None:
     _print_struct(console, entry)
     _print_support(console, entry)
     _print_constraints(console, entry)
-    precision = _table("Output", "Precision rule", "Source")
-    for output, rules in entry.precision.items():
-        for rule in rules:
-            precision.add_row(output, _rule(rule), rule.source)
-    console.print(precision)
+    _print_precision(console, entry)
     in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
-    console.print(f"in place: {in_place or 'no'}\n")
+    _print(console, f"in place: {in_place or 'no'}", "  ")
+    console.print()
     if entry.page_errors:
         console.print("Known errors of the page", style="bold yellow")
-    for error in entry.page_errors:
-        console.print(f"  {error.says} {error.right} {error.why}", markup=False)
+        for error in entry.page_errors:
+            _print(console, f"  {error.says} {error.right} {error.why}", "    ")
+        console.print()
     _print_cases(console, entry)
 
 
@@ -111,15 +121,15 @@ def _print_cases(console: Console, entry: Operator) -> None:
     )
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
     told = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
-    console.print(f"cases: {told}", markup=False, highlight=False)
+    _print(console, f"cases: {told}", "  ")
 
 
 def _rule(rule: PrecisionEntry) -> str:
     """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
     told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
-    products = f"of {rule.products.source} products" if rule.products else ""
-    when = f"if {rule.when.source}" if rule.when else ""
+    products = f"of {rule.products} products" if rule.products else ""
+    when = f"if {rule.when}" if rule.when else ""
     return " ".join(filter(None, (str(rule.kind), told, products, when)))
 
 
@@ -127,8 +137,12 @@ def _print_struct(console: Console, entry: Operator) -> None:
     width = max(len(field.c_type) for field in entry.fields)
     console.print(f"struct {entry.struct} {{", markup=False)
     for field in entry.fields:
-        note = _note(field)
-        console.print(f"  {field.c_type:<{width}} {field.name};{note}", markup=False)
+        line, note = f"  {field.c_type:<{width}} {field.name};", _note(field)
+        if note and len(beside := f"{line}  // {note}") <= console.width:
+            line = beside
+        elif note:
+            _print(console, f"  // {note}", "  // ")
+        console.print(line, markup=False)
     console.print("};\n")
 
 
@@ -140,7 +154,7 @@ def _note(field: Field) -> str:
         notes.append("optional")
     if field.without_effect:
         notes.append(f"without effect: {field.without_effect}")
-    return f"  // {', '.join(notes)}" if notes else ""
+    return ", ".join(notes)
 
 
 def _print_support(console: Console, entry: Operator) -> None:
@@ -162,13 +176,26 @@ def _ranks(support: Support) -> str:
 
 
 def _print_constraints(console: Console, entry: Operator) -> None:
-    from rich.text import Text
-
-    table = _table("Constraint", "Requires", "Source")
+    if entry.terms:
+        console.print("Terms", style="bold")
+        for name, term in entry.terms.items():
+            _print(console, f"  {name} = {term}", "      ")
+        console.print()
+    console.print("Constraints", style="bold")
     for constraint in entry.constraints:
         enforced = "" if constraint.enforced else ", not enforced"
-        requires = Text(" ".join(constraint.require.source.split()))
-        table.add_row(constraint.name, requires, constraint.source + enforced)
-    console.print(table)
+        heading = f"  {constraint.name} ({constraint.source}{enforced})"
+        _print(console, heading, "      ", style="cyan")
+        _print(console, f"      {constraint.require}", "      ")
     general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
-    console.print(f"and those of every operator: {', '.join(general)}\n", soft_wrap=False)
+    _print(console, f"and those of every operator: {', '.join(general)}", "  ")
+    console.print()
+
+
+def _print_precision(console: Console, entry: Operator) -> None:
+    console.print("Precision", style="bold")
+    for output, rules in entry.precision.items():
+        for rule in rules:
+            _print(console, f"  {output}: {_rule(rule)}", "      ", style="cyan")
+            _print(console, f"      {rule.source}", "      ")
+    console.print()

@@ -150,7 +150,9 @@ def _expectation(case: Case) -> Iterator[Text]:
         yield _styled(f"Expected: rejected with {expected.hresult}{constraint}", "bold green")
         for broken in case.operator.constraints:
             if broken.name in violations(case.operator, case.desc):
-                yield _styled(f"  {broken.name}: {broken.require.source}", "dim")
+                yield _styled(f"  {broken.name}: {broken.require}", "dim")
+                for name, term in case.operator.terms_in(broken.require).items():
+                    yield _styled(f"    where {name} = {term}", "dim")
     elif isinstance(expected, ExpectedOutputs):
         yield _styled("Expected", "bold green")
         for name, array in expected.outputs.items():

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from dmlconf.catalogue.loader import operator_names
+from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
 from tests.cli.process import dmlconf, dmlconf_here, environment, write
 
@@ -125,6 +125,15 @@ def test_show_tells_which_constraint_is_broken(tmp_path: Path) -> None:
     assert "all(repeat > 0 for repeat in Repeats)" in done.stdout
 
 
+def test_show_tells_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -> None:
+    case = "multihead_attention1/invalid/position-bias-one-too-large"
+    told = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
+    assert "position-bias-sizes: RelativePositionBiasTensor is None or" in told
+    assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in told
+    assert "where PastSequenceLength = 0 if PastKeyTensor is None" in told
+    assert "HeadSize" not in told
+
+
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "show", "gather/documented/example-3-swap-colums")
     assert done.returncode == 5
@@ -143,6 +152,35 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
         " matrix (dmlconf list -o ARGMIN)",
     ):
         assert text in one, text
+
+
+@pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
+def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: str) -> None:
+    shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    told = " ".join(shown.split())
+    entry = operator(name)
+    for constraint in entry.constraints:
+        assert f"{constraint.name} ({constraint.source}" in told
+        assert str(constraint.require) in told
+    for term, meaning in entry.terms.items():
+        assert told.count(f"{term} = {meaning}") == 1
+    for field in entry.fields:
+        assert f" {field.name};" in told
+    assert "\n\ncases: " in shown
+
+
+def test_operators_keeps_further_lines_indented(tmp_path: Path) -> None:
+    shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
+    struct, _, rest = shown.partition("{")[2].partition("};")
+    assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
+    assert (
+        "  // DimensionCount of them, without effect: the sizes of the output tell where\n" in shown
+    )
+    errors = rest.partition("Known errors of the page\n")[2].partition("\n\n")[0]
+    assert all(line.startswith("  ") for line in errors.splitlines())
+    assert "== (FilterTensor.Sizes[1] * GroupCount" in shown
 
 
 def test_the_table_of_the_readme_is_that_of_the_catalogue(tmp_path: Path) -> None:
