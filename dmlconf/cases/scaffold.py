@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 import yaml
@@ -11,11 +13,13 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.support import data_types_of
 
 __all__ = ["pattern_of", "scaffold"]
 
 _LEAST_ELEMENTS: Final = 4
 _MOST_ELEMENTS: Final = 64
+_WIDTH: Final = 100
 
 
 def pattern_of(cases: Iterable[Case]) -> Case | None:
@@ -28,27 +32,30 @@ def pattern_of(cases: Iterable[Case]) -> Case | None:
     return min(valid, key=_unsuitable, default=None)
 
 
-def _unsuitable(case: Case) -> tuple[bool, bool, bool, int]:
+def _unsuitable(case: Case) -> tuple[bool, bool, bool, bool, int, int]:
     elements = sum(array.size for array in case.inputs().values())
     fits = _LEAST_ELEMENTS <= elements <= _MOST_ELEMENTS
     strided = any(tensor.Strides for _, _, tensor in _tensors(case))
-    return not fits, strided, "documented" not in case.tags, elements
+    undocumented, boundary = "documented" not in case.tags, "boundary" in case.tags
+    ones = sum(tensor.Sizes.count(1) for _, _, tensor in _tensors(case))
+    return not fits, strided, undocumented, boundary, ones, elements
 
 
 def _tensors(case: Case) -> Iterator[tuple[str, Field, TensorDesc]]:
     return tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
 
 
-def scaffold(name: str, pattern: Case) -> str:
+def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     """Return the text of a case file with one case.
 
     Args:
         name: the new case's.
         pattern: gives the desc and the inputs.
+        file: where the text goes; None where that is not known.
     """
     operator = pattern.operator
     lines = [
-        "# yaml-language-server: $schema=../../schemas/case.schema.json",
+        *_schema(file),
         f"operator: {operator.name}",
         f"page: {operator.page}",
         "cases:",
@@ -59,7 +66,7 @@ def scaffold(name: str, pattern: Case) -> str:
     data = pattern.inputs()
     for field in operator.fields:
         if field.name not in operator.count_fields:
-            lines += _field(field, pattern.desc[field.name], data)
+            lines += _field(operator, field, pattern.desc[field.name], data)
     lines += [
         "    # Worked out by hand, or recorded; without it a recording of a real DirectML, or else",
         "    # the reference, tells what is right.",
@@ -70,12 +77,24 @@ def scaffold(name: str, pattern: Case) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _field(field: Field, value: Any, data: Mapping[str, Any]) -> Iterator[str]:
-    comment = f"  # {_comment(field)}" if _comment(field) else ""
+def _schema(file: Path | None) -> Iterator[str]:
+    """Yield the line by which editors find the schema, where one lies above the file."""
+    for steps, folder in enumerate(file.absolute().parents if file else ()):
+        if (folder / "schemas" / "case.schema.json").is_file():
+            yield f"# yaml-language-server: $schema={'../' * steps}schemas/case.schema.json"
+            return
+
+
+def _field(operator: Operator, field: Field, value: Any, data: Mapping[str, Any]) -> Iterator[str]:
     if value is None:
         yield f"      # {field.name}: left out, since it is optional"
     elif not field.is_tensor:
-        yield f"      {field.name}: {_flow(_plain(value))}{comment}"
+        line, comment = f"      {field.name}: {_flow(_plain(value))}", _comment(operator, field)
+        if len(beside := f"{line}  # {comment}") <= _WIDTH:
+            line = beside
+        else:
+            yield from _commented(comment, "      # ")
+        yield line
     elif field.is_array:
         yield f"      {field.name}:"
         for index, tensor in enumerate(value):
@@ -84,10 +103,28 @@ def _field(field: Field, value: Any, data: Mapping[str, Any]) -> Iterator[str]:
         yield f"      {field.name}: {_flow(_tensor(value, data.get(field.name)))}"
 
 
-def _comment(field: Field) -> str:
-    if field.kind is FieldKind.ATTRIBUTE and field.attribute_kind is AttributeKind.ENUM:
-        return " | ".join(enumeration(field.base_type).values)
-    return field.c_type if field.kind is FieldKind.ATTRIBUTE else ""
+def _comment(operator: Operator, field: Field) -> str:
+    """Tell what values an attribute takes."""
+    if field.attribute_kind is not AttributeKind.ENUM:
+        return field.c_type
+    values = enumeration(field.base_type).values
+    if field.base_type == "DML_TENSOR_DATA_TYPE":
+        tensors = [entry.name for entry in operator.fields if entry.is_tensor]
+        supported = {str(taken) for name in tensors for taken in data_types_of(operator, name)}
+        return " | ".join(value for value in values if value in supported)
+    return " | ".join(values)
+
+
+def _commented(text: str, beginning: str, further: str = "") -> list[str]:
+    """Return lines of comment, the further ones indented."""
+    return wrap(
+        text,
+        _WIDTH,
+        initial_indent=beginning,
+        subsequent_indent=beginning + further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
@@ -116,4 +153,8 @@ def _constraints(operator: Operator) -> Iterator[str]:
     if operator.constraints:
         yield "    # The desc must meet:"
     for constraint in operator.constraints:
-        yield f"    #   {constraint.name}: {' '.join(constraint.require.source.split())}"
+        yield from _commented(f"{constraint.name}: {constraint.require}", "    #   ", "    ")
+    if operator.terms:
+        yield "    # where"
+    for name, term in operator.terms.items():
+        yield from _commented(f"{name} = {term}", "    #   ", "    ")

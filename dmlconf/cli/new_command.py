@@ -46,7 +46,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
     pattern = pattern_of(map(built, plan))
     if pattern is None:
         raise click.UsageError(f"the bundled suite has no case of {entry.name} to begin from")
-    text = scaffold(case_name, pattern)
+    text = scaffold(case_name, pattern, file)
     if file is None:
         click.echo(text, nl=False)
         return ExitCode.SUCCESS

@@ -24,7 +24,10 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
         if pattern is None:
             continue
         file = tmp_path / f"{name.lower()}.yaml"
-        file.write_text(scaffold("new-case", pattern), encoding="utf-8")
+        text = scaffold("new-case", pattern)
+        file.write_text(text, encoding="utf-8")
+        comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
+        assert max(map(len, comments)) <= 100
         [planned] = load_suite([file]).plan()
         made = build(planned)
         assert made.desc == pattern.desc
@@ -40,6 +43,52 @@ def test_the_command_writes_a_file_and_none_twice(tmp_path: Path) -> None:
     again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
     assert again.returncode == 2
     assert "it exists already" in again.stderr
+
+
+def test_the_line_of_the_schema_is_there_where_it_is_right(tmp_path: Path) -> None:
+    schema = tmp_path / "schemas" / "case.schema.json"
+    schema.parent.mkdir()
+    schema.write_text("{}", encoding="utf-8")
+    folder = tmp_path / "cases" / "tile"
+    folder.mkdir(parents=True)
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.yaml"
+    for file in (folder / "deep.yaml", tmp_path / "cases" / "flat.yaml", outside):
+        assert dmlconf_here(folder, "new", "case", "TILE", "--output", file).returncode == 0
+    marker = "# yaml-language-server: $schema="
+    deep, flat = (folder / "deep.yaml").read_text(), (tmp_path / "cases" / "flat.yaml").read_text()
+    assert deep.startswith(f"{marker}../../schemas/case.schema.json\noperator: TILE\n")
+    assert flat.startswith(f"{marker}../schemas/case.schema.json\noperator: TILE\n")
+    assert outside.read_text().startswith("operator: TILE\n")
+    assert dmlconf_here(folder, "new", "case", "TILE").stdout.startswith("operator: TILE\n")
+
+
+def test_hints_name_supported_data_types_only(tmp_path: Path) -> None:
+    text = dmlconf_here(tmp_path, "new", "case", "FILL_VALUE_SEQUENCE").stdout
+    [hint] = [line for line in text.splitlines() if "FLOAT32 | " in line]
+    assert hint.strip("# ").split(" | ") == [
+        "FLOAT32", "FLOAT16", "UINT32", "UINT16", "UINT8", "INT32", "INT16", "INT8", "UINT64",
+        "INT64",
+    ]  # fmt: skip
+
+
+def test_constraints_come_with_their_terms(tmp_path: Path) -> None:
+    text = dmlconf_here(tmp_path, "new", "case", "GRU").stdout
+    assert "    #   activations: " in text
+    assert (
+        "    # where\n    #   DirectionCount = 2 if Direction == 'BIDIRECTIONAL' else 1\n" in text
+    )
+
+
+def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input(
+    bundled_suite: Suite,
+) -> None:
+    plan = [one for one in bundled_suite.plan() if one.template.operator_name == "CONVOLUTION"]
+    pattern = pattern_of(map(build, plan))
+    assert pattern is not None
+    image, kernel = pattern.desc["InputTensor"].Sizes, pattern.desc["FilterTensor"].Sizes
+    assert min(image[:2]) > 1
+    assert all(1 < inner < outer for inner, outer in zip(kernel[2:], image[2:], strict=True))
+    assert max(pattern.desc["StartPadding"]) < min(kernel[2:])
 
 
 def test_the_command_suggests_an_operator(tmp_path: Path) -> None:
