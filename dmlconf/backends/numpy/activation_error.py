@@ -14,16 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["ERRORS"]
-
-_EXP2: Final = 2.0**-21
-"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
-
-_LOG2_E: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
-"""The relative error of the constant that makes exp2 an exp."""
 
 _TINY: Final = float(np.finfo(np.float32).tiny)
 
@@ -33,14 +28,11 @@ _LARGE: Final = 2.0**126
 _SATURATED: Final = 100.0
 """From here on exp overflows in FLOAT32, or nearly vanishes."""
 
-_ERF: Final = 2.0**-19
-"""The absolute error of an erf made of a polynomial and an exp."""
-
 
 def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
     """Return the error of exp(x), where x has an error itself; subnormal results are zero."""
     value = np.exp(x)
-    relative = np.expm1(np.abs(x) * (STEP + _LOG2_E) + of_x) + _EXP2
+    relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
     return np.where(value < 2 * _TINY, 2 * _TINY, value * relative)
 
 
@@ -94,7 +86,7 @@ def _log_of_sum(x: Array, of_x: Array) -> Array:
     below = np.minimum(x, 80.0)
     whole = 1 + np.exp(below)
     of_sum = _exp(below, of_x) / whole + STEP
-    of_log: Array = np.maximum(exact, np.log(2.0)) * _EXP2
+    of_log: Array = np.maximum(exact, np.log(2.0)) * LOG2_ERROR
     error: Array = of_log + of_sum + np.where(x > 0, of_x, 0.0)
     return error
 
@@ -160,7 +152,7 @@ def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
 
 def _gelu(x: Array) -> Array:
     # Measured: errors far from 0 are those of erf alone, which is 1 to the last bit there.
-    error = np.where(np.abs(x) < 6, _ERF, STEP)
+    error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
     return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
 
 

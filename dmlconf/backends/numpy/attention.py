@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.normalization import single
+from dmlconf.backends.numpy.accuracy import EXP2_HALVES
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes
 from dmlconf.backends.numpy.softmax import fused_softmax
 from dmlconf.catalogue.desc import TensorDesc
@@ -24,8 +25,8 @@ __all__ = [
 _KEYS: Final = (3,)
 """The dimension of keys among those of scores: batch, head, query, key."""
 
-_EXP_ERROR: Final = 12.0
-"""The error of a power and of the quotient, in halves of the last place."""
+_SHARE_HALVES: Final = EXP2_HALVES + 4
+"""The error of a power and of the quotient, in halves of the last place of FLOAT32."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
@@ -139,7 +140,7 @@ def _shares_magnitude(scores: Array, sizes: Array, head_size: int, dtype: np.dty
         least = float(info.smallest_subnormal) / float(info.eps)
     else:
         below = scores.max(_KEYS, keepdims=True) - scores
-        own = _EXP_ERROR + 2 * np.where(np.isfinite(below), below, 0)
+        own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
         lost = (own / 2 + sizes * (head_size + 4)) / products
         least = 0.0
     carried = lost + (shares * lost).sum(_KEYS, keepdims=True)

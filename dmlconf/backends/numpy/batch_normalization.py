@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.normalization import lost_in_variance, single
+from dmlconf.backends.numpy.normalization import lost_in_variance
 from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -46,9 +47,9 @@ def batch_normalization(
     """
 
     def normalized(tensor: Array, mean: Array, variance: Array, scale: Array, bias: Array) -> Array:
-        values = _wide(tensor) - _wide(mean)
-        values *= _wide(scale) / _deviation(variance, Epsilon)
-        values += _wide(bias)
+        values = wide(tensor) - wide(mean)
+        values *= wide(scale) / _deviation(variance, Epsilon)
+        values += wide(bias)
         return fused(values, FusedActivation)
 
     tensors = InputTensor, MeanTensor, VarianceTensor, ScaleTensor, BiasTensor
@@ -69,10 +70,10 @@ def batch_normalization_magnitude(
 ) -> Array:
     """Return what the steps add up: the input, the mean and the bias, each with its factor."""
     with np.errstate(all="ignore"):
-        scale, deviation = _wide(ScaleTensor), _deviation(VarianceTensor, Epsilon)
+        scale, deviation = wide(ScaleTensor), _deviation(VarianceTensor, Epsilon)
         factor = scale / deviation
-        mean, bias = _wide(MeanTensor), _wide(BiasTensor)
-        values = (_wide(InputTensor) - mean) * factor + bias
+        mean, bias = wide(MeanTensor), wide(BiasTensor)
+        values = (wide(InputTensor) - mean) * factor + bias
         added = _size(InputTensor) + np.abs(mean)
         magnitude = or_any_result(
             added * np.abs(factor) + np.abs(bias), greatest_product(added, scale, 1 / deviation)
@@ -102,12 +103,12 @@ def batch_normalization_training(
     """
     over = _shared(ScaleTensor)
     with np.errstate(all="ignore"):
-        values = _wide(InputTensor)
+        values = wide(InputTensor)
         mean = values.mean(over, keepdims=True)
         values -= mean
         variance = np.square(values).mean(over, keepdims=True)
-        values *= _wide(ScaleTensor) / _deviation(variance, Epsilon)
-        values += _wide(BiasTensor)
+        values *= wide(ScaleTensor) / _deviation(variance, Epsilon)
+        values += wide(BiasTensor)
         if FusedAddTensor is not None:
             values += FusedAddTensor
         return (
@@ -135,7 +136,7 @@ def batch_normalization_training_magnitude(
         size = _size(InputTensor)
         mean_size = or_any_result(size.mean(over, keepdims=True), _finite_sum(size, over))
         size += mean_size
-        centred = _wide(InputTensor)
+        centred = wide(InputTensor)
         centred -= centred.mean(over, keepdims=True)
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
@@ -148,8 +149,8 @@ def batch_normalization_training_magnitude(
         magnitude += lost_in_variance(quotient, variance, Epsilon, dtype)
         magnitude *= _size(ScaleTensor)
         magnitude += _size(BiasTensor)
-        factor = _wide(ScaleTensor) / deviation
-        values = centred * factor + _wide(BiasTensor)
+        factor = wide(ScaleTensor) / deviation
+        values = centred * factor + wide(BiasTensor)
         if FusedAddTensor is not None:
             values += FusedAddTensor
             magnitude += 2 * _size(FusedAddTensor)
@@ -180,12 +181,12 @@ def batch_normalization_grad(
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
     with np.errstate(all="ignore"):
-        gradient = _wide(InputGradientTensor)
+        gradient = wide(InputGradientTensor)
         scale, bias = _parameter_gradients(
-            gradient, _wide(InputTensor) - _wide(MeanTensor), _shared(ScaleTensor)
+            gradient, wide(InputTensor) - wide(MeanTensor), _shared(ScaleTensor)
         )
         deviation = _deviation(VarianceTensor, Epsilon)
-        gradient *= _wide(ScaleTensor) / deviation
+        gradient *= wide(ScaleTensor) / deviation
         return (
             gradient.astype(OutputGradientTensor.DataType.dtype),
             (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
@@ -240,15 +241,15 @@ def batch_normalization_training_grad(
     """
     over = _shared(ScaleTensor)
     with np.errstate(all="ignore"):
-        gradient = _wide(InputGradientTensor)
-        centred = _wide(InputTensor) - _wide(MeanTensor)
+        gradient = wide(InputGradientTensor)
+        centred = wide(InputTensor) - wide(MeanTensor)
         scale, bias = _parameter_gradients(gradient, centred, over)
         deviation = _deviation(VarianceTensor, Epsilon)
         count = _count(InputTensor, over)
         centred *= scale / count / np.square(deviation)
         gradient -= bias / count
         gradient -= centred
-        gradient *= _wide(ScaleTensor) / deviation
+        gradient *= wide(ScaleTensor) / deviation
         return (
             gradient.astype(OutputGradientTensor.DataType.dtype),
             (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
@@ -341,12 +342,8 @@ def _count(tensor: Array, over: tuple[int, ...]) -> int:
 
 
 def _deviation(variance: Array, epsilon: float) -> Array:
-    root: Array = np.sqrt(_wide(variance) + single(epsilon))
+    root: Array = np.sqrt(wide(variance) + single(epsilon))
     return root
-
-
-def _wide(tensor: Array) -> Array:
-    return tensor.astype(np.float64)
 
 
 def _size(tensor: Array) -> Array:

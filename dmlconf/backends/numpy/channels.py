@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -41,5 +42,5 @@ def value_scale_2d_interval(
 
 def _terms(tensor: Array, scale: float, bias: Sequence[float]) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
-        product = tensor.astype(np.float64) * np.float64(np.float32(scale))
+        product = wide(tensor) * single(scale)
     return product, np.array(bias, np.float32).astype(np.float64).reshape(1, -1, 1, 1)

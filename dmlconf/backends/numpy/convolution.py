@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import Any, Final, overload
+from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.windows import strided_view
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -71,17 +74,7 @@ class Window:
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
         """Return a view of spatial dimensions as those of the filter, then those of positions."""
-        rank = len(filter_sizes)
-        steps = padded.strides[-rank:]
-        return np.lib.stride_tricks.as_strided(
-            padded,
-            (*padded.shape[:-rank], *filter_sizes, *positions),
-            (
-                *padded.strides[:-rank],
-                *(step * dilation for step, dilation in zip(steps, self.dilations, strict=True)),
-                *(step * stride for step, stride in zip(steps, self.strides, strict=True)),
-            ),
-        )
+        return strided_view(padded, filter_sizes, positions, self.dilations, self.strides)
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
         """Return the sizes that so many positions of a filter cover."""
@@ -119,9 +112,10 @@ def convolution(
     """
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = _reached(InputTensor, StartPadding)
-    tensors = values, _oriented(FilterTensor, Mode), _wide(BiasTensor)
+    filter_ = _oriented(FilterTensor, Mode)
+    bias = None if BiasTensor is None else wide(BiasTensor)
     with np.errstate(all="ignore"):
-        sums = _sums(*tensors, OutputTensor.Sizes, Direction, window, OutputPadding)
+        sums = _sums(values, filter_, bias, OutputTensor.Sizes, Direction, window, OutputPadding)
         return fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
 
 
@@ -142,18 +136,25 @@ def convolution_magnitude(
 ) -> Array:
     """Return the sums of absolute values of what `convolution` adds, through the activation."""
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
-    values = _wide(_reached(InputTensor, StartPadding))
-    filter_, bias = _oriented(FilterTensor, Mode), _wide(BiasTensor)
-    behind = OutputTensor.Sizes, Direction, window, OutputPadding
+    values = wide(_reached(InputTensor, StartPadding))
+    filter_ = _oriented(FilterTensor, Mode)
+    bias = None if BiasTensor is None else wide(BiasTensor)
+    summed = partial(
+        _sums,
+        sizes=OutputTensor.Sizes,
+        direction=Direction,
+        window=window,
+        output_padding=OutputPadding,
+    )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        magnitude = _sums(np.abs(values), np.abs(filter_), absolute_bias, *behind)
+        magnitude = summed(np.abs(values), np.abs(filter_), absolute_bias)
         if not np.isfinite(magnitude).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
-            finite = _sums(finite_sizes(values), finite_sizes(filter_), None, *behind)
+            finite = summed(finite_sizes(values), finite_sizes(filter_), None)
             magnitude = or_any_result(magnitude, finite)
         if FusedActivation is not None:
-            sums = _sums(values, filter_, bias, *behind)
+            sums = summed(values, filter_, bias)
             magnitude = fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
@@ -233,14 +234,12 @@ def _sums(
     output_padding: Sequence[int],
 ) -> Array:
     """Return the convolution plus the bias, and zeros behind it, FLOAT64."""
-    behind = _completed(output_padding, len(sizes) - 2, 0)
-    inner = tuple(size - count for size, count in zip(sizes, (0, 0, *behind), strict=True))
+    added = _completed(output_padding, len(sizes) - 2, 0)
+    inner = tuple(size - count for size, count in zip(sizes, (0, 0, *added), strict=True))
     sums = _DIRECTIONS[direction](values, filter_, inner, window)
     if bias is not None:
         sums += bias
-    return (
-        np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in behind)]) if any(behind) else sums
-    )
+    return np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in added)]) if any(added) else sums
 
 
 def _reached(values: Array, start: Sequence[int]) -> Array:
@@ -283,16 +282,5 @@ def _overlap(
 
 
 def _oriented(filter_: Array, mode: str) -> Array:
-    wide = _wide(filter_)
-    return np.flip(wide, tuple(range(2, wide.ndim))) if mode == "CONVOLUTION" else wide
-
-
-@overload
-def _wide(tensor: Array) -> Array: ...
-@overload
-def _wide(tensor: None) -> None: ...
-@overload
-def _wide(tensor: Array | None) -> Array | None: ...
-def _wide(tensor: Array | None) -> Array | None:
-    with np.errstate(invalid="ignore"):
-        return None if tensor is None else tensor.astype(np.float64)
+    weights = wide(filter_)
+    return np.flip(weights, tuple(range(2, weights.ndim))) if mode == "CONVOLUTION" else weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -38,8 +39,8 @@ def cumulative_summation_magnitude(
     HasExclusiveSum: bool,
 ) -> Array:
     """Return the sums of absolute values."""
-    wide = np.abs(_wide(InputTensor))
-    return _cumulated(np.add, wide, Axis, AxisDirection, HasExclusiveSum)
+    sizes = np.abs(wide(InputTensor))
+    return _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
 
 
 def cumulative_product(
@@ -64,13 +65,8 @@ def cumulative_product_magnitude(
     HasExclusiveProduct: bool,
 ) -> Array:
     """Return the absolute products: each factor's rounding is a share of them."""
-    wide = np.abs(_wide(InputTensor))
-    return _cumulated(np.multiply, wide, Axis, AxisDirection, HasExclusiveProduct)
-
-
-def _wide(tensor: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)
+    sizes = np.abs(wide(InputTensor))
+    return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
 
 
 def _cumulated(

@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_E_ERROR
 from dmlconf.backends.numpy.activation_error import ERRORS
+from dmlconf.backends.numpy.activation_formulas import attributes_of
 from dmlconf.backends.numpy.blocks import in_blocks
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
@@ -57,7 +60,7 @@ def element_wise_add_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> tuple[Array, Array]:
     """Return the sum of floating-point numbers, rounded either way."""
-    exact = _sum_toward_zero(_wide(ATensor), _wide(BTensor))
+    exact = _sum_toward_zero(wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
 
@@ -75,7 +78,7 @@ def element_wise_add1(
     if FusedActivation is None:
         return total
     with np.errstate(all="ignore"):
-        return fused(_wide(total), FusedActivation).astype(np.float32).astype(total.dtype)
+        return fused(wide(total), FusedActivation).astype(np.float32).astype(total.dtype)
 
 
 def element_wise_add1_interval(
@@ -89,15 +92,10 @@ def element_wise_add1_interval(
     if FusedActivation is None:
         return ends
     with np.errstate(all="ignore"):
-        total = _wide(ATensor) + _wide(BTensor)
+        total = wide(ATensor) + wide(BTensor)
         exact = fused(total, FusedActivation)
-        attributes = {
-            name: float(np.float32(value))
-            for name, value in FusedActivation.items()
-            if name != "operator" and not name.endswith("Tensor")
-        }
-        error = ERRORS[FusedActivation["operator"]](total, **attributes)
-        of_ends = [fused(_wide(end), FusedActivation) for end in ends]
+        error = ERRORS[FusedActivation["operator"]](total, **attributes_of(FusedActivation))
+        of_ends = [fused(wide(end), FusedActivation) for end in ends]
         gaps = [np.abs(value - exact) for value in of_ends]
         finite = np.where(np.isfinite(gaps), gaps, 0.0).max(0)
         lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
@@ -120,7 +118,7 @@ def element_wise_subtract_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> tuple[Array, Array]:
     """Return the difference of floating-point numbers, rounded either way."""
-    exact = _sum_toward_zero(_wide(ATensor), -_wide(BTensor))
+    exact = _sum_toward_zero(wide(ATensor), -wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
 
@@ -136,7 +134,7 @@ def element_wise_multiply_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> tuple[Array, Array]:
     """Return the product of floating-point numbers, rounded either way."""
-    exact = _binary(np.multiply, _wide(ATensor), _wide(BTensor))
+    exact = _binary(np.multiply, wide(ATensor), wide(BTensor))
     return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
 
 
@@ -196,7 +194,7 @@ def element_wise_mean_interval(
     Where the sum overflows in FLOAT32, infinity is as right as the mean.
     """
     dtype = OutputTensor.DataType.dtype
-    total = _sum_toward_zero(_wide(ATensor), _wide(BTensor))
+    total = _sum_toward_zero(wide(ATensor), wide(BTensor))
     lowest, highest = rounded_interval(total / 2, 0.0, dtype)
     if dtype == np.float32:
         largest = float(np.finfo(dtype).max)
@@ -217,15 +215,15 @@ def element_wise_difference_square(
         difference = _binary(np.subtract, ATensor, BTensor)
         return _binary(np.multiply, difference, difference)
     with np.errstate(all="ignore"):
-        wide: Array = np.square(_wide(ATensor) - _wide(BTensor)).astype(np.float32)
-        return wide.astype(dtype)
+        square: Array = np.square(wide(ATensor) - wide(BTensor)).astype(np.float32)
+        return square.astype(dtype)
 
 
 def element_wise_difference_square_interval(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> tuple[Array, Array]:
     """Return the square of a rounded difference, rounded either way."""
-    difference = _binary(np.subtract, _wide(ATensor), _wide(BTensor))
+    difference = _binary(np.subtract, wide(ATensor), wide(BTensor))
     exact = _binary(np.multiply, difference, difference)
     return rounded_interval(exact, exact * (2 * STEP + STEP**2), OutputTensor.DataType.dtype)
 
@@ -259,8 +257,8 @@ def element_wise_divide_interval(
     """
     dtype = OutputTensor.DataType.dtype
     if dtype.kind == "f":
-        divisor = _wide(BTensor)
-        exact = _binary(np.divide, _wide(ATensor), divisor)
+        divisor = wide(BTensor)
+        exact = _binary(np.divide, wide(ATensor), divisor)
         flushed = np.abs(divisor) > LARGEST_DIVISOR
         return rounded_interval(exact, np.abs(exact) * np.where(flushed, 1.0, STEP), dtype)
     quotient = element_wise_divide(ATensor, BTensor, OutputTensor)
@@ -292,12 +290,9 @@ def element_wise_exp_interval(
     argument, error = _scaled(InputTensor, ScaleBias), _scaled_error(InputTensor, ScaleBias)
     with np.errstate(all="ignore"):
         exact = np.exp(argument)
-        of_product = np.abs(argument) * (STEP + _LOG2_E_ERROR)
-        relative = np.expm1(of_product + error) + 2.0**-21
+        of_product = np.abs(argument) * (STEP + LOG2_E_ERROR)
+        relative = np.expm1(of_product + error) + EXP2_ERROR
         return rounded_interval(exact, exact * relative, OutputTensor.DataType.dtype)
-
-
-_LOG2_E_ERROR: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
 
 
 def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
@@ -331,10 +326,9 @@ def _unary(
 def _scaled(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array:
     """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
     if scale_bias is None:
-        return _wide(tensor)
-    scale, bias = np.float32(scale_bias["Scale"]), np.float32(scale_bias["Bias"])
+        return wide(tensor)
     with np.errstate(all="ignore"):
-        return _wide(tensor) * np.float64(scale) + np.float64(bias)
+        return wide(tensor) * single(scale_bias["Scale"]) + single(scale_bias["Bias"])
 
 
 def _scaled_error(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array | float:
@@ -342,14 +336,8 @@ def _scaled_error(tensor: Array, scale_bias: Mapping[str, float] | None) -> Arra
     if scale_bias is None:
         return 0.0
     with np.errstate(all="ignore"):
-        product = np.abs(_wide(tensor) * np.float64(np.float32(scale_bias["Scale"])))
+        product = np.abs(wide(tensor) * single(scale_bias["Scale"]))
         return (product + np.abs(_scaled(tensor, scale_bias))) * STEP
-
-
-def _wide(tensor: Array) -> Array:
-    # Converting a signalling NaN warns.
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)
 
 
 def _sum_toward_zero(a: Array, b: Array) -> Array:

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.erf import erf
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
@@ -50,15 +51,6 @@ __all__ = [
     "element_wise_tanh_interval",
 ]
 
-
-_EXP2: Final = 2.0**-21
-"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
-
-_LOG2_E: Final = abs(float(np.float32(np.log2(np.e))) / float(np.log2(np.e)) - 1)
-"""The relative error of the constant that makes exp2 an exp."""
-
-_ERF: Final = 2.0**-19
-"""The error of the polynomial (Abramowitz and Stegun, 7.1.26: 1.5e-7) and of its exp."""
 
 _LOG_OF_LEAST: Final = -87.3365
 """The logarithm of the least normal FLOAT32 number, 2^-126."""
@@ -261,7 +253,7 @@ def element_wise_erf_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
     """Return the error function by a polynomial and an exp."""
-    return function_interval(erf, InputTensor, ScaleBias, OutputTensor, error=lambda x: _ERF)
+    return function_interval(erf, InputTensor, ScaleBias, OutputTensor, error=lambda x: ERF_ERROR)
 
 
 def _arcsinh(x: Array) -> Array:
@@ -279,13 +271,13 @@ def _reciprocal_error(x: Array) -> Array:
 def _log_error(x: Array) -> Array:
     """Return the error of log2 and of the product with log(2)."""
     logarithm = np.abs(np.log(x))
-    error: Array = np.maximum(logarithm, np.log(2.0)) * _EXP2 + logarithm * 2 * STEP
+    error: Array = np.maximum(logarithm, np.log(2.0)) * LOG2_ERROR + logarithm * 2 * STEP
     return error
 
 
 def _exp_error(x: Array) -> Array:
     """Return the error of exp2 and of its argument's product with log2(e)."""
-    error: Array = np.exp(x) * (np.expm1(np.abs(x) * (STEP + _LOG2_E)) + _EXP2)
+    error: Array = np.exp(x) * (np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR)) + EXP2_ERROR)
     return error
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.scale_bias import (
     ScaleBias,
     function_interval,
     is_identity,
     scaled_function,
-    wide,
 )
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array

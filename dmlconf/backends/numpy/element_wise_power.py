@@ -17,10 +17,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
-from dmlconf.backends.numpy.scale_bias import ScaleBias, scaled, scaled_interval, wide
+from dmlconf.backends.numpy.scale_bias import ScaleBias, scaled, scaled_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -32,9 +34,6 @@ __all__ = [
     "element_wise_pow",
     "element_wise_pow_interval",
 ]
-
-_EXP2: Final = 2.0**-21
-"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
 
 _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a quotient."""
@@ -231,8 +230,8 @@ def _corners(bases: Ends, exponents: Ends, odd: Array) -> Iterator[Array]:
             absolute = np.abs(base)
             power = np.power(absolute, exponent)
             logarithm = np.abs(np.log2(absolute))
-            of_log2 = np.maximum(logarithm, 1.0) * _EXP2 + logarithm * 2 * STEP
-            relative = np.expm1(np.abs(exponent) * of_log2 * np.log(2)) + _EXP2
+            of_log2 = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * 2 * STEP
+            relative = np.expm1(np.abs(exponent) * of_log2 * np.log(2)) + EXP2_ERROR
             sign = np.where((base < 0) & odd, -1.0, 1.0)
             yield sign * power * np.maximum(1 - relative, 0.0)
             yield sign * power * (1 + relative)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.windows import strided_view
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -115,11 +116,4 @@ def _windows(
     blocks = [
         (size - dilation * (w - 1) - 1) // stride + 1 for size, w, stride, dilation in spatial
     ]
-    steps = padded.strides[2:]
-    within = [step * dilation for step, dilation in zip(steps, dilations, strict=True)]
-    between = [step * stride for step, stride in zip(steps, strides, strict=True)]
-    return np.lib.stride_tricks.as_strided(
-        padded,
-        [*padded.shape[:2], *window, *blocks],
-        [*padded.strides[:2], *within, *between],
-    )
+    return strided_view(padded, window, blocks, dilations, strides)

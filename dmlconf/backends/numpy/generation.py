@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -28,8 +29,7 @@ def diagonal_matrix(OutputTensor: TensorDesc, Offset: int, Value: float) -> Arra
     Source: the page of DML_DIAGONAL_MATRIX_OPERATOR_DESC.
     """
     dtype = OutputTensor.DataType.dtype
-    with np.errstate(over="ignore"):
-        given = float(np.float32(Value))
+    given = single(Value)
     value = given if dtype.kind == "f" or not math.isfinite(given) else math.trunc(given)
     return diagonal_matrix1(None, OutputTensor, "", value, Offset, Offset + 1)
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -22,6 +23,7 @@ __all__ = [
     "ROUNDING",
     "Coordinates",
     "Estimate",
+    "along",
     "coordinates",
     "in_blocks",
     "interpolated",
@@ -84,7 +86,7 @@ def coordinates(count: int, scale: float, input_offset: float, output_offset: fl
     Scale and offsets are FLOAT32 numbers. Where the scale is a power of two and the coordinates fit
     FLOAT32, nothing is rounded.
     """
-    scale, shift, offset = (float(np.float32(x)) for x in (scale, output_offset, input_offset))
+    scale, shift, offset = map(single, (scale, output_offset, input_offset))
     places = np.arange(count, dtype=np.float64)
     values = (places - shift) / scale - offset
     errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
@@ -118,7 +120,7 @@ def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
     lower = tensor.take(first, axis)
     result = tensor.take(second, axis)
     result -= lower
-    result *= _along(weight, axis, tensor.ndim)
+    result *= along(weight, axis, tensor.ndim)
     result += lower
     return result
 
@@ -173,7 +175,7 @@ def _extrapolated(
     """Return what is on the line through the elements at places and those behind them."""
     last, rank = of.values.shape[axis] - 1, of.values.ndim
     first, second = (np.clip(place, 0, last).astype(np.intp) for place in (before, before + 1))
-    share, error = _along(weight, axis, rank), _along(weight_errors, axis, rank)
+    share, error = along(weight, axis, rank), along(weight_errors, axis, rank)
     (lower, sizes, errors), (upper, *ends) = (
         [part.take(place, axis) for part in (of.values, of.magnitudes, of.errors)]
         for place in (first, second)
@@ -199,7 +201,7 @@ def _between(of: Estimate, axis: int, at: Coordinates) -> Estimate:
             np.abs(lower - previous), np.abs(of.values.take(following, axis) - upper)
         )
         apart = np.maximum(apart, steeper)
-    share, error = _along(weight, axis, rank), _along(at.errors, axis, rank)
+    share, error = along(weight, axis, rank), along(at.errors, axis, rank)
     sizes = of.magnitudes.take(first, axis), of.magnitudes.take(second, axis)
     magnitudes = sizes[0] + share * (sizes[1] - sizes[0])
     errors = of.errors.take(first, axis) * (1 - share) + of.errors.take(second, axis) * share
@@ -207,5 +209,6 @@ def _between(of: Estimate, axis: int, at: Coordinates) -> Estimate:
     return Estimate(lower + share * (upper - lower), magnitudes, errors)
 
 
-def _along(values: Array, axis: int, rank: int) -> Array:
+def along(values: Array, axis: int, rank: int) -> Array:
+    """Return numbers along an axis, so that they are broadcast to a tensor of this rank."""
     return values.reshape([-1 if place == axis else 1 for place in range(rank)])

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.normalization import single
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -173,13 +173,13 @@ def _beyond(
     The sum of squares may overflow, and squares that are subnormal may be lost. A power of zero is
     made of an infinite logarithm, and with the exponent 0 it is no number; so it is for infinity.
     """
-    single_ = np.finfo(np.float32)
+    info = np.finfo(np.float32)
     squares = np.square(tensor, dtype=np.float64)
     sums = _window_sums(squares, cross_channel, local_size)
-    beyond = np.isfinite(sums) & (sums > float(single_.max))
-    lost = local_size * local_size * float(single_.tiny) * max(abs(single(alpha)), 1.0)
+    beyond = np.isfinite(sums) & (sums > float(info.max))
+    lost = local_size * local_size * float(info.tiny) * max(abs(single(alpha)), 1.0)
     subnormal = _window_sums((squares > 0).astype(np.float64), cross_channel, local_size) > 0
-    beyond |= subnormal & (lost > np.abs(base) * float(single_.eps))
+    beyond |= subnormal & (lost > np.abs(base) * float(info.eps))
     if single(beta) <= 0:
         beyond |= (base == 0) | ~np.isfinite(base)
     return beyond

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
@@ -36,8 +37,8 @@ def gemm(
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
-    alpha, beta = _single(Alpha), _single(Beta)
-    a, b, c = _wide(ATensor), _wide(BTensor), None if CTensor is None else _wide(CTensor)
+    alpha, beta = single(Alpha), single(Beta)
+    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
     with np.errstate(all="ignore"):
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
@@ -57,8 +58,8 @@ def gemm_magnitude(
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
     """Return the sums of absolute values of what `gemm` adds, carried through the activation."""
-    alpha, beta = _single(Alpha), _single(Beta)
-    a, b, c = _wide(ATensor), _wide(BTensor), None if CTensor is None else _wide(CTensor)
+    alpha, beta = single(Alpha), single(Beta)
+    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
         magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
@@ -98,12 +99,3 @@ def _sums(
     right = np.swapaxes(b, -1, -2) if trans_b == "TRANSPOSE" else b
     product: Array = alpha * np.matmul(left, right)
     return product if c is None else product + beta * c
-
-
-def _single(number: float) -> float:
-    return float(np.float32(number))
-
-
-def _wide(tensor: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)

@@ -47,8 +47,17 @@ def max_pooling(
 
     Source: the page of DML_MAX_POOLING_OPERATOR_DESC; infinity, NaN and padding were measured.
     """
-    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize)
-    found: Array = max_pooling2(InputTensor, OutputTensor, None, *behind)[0]
+    found: Array
+    (found,) = max_pooling2(
+        InputTensor,
+        OutputTensor,
+        None,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+    )
     return found
 
 
@@ -75,8 +84,16 @@ def max_pooling1(
 
     Source: the page of DML_MAX_POOLING1_OPERATOR_DESC; NaN and padding were measured.
     """
-    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize)
-    return max_pooling2(InputTensor, OutputTensor, OutputIndicesTensor, *behind)
+    return max_pooling2(
+        InputTensor,
+        OutputTensor,
+        OutputIndicesTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+    )
 
 
 def max_pooling1_interval(

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -52,7 +53,7 @@ def element_wise_modulus_truncate_interval(
     """
     if ATensor.dtype.kind == "f":
         exact = _float_remainder(ATensor, BTensor, np.fmod, np.trunc)
-        return _float_interval(ATensor, BTensor, exact, np.sign(_wide(ATensor)), ATensor.dtype)
+        return _float_interval(ATensor, BTensor, exact, np.sign(wide(ATensor)), ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_truncate(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
@@ -83,7 +84,7 @@ def element_wise_modulus_floor_interval(
     """
     if ATensor.dtype.kind == "f":
         exact = _float_remainder(ATensor, BTensor, np.remainder, np.floor)
-        return _float_interval(ATensor, BTensor, exact, np.sign(_wide(BTensor)), ATensor.dtype)
+        return _float_interval(ATensor, BTensor, exact, np.sign(wide(BTensor)), ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_floor(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
@@ -100,7 +101,7 @@ def _float_remainder(
         operation: the same remainder, slower, for quotients that FLOAT64 cannot hold.
         rounding: how the quotient is rounded.
     """
-    a, b = _wide(dividend), _wide(divisor)
+    a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
         quotient = a / b
         remainder: Array = a - b * rounding(quotient) + 0.0
@@ -125,7 +126,7 @@ def _float_interval(
     is next to zero instead of the divisor, or the other way round. Where FLOAT32 may not hold
     the quotient, or its product with the divisor, anything is right.
     """
-    a, b = _wide(dividend), _wide(divisor)
+    a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
         error = np.abs(a) * _QUOTIENT
         distance, length = np.abs(exact), np.abs(b)
@@ -155,9 +156,3 @@ def _integer_interval(remainder: Array, dividend: Array, divisor: Array) -> tupl
         return remainder, remainder
     undefined = (divisor == 0) | ((dividend == limits.min) & (divisor == -1))
     return np.where(undefined, limits.min, remainder), np.where(undefined, limits.max, remainder)
-
-
-def _wide(tensor: Array) -> Array:
-    # Converting a signalling NaN warns.
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)

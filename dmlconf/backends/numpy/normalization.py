@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
@@ -23,7 +24,6 @@ __all__ = [
     "mean_variance_normalization2",
     "mean_variance_normalization2_magnitude",
     "mean_variance_normalization_magnitude",
-    "single",
 ]
 
 
@@ -294,8 +294,3 @@ def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:
     if scale is not None:
         values = values * scale.astype(np.float64)
     return values if bias is None else values + bias.astype(np.float64)
-
-
-def single(epsilon: float) -> float:
-    """Return an attribute as the FLOAT32 number that DirectML takes."""
-    return float(np.float32(epsilon))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -28,15 +29,13 @@ def padding(
 
     Source: the page of DML_PADDING_OPERATOR_DESC; values that do not fit were measured.
     """
-    with np.errstate(over="ignore"):
-        value: float | int = float(np.float32(PaddingValue))
-    if InputTensor.dtype.kind != "f":
-        low_bits = _converted(value, InputTensor.dtype) & (1 << 8 * InputTensor.itemsize) - 1
-        bits = np.array(low_bits, f"u{InputTensor.itemsize}")
-        return _padded(
-            InputTensor, PaddingMode, bits.view(InputTensor.dtype), StartPadding, EndPadding
-        )
-    return padding1(InputTensor, OutputTensor, PaddingMode, "", value, StartPadding, EndPadding)
+    dtype = InputTensor.dtype
+    if dtype.kind == "f":
+        value = _held(single(PaddingValue), dtype)
+    else:
+        low_bits = _converted(single(PaddingValue), dtype) & (1 << 8 * dtype.itemsize) - 1
+        value = np.array(low_bits, f"u{dtype.itemsize}").view(dtype)
+    return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 
 def _converted(value: float, dtype: np.dtype[Any]) -> int:
@@ -66,9 +65,14 @@ def padding1(
 
     Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP was measured.
     """
-    with np.errstate(over="ignore"):
-        value = np.array(PaddingValue).astype(InputTensor.dtype)
+    value = _held(PaddingValue, InputTensor.dtype)
     return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
+
+
+def _held(value: float, dtype: np.dtype[Any]) -> Array:
+    """Return a number as what a data type holds of it."""
+    with np.errstate(over="ignore"):
+        return np.array(value).astype(dtype)
 
 
 def _padded(

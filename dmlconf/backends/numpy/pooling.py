@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.backends.numpy.windows import elements, spread, sums, windows
 from dmlconf.catalogue.desc import TensorDesc
@@ -36,9 +37,6 @@ __all__ = [
 
 _Interval = tuple[Array, Array]
 
-_EXP2: Final = 2.0**-21
-"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
-
 
 def average_pooling(
     InputTensor: Array,
@@ -55,8 +53,16 @@ def average_pooling(
 
     Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """
-    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize), IncludePadding
-    return average_pooling1(InputTensor, OutputTensor, *behind)
+    return average_pooling1(
+        InputTensor,
+        OutputTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+        IncludePadding=IncludePadding,
+    )
 
 
 def average_pooling_magnitude(
@@ -149,8 +155,16 @@ def lp_pooling(
 
     Source: the page of DML_LP_POOLING_OPERATOR_DESC; absolute values were measured.
     """
-    behind = Strides, WindowSize, StartPadding, EndPadding, (1,) * len(WindowSize), P
-    return lp_pooling1(InputTensor, OutputTensor, *behind)
+    return lp_pooling1(
+        InputTensor,
+        OutputTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+        P=P,
+    )
 
 
 def lp_pooling_interval(
@@ -212,15 +226,15 @@ def lp_pooling1_interval(
         least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
         room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
         lowest, highest = rounded_interval(root, room, OutputTensor.DataType.dtype)
-        highest[(total * (1 + _EXP2) > single.max) & np.isfinite(root)] = np.inf
+        highest[(total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)] = np.inf
     return np.maximum(lowest, 0), highest
 
 
 def _power_error(base: Array, exponent: float) -> Array:
     """Return the relative error of exp2(exponent * log2(base)); 0 for a power of 0."""
     logarithm = np.abs(np.log2(base))
-    inner = exponent * (_EXP2 * np.maximum(logarithm, 1) + STEP * logarithm)
-    return np.where(np.isfinite(logarithm), np.log(2) * inner + _EXP2, 0)
+    inner = exponent * (LOG2_ERROR * np.maximum(logarithm, 1) + STEP * logarithm)
+    return np.where(np.isfinite(logarithm), np.log(2) * inner + EXP2_ERROR, 0)
 
 
 def _wide(tensor: TensorDesc) -> TensorDesc:

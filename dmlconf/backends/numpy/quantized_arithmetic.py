@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.quantization import quantized, quantized_interval
 from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.catalogue.desc import TensorDesc
@@ -128,7 +129,7 @@ def matrix_multiply_integer_to_float(
     """
     with np.errstate(all="ignore"):
         sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
-        sums = sums * _wide(AScaleTensor) * _wide(BScaleTensor)
+        sums = sums * wide(AScaleTensor) * wide(BScaleTensor)
         if BiasTensor is not None:
             sums = sums + BiasTensor
         return sums.astype(OutputTensor.DataType.dtype)
@@ -150,7 +151,7 @@ def matrix_multiply_integer_to_float_magnitude(
     beside an infinite bias, any result is right.
     """
     a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
-    first, second = np.abs(_wide(AScaleTensor)), np.abs(_wide(BScaleTensor))
+    first, second = np.abs(wide(AScaleTensor)), np.abs(wide(BScaleTensor))
     largest = float(np.finfo(OutputTensor.DataType.dtype).max)
     with np.errstate(all="ignore"):
         sums = (a @ b) * first * second
@@ -158,7 +159,7 @@ def matrix_multiply_integer_to_float_magnitude(
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
         if BiasTensor is not None:
-            sums = sums + np.abs(_wide(BiasTensor))
+            sums = sums + np.abs(wide(BiasTensor))
     return np.where(beyond, ANY_RESULT, sums)
 
 
@@ -225,7 +226,7 @@ def quantized_sum(
         output: the tensor that is returned.
     """
     with np.errstate(all="ignore"):
-        first, second, last = map(_wide, scales)
+        first, second, last = map(wide, scales)
         quotient = (sums * first * second / last).astype(np.float32)
     quotient[np.isnan(quotient)] = 0
     return quantized(quotient, zero_point, output.DataType)
@@ -254,7 +255,7 @@ def quantized_sum_interval(
         output: the tensor that is returned.
     """
     with np.errstate(all="ignore"):
-        first, second, last = map(_wide, scales)
+        first, second, last = map(wide, scales)
         terms = magnitude * np.abs(first * second)
         quotient = sums * first * second / last
         error = terms / np.abs(last) * ((products + 4) * STEP)
@@ -268,19 +269,19 @@ def quantized_sum_interval(
 
 def centred(values: Array, zero_point: Array | None) -> Array:
     """Return `values - zero_point`, FLOAT64, in which sums of products of bytes are exact."""
-    wide = _wide(values)
-    return wide if zero_point is None else wide - zero_point
+    numbers = wide(values)
+    return numbers if zero_point is None else numbers - zero_point
 
 
 def _dequantized(
     values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.floating]
 ) -> Array:
     """Return `(values - zero_point) * scale`, computed in a floating-point type."""
-    wide = values.astype(dtype)
+    numbers = values.astype(dtype)
     if zero_point is not None:
-        wide -= zero_point
-    wide *= scale
-    return wide
+        numbers -= zero_point
+    numbers *= scale
+    return numbers
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
@@ -291,9 +292,4 @@ def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
 def _spread(values: Array, zero_point: Array | None) -> Array:
     if values.dtype.itemsize < 4 or zero_point is None:
         return np.abs(centred(values, zero_point))
-    return np.abs(_wide(values)) + np.abs(_wide(zero_point))
-
-
-def _wide(values: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return values.astype(np.float64)
+    return np.abs(wide(values)) + np.abs(wide(zero_point))

@@ -7,11 +7,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["argmax", "argmin", "reduce", "reduce_magnitude"]
+
+_LOG2_STEPS: Final = LOG2_ERROR / STEP
+"""The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
 
 
 def argmin(
@@ -85,18 +90,14 @@ def reduce_magnitude(
         terms, weights = exact, wide
         if Function == "LOG_SUM_EXP":
             terms = np.exp(exact)
-            weights = terms * (_EXP_ERROR + 2 * wide)
+            weights = terms * (EXP2_HALVES + 2 * wide)
         total = terms.sum(-1)
-        own = np.maximum(np.abs(np.log(total)), 1) * _LOG_ERROR
+        own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
         # FLOAT16 outputs are rounded from FLOAT32, so these errors hardly show in them.
         finer = 1.0 if OutputTensor.DataType.bits > 16 else 2.0**-13
         magnitude = np.abs(np.log(total)) + finer * (weights.sum(-1) / np.abs(total) + own)
         overflows = terms.sum(-1) > np.finfo(np.float32).max
         return np.where(overflows & np.isfinite(exact).all(-1), np.finfo(np.float64).max, magnitude)
-
-
-_LOG_ERROR: Final = 4.0
-_EXP_ERROR: Final = 8.0
 
 
 def _product_magnitude(absolute: Array) -> Array:

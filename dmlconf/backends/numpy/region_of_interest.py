@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.region_sampling import (
     Reading,
     Samples,
@@ -293,4 +294,4 @@ def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: 
     """Return how the input is read; indices of batches lose their high words and are clamped."""
     values = channels_last(tensor)
     batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
-    return Reading(values, batch, mode == "LINEAR", float(np.float32(outside)), corners)
+    return Reading(values, batch, mode == "LINEAR", single(outside), corners)

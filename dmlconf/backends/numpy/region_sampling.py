@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
@@ -181,7 +182,7 @@ def samples(
         offsets: of the input's pixels and of the output's.
         corners: whether samples reach from one end to the other; a single one is in the middle.
     """
-    factor, shift, offset = (float(np.float32(number)) for number in (scale, *offsets))
+    factor, shift, offset = map(single, (scale, *offsets))
     begin, end = ends.T.astype(np.float64) * factor
     extent = end - begin
     lengths = np.abs(extent).astype(np.float32) / np.float32(outputs)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.interpolation import (
     Coordinates,
     Estimate,
@@ -218,7 +219,7 @@ def _shifted(at: Coordinates, input_offset: float) -> Coordinates:
     Measured: where InputPixelOffset is below 0 or above 1, DirectML takes the elements for 0 or 1,
     but not at all places.
     """
-    offset = float(np.float32(input_offset))
+    offset = single(input_offset)
     return replace(at, shift=offset - min(max(offset, 0.0), 1.0))
 
 

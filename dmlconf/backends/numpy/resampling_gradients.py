@@ -13,6 +13,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.interpolation import (
     Coordinates,
+    along,
     coordinates,
     in_blocks,
     nearest,
@@ -192,7 +193,7 @@ def resample_grad1_interval(
         low, high = (
             nearest(at.values + error, size, RoundingDirection) for error in (-at.errors, at.errors)
         )
-        sure = _along(low == high, axis, wide.ndim)
+        sure = along(low == high, axis, wide.ndim)
         with np.errstate(all="ignore"):
             certain = [_summed(np.where(sure, part, 0), axis, low, size) for part in certain]
             possible = [
@@ -233,8 +234,8 @@ def _spread(
 ) -> Array:
     """Add each element to its two neighbours, by their weights and so much more."""
     first, second, weight = neighbours(at.values, size)
-    before = values * _along(1 - weight + more, axis, values.ndim)
-    behind = values * _along(weight + more, axis, values.ndim)
+    before = values * along(1 - weight + more, axis, values.ndim)
+    behind = values * along(weight + more, axis, values.ndim)
     result = _summed(before, axis, first, size)
     result += _summed(behind, axis, second, size)
     return result
@@ -266,7 +267,3 @@ def _summed(values: Array, axis: int, places: Array, size: int) -> Array:
         chosen = starts[counts > number] + number
         sums[(*before, places[chosen])] += values.take(chosen, axis)
     return sums
-
-
-def _along(values: Array, axis: int, rank: int) -> Array:
-    return values.reshape([-1 if place == axis else 1 for place in range(rank)])

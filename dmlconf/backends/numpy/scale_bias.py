@@ -16,6 +16,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -27,7 +28,6 @@ __all__ = [
     "scaled",
     "scaled_function",
     "scaled_interval",
-    "wide",
 ]
 
 ScaleBias = Mapping[str, float]
@@ -35,13 +35,6 @@ ScaleBias = Mapping[str, float]
 
 _TINY: Final = float(np.finfo(np.float32).tiny)
 _LARGEST: Final = float(np.finfo(np.float32).max)
-
-
-def wide(tensor: Array) -> Array:
-    """Return a tensor's elements as FLOAT64 numbers."""
-    # Converting a signalling NaN warns.
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)
 
 
 def is_identity(scale_bias: ScaleBias | None) -> bool:
@@ -75,7 +68,7 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array,
         product, total = _terms(tensor, scale_bias)
         terms = np.abs(product) * (2 if tensor.dtype.kind in "iu" else 1) + np.abs(total)
         flushed = (product != 0) & ((np.abs(product) < _TINY) | (np.abs(total) < _TINY))
-        bias = np.float64(np.float32(scale_bias["Bias"]))
+        bias = single(scale_bias["Bias"])
         held = (total - product == bias) & (total - bias == product)
         held &= _is_single(wide(tensor)) & _is_single(product) & _is_single(total)
         room = np.where(held, 0.0, terms * STEP) + np.where(flushed, _TINY, 0.0)
@@ -88,14 +81,14 @@ def scaled_interval(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array,
 
 def _terms(tensor: Array, scale_bias: ScaleBias) -> tuple[Array, Array]:
     """Return `x * Scale` and `x * Scale + Bias` as FLOAT64."""
-    product = wide(tensor) * np.float64(np.float32(scale_bias["Scale"]))
-    return product, product + np.float64(np.float32(scale_bias["Bias"]))
+    product = wide(tensor) * single(scale_bias["Scale"])
+    return product, product + single(scale_bias["Bias"])
 
 
 def _is_single(values: Array) -> Array:
     """Tell which FLOAT64 numbers are FLOAT32 numbers as well."""
-    single: Array = values.astype(np.float32) == values
-    return single
+    same: Array = values.astype(np.float32) == values
+    return same
 
 
 def scaled_function(

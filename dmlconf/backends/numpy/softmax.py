@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
@@ -36,12 +37,6 @@ _LAST: Final = (-1,)
 
 _NOTHING: Final = 200.0
 """The exponential of so much below 0 is 0 in FLOAT32."""
-
-_EXP_ERROR: Final = 8.0
-"""The relative error of exp2, 2^-21, in halves of the last place of FLOAT32."""
-
-_LOG2: Final = 2.0**-21
-"""The error of log2: absolute for small results, and relative for others."""
 
 
 def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -79,7 +74,7 @@ def activation_softmax1_magnitude(
     """
     with np.errstate(all="ignore"):
         shares, below = _shares(InputTensor, Axes)
-        own = _EXP_ERROR + 2 * np.where(np.isfinite(below), np.abs(below), 0)
+        own = EXP2_HALVES + 2 * np.where(np.isfinite(below), np.abs(below), 0)
         all_together = (shares * own).sum(_axes(Axes), keepdims=True)
         # FLOAT16 outputs are rounded from FLOAT32, so these errors hardly show in them.
         finer = 0.5 if OutputTensor.DataType.bits > 16 else 2.0**-14
@@ -162,10 +157,10 @@ def activation_log_softmax1_interval(
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
         # Powers of what is farther below are 0.
         of_exponent = np.minimum(distance, _NOTHING) * 2 * step
-        of_powers = powers * (np.expm1(of_exponent) + _EXP_ERROR * STEP / 2 + step)
+        of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + step)
         of_sum = of_powers.sum(over, keepdims=True) / total
         of_sum += step + (powers.size // total.size - 1) * STEP
-        of_logarithm = np.maximum(logarithm, 1.0) * _LOG2 + logarithm * step
+        of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * step
         error = distance * step + of_sum + of_logarithm
         values = below - logarithm
         # Measured: a device's log2 may lose NaN.

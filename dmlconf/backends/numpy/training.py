@@ -6,15 +6,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_blocks
+from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["adam_optimizer", "adam_optimizer_interval"]
-
-_EXP2: Final = 2.0**-21
-"""The relative error of exp2; of log2 as well, which is absolute for results below 1."""
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
@@ -57,13 +56,13 @@ def adam_optimizer(
     """
 
     def updated_m(m: Array, g: Array) -> Array:
-        return _moved(m, g.astype(np.float64), _exactly(Beta1))
+        return _moved(m, g.astype(np.float64), single(Beta1))
 
     def updated_v(v: Array, g: Array) -> Array:
-        return _moved(v, np.square(g, dtype=np.float64), _exactly(Beta2))
+        return _moved(v, np.square(g, dtype=np.float64), single(Beta2))
 
     def updated_x(x: Array, m: Array, v: Array, g: Array) -> Array:
-        divisor = np.sqrt(updated_v(v, g)) + _exactly(Epsilon)
+        divisor = np.sqrt(updated_v(v, g)) + single(Epsilon)
         found: Array = x - rate * updated_m(m, g) / divisor
         return found
 
@@ -71,7 +70,7 @@ def adam_optimizer(
     g, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
     with np.errstate(all="ignore"):
         alpha, _, _ = _alpha(TrainingStepTensor, Beta1, Beta2)
-        rate = _exactly(LearningRate) * alpha
+        rate = single(LearningRate) * alpha
         return (
             in_blocks(updated_x, x, m, v, g, dtype=dtype),
             in_blocks(updated_m, m, g, dtype=dtype),
@@ -100,14 +99,14 @@ def adam_optimizer_interval(
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     """
     dtype = OutputParametersTensor.DataType.dtype
-    epsilon = _exactly(Epsilon)
+    epsilon = single(Epsilon)
     with np.errstate(all="ignore"):
         moments = _moments(
             InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
         )
         m, v, m_error, v_error = moments
         alpha, least_alpha, greatest_alpha = _alpha(TrainingStepTensor, Beta1, Beta2)
-        rate = _exactly(LearningRate)
+        rate = single(LearningRate)
         steps = rate * alpha * m / (np.sqrt(v) + epsilon)
         m_room, least, most = _stored(moments, dtype)
         numerator = np.abs(m)
@@ -150,8 +149,8 @@ def _moments(m: Array, v: Array, gradient: Array, beta1: float, beta2: float) ->
     slopes = gradient.astype(np.float64)
     values, errors = [], []
     for old, new, decay in (
-        (m.astype(np.float64), slopes, _exactly(beta1)),
-        (v.astype(np.float64), slopes * slopes, _exactly(beta2)),
+        (m.astype(np.float64), slopes, single(beta1)),
+        (v.astype(np.float64), slopes * slopes, single(beta2)),
     ):
         share = 1 - decay
         value = _moved(old, new, decay)
@@ -198,7 +197,7 @@ def _alpha(step: Array, beta1: float, beta2: float) -> tuple[float, float, float
     if count == 0:
         return 1.0, 1.0, 1.0
     (first, first_error), (second, second_error) = (
-        _one_less_power(_exactly(beta), count) for beta in (beta1, beta2)
+        _one_less_power(single(beta), count) for beta in (beta1, beta2)
     )
     exact = np.float64(np.sqrt(second)) / first
     greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)
@@ -213,8 +212,8 @@ def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
     if not np.isfinite(logarithm):
         return 1 - power, np.float64(0)
     size = abs(logarithm)
-    error_of_argument = exponent * (max(1.0, size) * _EXP2 + 2 * STEP * size)
-    error = np.exp2(exponent * logarithm + error_of_argument) - power + power * _EXP2
+    error_of_argument = exponent * (max(1.0, size) * LOG2_ERROR + 2 * STEP * size)
+    error = np.exp2(exponent * logarithm + error_of_argument) - power + power * EXP2_ERROR
     return 1 - power, error + STEP * np.abs(1 - power)
 
 
@@ -222,8 +221,3 @@ def _lost(value: Any) -> Any:
     """Return how much rounding may take from FLOAT64 numbers that FLOAT32 does not hold."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)
-
-
-def _exactly(value: float) -> float:
-    """Return the FLOAT32 number that DirectML takes."""
-    return float(np.float32(value))

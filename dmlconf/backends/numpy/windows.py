@@ -15,7 +15,16 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Window", "elements", "greatest", "indexed", "spread", "sums", "windows"]
+__all__ = [
+    "Window",
+    "elements",
+    "greatest",
+    "indexed",
+    "spread",
+    "strided_view",
+    "sums",
+    "windows",
+]
 
 _FIRST_SPATIAL: Final = 2
 """Batches and channels come before the spatial axes."""
@@ -64,16 +73,10 @@ class Window:
 
     def view(self, tensor: Array) -> Array:
         """Return a view of a tensor of this reach, with an axis of places behind the positions."""
-        before, step, behind = (
-            tensor.strides[: self.axis],
-            tensor.strides[self.axis],
-            tensor.strides[self.axis + 1 :],
-        )
-        return np.lib.stride_tricks.as_strided(
-            tensor,
-            (*tensor.shape[: self.axis], self.positions, self.size, *tensor.shape[self.axis + 1 :]),
-            (*before, step * self.stride, step * self.dilation, *behind),
-        )
+        along = np.moveaxis(tensor, self.axis, -1)
+        steps = (self.dilation,), (self.stride,)
+        seen = strided_view(along, (self.size,), (self.positions,), *steps)
+        return np.moveaxis(seen, (-1, -2), (self.axis, self.axis + 1))
 
     def padded(self, tensor: Array, outside: Any) -> Array:
         """Return as much of the tensor as the window reaches, with a value outside of it."""
@@ -125,6 +128,35 @@ def _within(window: Window) -> Window:
     far = window.start + window.extent
     stride, dilation = min(window.stride, far), min(window.dilation, far)
     return replace(window, stride=stride, dilation=dilation)
+
+
+def strided_view(
+    tensor: Array,
+    sizes: Sequence[int],
+    positions: Sequence[int],
+    dilations: Sequence[int],
+    strides: Sequence[int],
+) -> Array:
+    """Return a view of the last axes of a tensor: as the places of a window, then its positions.
+
+    Args:
+        tensor: of any rank; what the window reaches is within its last axes.
+        sizes: how many places the window has along each of these.
+        positions: how many positions it has.
+        dilations: how far from one place to the next.
+        strides: how far from one position to the next.
+    """
+    rank = len(sizes)
+    steps = tensor.strides[-rank:]
+    return np.lib.stride_tricks.as_strided(
+        tensor,
+        (*tensor.shape[:-rank], *sizes, *positions),
+        (
+            *tensor.strides[:-rank],
+            *(step * dilation for step, dilation in zip(steps, dilations, strict=True)),
+            *(step * stride for step, stride in zip(steps, strides, strict=True)),
+        ),
+    )
 
 
 def sums(tensor: Array, over: Sequence[Window]) -> Array:
