@@ -12,9 +12,10 @@ from typing import Any, Final
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.matrix import expand
-from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
+from dmlconf.cases.model import About, Case, CaseTemplate, ExpectedRejection, Location, PlannedCase
 from dmlconf.cases.schema import case_checker, desc_checker, entry_checker
 from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
@@ -239,11 +240,21 @@ def _unbuildable(
     for template in templates:
         try:
             for planned in expand(template):
-                build(planned)
+                case = build(planned)
                 if not every_case:
                     break
+                _check_constraints(case)
         except CaseError as error:
             yield from _problems(document, template.index, error)
+
+
+def _check_constraints(case: Case) -> None:
+    """Raise `CaseError` for a case that every backend must reject and that does not say so."""
+    broken = violations(case.operator, case.desc)
+    if broken and not isinstance(case.expectation, ExpectedRejection):
+        hint = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
+        message = f"{case.identifier} breaks {', '.join(broken)}, but expects no rejection"
+        raise CaseError((), message, hint)
 
 
 def _repeated(templates: Iterable[CaseTemplate]) -> Iterator[Problem]:

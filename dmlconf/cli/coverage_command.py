@@ -11,7 +11,7 @@ import click
 
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import color_option, load, paths_argument, suite_paths
+from dmlconf.cli.options import Number, color_option, load, paths_argument, suite_paths
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
 from dmlconf.coverage import report
@@ -35,7 +35,7 @@ _FORMATS: Final[Mapping[str, Callable[[Sequence[OperatorCoverage]], str]]] = {
 @click.option("--missing", is_flag=True, help="List what no case covers.")
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
-@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
+@click.option("--fail-under", type=Number(0, 100), metavar="PERCENT",
               help="Fail where a lower share is covered.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option

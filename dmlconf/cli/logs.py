@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +14,21 @@ __all__ = ["DIRECTORY_VARIABLE", "latest_log", "new_log"]
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
+KEPT_FOR: Final = timedelta(days=1)
+"""How long after its last verdict a log is kept in any case: its run may still be going on."""
 
 
 def _directory() -> Path:
     given = os.environ.get(DIRECTORY_VARIABLE)
-    return Path(given) if given else Path(click.get_app_dir("dmlconf")) / "runs"
+    return Path(given) if given else _state_directory() / "runs"
+
+
+def _state_directory() -> Path:
+    """Return the folder for what programs leave behind, by the XDG base directories if any."""
+    if sys.platform in ("win32", "darwin"):
+        return Path(click.get_app_dir("dmlconf", roaming=False))
+    given = os.environ.get("XDG_STATE_HOME")
+    return (Path(given) if given else Path.home() / ".local" / "state") / "dmlconf"
 
 
 def _logs() -> list[Path]:
@@ -25,17 +36,26 @@ def _logs() -> list[Path]:
 
 
 def new_log() -> Path:
-    """Return the path of a new run log, and remove all but the latest ones.
+    """Return the path of a new run log, and remove old ones beyond the latest.
 
     Raises:
         OSError: the directory cannot be made.
     """
     directory = _directory()
     directory.mkdir(parents=True, exist_ok=True)
+    now = datetime.now(UTC)
     for old in _logs()[: -(KEPT_LOGS - 1)]:
-        old.unlink(missing_ok=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
+        if _older_than(old, now - KEPT_FOR):
+            old.unlink(missing_ok=True)
+    stamp = now.strftime("%Y%m%dT%H%M%S.%f")
     return directory / f"run-{stamp}-{os.getpid()}.jsonl"
+
+
+def _older_than(path: Path, moment: datetime) -> bool:
+    try:
+        return path.stat().st_mtime < moment.timestamp()
+    except FileNotFoundError:  # Another run removed it just now.
+        return False
 
 
 def latest_log() -> Path | None:

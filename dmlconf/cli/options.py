@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +24,7 @@ from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 
 __all__ = [
+    "Number",
     "backend_options",
     "color_option",
     "complete_backend",
@@ -40,6 +42,19 @@ __all__ = [
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A number in a range; NaN, which compares with no bound, is in none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number, or fail as the base class does."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is not a number in the range {self._describe_range()}.", param, ctx)
+        return number
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -138,7 +153,7 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
 
 backend_options: Final = _added(
     click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
-                 type=click.FloatRange(min=0, min_open=True),
+                 type=Number(min=0, min_open=True),
                  help="How long one case may take in a worker process."),
     click.option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
                  envvar="DMLCONF_SUBSTRATE", metavar="FILE",

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from dmlconf.backends import registry
-from dmlconf.backends.recording.file import recording_bytes
+from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
@@ -37,6 +37,14 @@ __all__ = ["command"]
 _MOST_NAMED: Final = 10
 
 
+def _named(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """Refuse other names: a recording replaces the file, and `-o` chooses operators elsewhere."""
+    if value.suffix != SUFFIX:
+        message = f"{value} does not end in {SUFFIX}; to choose an operator, write --operator"
+        raise click.BadParameter(printable(message))
+    return value
+
+
 @click.command("record")
 @paths_argument
 @click.option(
@@ -46,7 +54,7 @@ _MOST_NAMED: Final = 10
 @click.option(
     "-o", "--output", required=True, metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the recording here; name it NAME.dmlrec.",
+    callback=_named, help="Write the recording here; name it NAME.dmlrec.",
 )  # fmt: skip
 @directml_option
 @long_selection_options

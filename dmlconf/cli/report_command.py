@@ -28,7 +28,7 @@ def command(
 
     The exit code tells only whether the reports were made; the run's own is that of the run.
     """
-    reports = parse_reports(report_options)
+    reports = parse_reports(report_options, log=log)
     path = log or latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")

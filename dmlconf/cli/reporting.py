@@ -21,15 +21,18 @@ __all__ = ["parse_reports", "show", "write"]
 Report = tuple[str, Path | None]
 
 
-def parse_reports(options: Sequence[str], formats: Collection[str] = FORMATS) -> list[Report]:
+def parse_reports(
+    options: Sequence[str], formats: Collection[str] = FORMATS, *, log: Path | None = None
+) -> list[Report]:
     """Return the formats and files that `--report FORMAT[:FILE]` names.
 
     Args:
         options: what the user gave.
         formats: the formats that the command knows.
+        log: the run log, if a file was named for it.
 
     Raises:
-        click.BadParameter: a format is unknown, or two reports go to standard output.
+        click.BadParameter: a format is unknown, or one file or standard output is to hold two.
     """
     try:
         reports = [parse_report(option, formats) for option in options]
@@ -38,6 +41,12 @@ def parse_reports(options: Sequence[str], formats: Collection[str] = FORMATS) ->
     if sum(file is None for _, file in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")
+    taken = {log.resolve()} if log else set()
+    for _, file in reports:
+        if file is not None and file.resolve() in taken:
+            message = f"{file} would be written twice; give each report and the log its own file"
+            raise click.BadParameter(printable(message), param_hint="--report")
+        taken |= {file.resolve()} if file else set()
     return reports
 
 

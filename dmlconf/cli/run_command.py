@@ -94,11 +94,12 @@ def command(
     file; 4 a backend that cannot be used; 5 no case selected; 6 an incomplete run; 70 a fault
     of dmlconf itself.
     """
-    reports = parse_reports(report_options)
+    reports = parse_reports(report_options, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
-    if len(names) > 1 and log_file is not None:
-        raise click.UsageError("--log takes one backend: give each its own run")
+    if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
+        option = "--report to a file" if log_file is None else "--log"
+        raise click.UsageError(f"{option} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
     suite, plan = load_chosen(paths, **selection)

@@ -11,6 +11,7 @@ import click
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
+    Number,
     color_option,
     jobs_option,
     load_chosen,
@@ -39,7 +40,7 @@ _FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
 @jobs_option("1")
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
-@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
+@click.option("--fail-under", type=Number(0, 100), metavar="PERCENT",
               help="Fail where an operator's share is lower, or a legitimate difference fails.",
               )  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show each kind of defect.")

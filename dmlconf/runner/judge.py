@@ -97,7 +97,12 @@ def judge(
     if expected is None:
         if isinstance(outcome, Outputs) and outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
-        message = "ran, but nothing independent of the backend tells what is right"
+        if isinstance(outcome, Rejection) and outcome.constraints:
+            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
+            reason = Reason(ReasonKind.WRONG_REJECTION, message)
+            return _verdict(case, outcome, Status.FAILED, None, reason)
+        done = "was rejected" if isinstance(outcome, Rejection) else "ran"
+        message = f"{done}, but nothing independent of the backend tells what is right"
         reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
         return _verdict(case, outcome, Status.UNCHECKED, None, reason)
     if isinstance(expected, ExpectedRejection):
@@ -229,7 +234,8 @@ def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonK
     if actual is None:
         return ReasonKind.MISSING_OUTPUT, f"{name} was not returned"
     if actual.dtype != wanted.dtype:
-        return ReasonKind.WRONG_DATA_TYPE, f"{name} is {actual.dtype}, not {wanted.dtype}"
+        types = f"{str(actual.dtype).upper()}, not {str(wanted.dtype).upper()}"
+        return ReasonKind.WRONG_DATA_TYPE, f"{name} is {types}"
     if actual.shape != wanted.shape:
         shapes = f"{list(actual.shape)}, not {list(wanted.shape)}"
         return ReasonKind.WRONG_SIZES, f"{name} has sizes {shapes}"

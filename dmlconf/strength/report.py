@@ -25,9 +25,17 @@ __all__ = [
     "survivors",
 ]
 
-_HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Cases", "Refused")
-_LONG: Final = "Cases"
+_HEADINGS: Final = ("Operator", "Injected", "Caught", "Share", "Within", "Pairs", "Refused")
+_LONG: Final = "Pairs"
 """The column that a terminal goes without, so that the operators' names have room."""
+
+_LEGEND: Final = (
+    "- Injected: kinds of defect (of an output and data type) that a rule forbids in some case.",
+    "- Caught: those that at least one case fails for.",
+    "- Within: kinds of defect that stay within the rules in every case.",
+    "- Pairs: of the pairs of case and forbidden defect, those where this very case fails.",
+    "- Refused: legitimate differences, such as another order of a sum, that fail a case.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,8 @@ def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
 def render_markdown(strength: Strength) -> str:
     """Return the report as Markdown."""
     lines = [
-        f"## {closing_sentence(strength)}", "",
+        "# Strength of the suite", "", f"{closing_sentence(strength)}.", "",
+        *_LEGEND, "",
         f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
         *(f"| {' | '.join(row)} |" for row in _rows(strength)),
     ]  # fmt: skip

@@ -42,7 +42,7 @@ def plan(directory: Path, text: str, name: str = "f.yaml") -> list[PlannedCase]:
     """Return the planned cases of a case file with this text."""
     path = directory / name
     path.write_text(text, "utf-8")
-    return list(load_suite([path], every_case=True).plan())
+    return list(load_suite([path]).plan())
 
 
 def built(directory: Path, text: str) -> Case:

@@ -256,3 +256,22 @@ def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.stdout.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+REFUSED = """
+operator: TILE
+cases:
+  - name: too-small
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+      Repeats: [2]
+"""
+
+
+def test_a_case_that_must_be_rejected_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path, REFUSED)
+    for command, code in (("validate", 3), ("run", 1)):
+        done = dmlconf(tmp_path, command, path)
+        assert done.returncode == code
+        assert "output-sizes" in done.stdout + done.stderr

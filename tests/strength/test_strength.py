@@ -114,7 +114,7 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
     assert "not caught: TILE, axes swapped" in found.stdout
     data = json.loads(report.read_text("utf-8"))
     assert 0 < data["summary"]["caught"] < data["summary"]["injected"]
-    assert markdown.read_text("utf-8").startswith("## ")
+    assert markdown.read_text("utf-8").startswith("# Strength of the suite\n")
 
 
 def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
