@@ -12,6 +12,7 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.fills import FILLS
 from dmlconf.tensors.layout import LAYOUTS
@@ -504,6 +505,7 @@ def test_error_tells_the_place_within_the_case(tmp_path: Path) -> None:
 
 def test_every_case_of_a_matrix_is_built_where_asked(tmp_path: Path) -> None:
     text = changed(JOIN_MATRIX, "Count: [3]", "Count: [3, 2000]")
-    load_suite([write(tmp_path, text)])
-    with pytest.raises(Exception, match="2000 is not a number from 0 to 1024"):
-        plan(tmp_path, text)
+    path = write(tmp_path, text)
+    load_suite([path])
+    with pytest.raises(InvalidFilesError, match="2000 is not a number from 0 to 1024"):
+        load_suite([path], every_case=True)

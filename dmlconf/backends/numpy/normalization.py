@@ -15,6 +15,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "cancellation",
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_magnitude",
