@@ -249,25 +249,23 @@ class WorkerPool:
                 yield from self._bury(worker, queue, BreakdownKind.HANG)
 
     def _hear(self, worker: _Worker, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
-        """Take a worker's messages; it gets its next batch before its outcomes are judged."""
+        """Take a worker's message; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
             self._greet(worker)
             return
         heard: list[tuple[_Case, Any]] = []
         error: Exception | None = None
-        while worker.batch:
-            try:
-                if not worker.connection.poll():
-                    break
-                outcome = worker.connection.recv()
-            except (EOFError, OSError):
-                heard += self._bury(worker, queue, BreakdownKind.CRASH)
-                break
+        removed = BreakdownKind.DEVICE_REMOVED
+        try:
+            outcomes = worker.connection.recv()
+        except (EOFError, OSError):
+            outcomes = []
+            heard += self._bury(worker, queue, BreakdownKind.CRASH)
+        worker.deadline = monotonic() + self._timeout
+        for outcome in outcomes:
             if isinstance(outcome, Raised):
                 error = outcome.error
                 break
-            worker.deadline = monotonic() + self._timeout
-            removed = BreakdownKind.DEVICE_REMOVED
             if isinstance(outcome, Breakdown) and outcome.kind is removed:
                 heard += self._bury(worker, queue, removed, outcome)
                 break

@@ -1,7 +1,7 @@
 """The worker process: works through batches of cases on a backend that may break down.
 
 Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
-`Refused` once, then one result for each case, in order.
+`Refused` once, then lists with one result for each case, in order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import (
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 __all__ = ["Raised", "Ready", "Refused", "Task", "outcomes", "run_batch", "work"]
+
+GATHER_SECONDS: Final = 0.02
+"""How long results wait for others: a message for each takes longer than many a case."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 """Makes, once in each worker, what turns a batch of cases into one result for each, in order."""
@@ -123,9 +127,22 @@ def work(
         return
     try:
         while (batch := connection.recv()) is not None:
-            for result in results(batch):
-                connection.send(result)
+            for gathered in _gathered(results(batch)):
+                connection.send(gathered)
     except (EOFError, BrokenPipeError):
         pass  # dmlconf is gone, and nobody waits for results any more.
     finally:
         made.close()
+
+
+def _gathered(results: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield lists of the results that come within a short time."""
+    together: list[Any] = []
+    began = monotonic()
+    for result in results:
+        together.append(result)
+        if monotonic() - began >= GATHER_SECONDS:
+            yield together
+            together, began = [], monotonic()
+    if together:
+        yield together

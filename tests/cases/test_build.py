@@ -16,7 +16,7 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.fills import FILLS
 from dmlconf.tensors.layout import LAYOUTS
-from tests.cases.suites import TILE, built, changed, plan
+from tests.cases.suites import TILE, built, changed
 from tests.documents.refusals import refusal, shown, write
 
 ARGMIN = """\

@@ -15,7 +15,6 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "cancellation",
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_magnitude",
