@@ -166,6 +166,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
     """
     problems = schema_problems(document, case_checker(), document.data)
     operator = _operator(document, problems)
+    problems += _page_problems(document, operator)
     sound: list[CaseTemplate] = []
     for index, entry in enumerate(_entries(document.data) if operator is not None else ()):
         assert operator is not None
@@ -201,6 +202,16 @@ def _operator(document: Document, problems: list[Problem]) -> Operator | None:
         message = f"the catalogue has no operator {name}"
         problems.append(document.problem(("operator",), message, hint))
         return None
+
+
+def _page_problems(document: Document, operator: Operator | None) -> Iterator[Problem]:
+    """Yield what is wrong with the page; that of another operator may have examples of this one."""
+    if operator is None:
+        return
+    page = document.data.get("page", operator.page)
+    if isinstance(page, str) and page != operator.page and not catalogue.is_page(page):
+        hint = f"{operator.page} describes {operator.name}"
+        yield document.problem(("page",), f"there is no page {page}", hint)
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:

@@ -33,6 +33,7 @@ __all__ = [
     "UnknownOperatorError",
     "catalogue_digest",
     "enumeration",
+    "is_page",
     "operator",
     "operator_files",
     "operator_from",
@@ -217,6 +218,18 @@ def enumeration(name: str) -> Enumeration:
     """
     data = _common()["enums"][name]
     return Enumeration(name, data.get("prefix", f"{name}_"), MappingProxyType(data["values"]))
+
+
+def is_page(name: str) -> bool:
+    """Tell whether that is the documentation page, without its ending, of an operator or enum."""
+    kind, _, described = name.partition("-directml-")
+    try:
+        if kind == "ne":
+            return enumeration(described.upper()).name.lower() == described
+        described = described.removeprefix("dml_").removesuffix("_desc").removesuffix("_operator")
+        return operator(described).page == name
+    except LookupError:
+        return False
 
 
 @cache

@@ -15,6 +15,7 @@ from dmlconf.expressions import Expression, ExpressionError, Namespace, namespac
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
+    "FEATURE_LEVELS",
     "AttributeKind",
     "Constraint",
     "Enumeration",
@@ -52,6 +53,16 @@ class FeatureLevel(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.major}_{self.minor}"
+
+
+FEATURE_LEVELS: Final = tuple(
+    FeatureLevel.parse(level)
+    for level in (
+        "1_0", "2_0", "2_1", "3_0", "3_1", "4_0", "4_1", "5_0", "5_1", "5_2", "6_0", "6_1", "6_2",
+        "6_3", "6_4",
+    )
+)  # fmt: skip
+"""Every DML_FEATURE_LEVEL, the lowest first."""
 
 
 class FieldKind(StrEnum):

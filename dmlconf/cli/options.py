@@ -18,7 +18,7 @@ from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
-from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
@@ -269,7 +269,7 @@ def _selected(
             operators=frozenset(map(operator_name, operators)),
             tags=frozenset(tags),
             identifiers=frozenset(identifiers),
-            feature_level=FeatureLevel.parse(feature_level) if feature_level else None,
+            feature_level=None if feature_level is None else _level(feature_level),
             quick=quick,
         )
         list(select((), selection))
@@ -278,6 +278,14 @@ def _selected(
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--feature-level") from error
     return selection
+
+
+def _level(text: str) -> FeatureLevel:
+    level = FeatureLevel.parse(text)
+    if level not in FEATURE_LEVELS:
+        known = ", ".join(map(str, FEATURE_LEVELS))
+        raise ValueError(f"there is no feature level {text}; the levels are {known}")
+    return level
 
 
 def _operators_of(identifiers: Iterable[str]) -> set[str]:

@@ -11,6 +11,8 @@ from dmlconf.documents.problems import InvalidFilesError
 from tests.cases.suites import MATRIX, TILE, changed, plan
 from tests.documents.refusals import refusal, shown, write
 
+PAGE = "ns-directml-dml_join_operator_desc"
+
 REFUSED: dict[str, tuple[str, str, str]] = {
     "an unknown operator": (
         "TILE", "TIEL",
@@ -19,6 +21,24 @@ REFUSED: dict[str, tuple[str, str, str]] = {
              1 | operator: TIEL
                |           ^^^^
             hint: did you mean TILE?
+        """,
+    ),
+    "a page that there is not": (
+        "cases:", "page: ns-directml-dml_tle_operator_desc\ncases:",
+        """
+        f.yaml:2:7: there is no page ns-directml-dml_tle_operator_desc
+             2 | page: ns-directml-dml_tle_operator_desc
+               |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: ns-directml-dml_tile_operator_desc describes TILE
+        """,
+    ),
+    "a page of no enum": (
+        "cases:", "page: ne-directml-DML_ROUNDING_MODE\ncases:",
+        """
+        f.yaml:2:7: there is no page ne-directml-DML_ROUNDING_MODE
+             2 | page: ne-directml-DML_ROUNDING_MODE
+               |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: ns-directml-dml_tile_operator_desc describes TILE
         """,
     ),
     "an operator like no other": (
@@ -391,14 +411,27 @@ def test_tags_are_the_files_name_its_tags_and_the_cases_tags(tmp_path: Path) -> 
     assert build(planned).tags == planned.template.tags
 
 
+@pytest.mark.parametrize("page", [
+    "ns-directml-dml_tile_operator_desc",
+    "ns-directml-dml_average_pooling_grad_operator_desc",
+    "ns-directml-dml_scatter_operator_desc",
+    "ne-directml-dml_rounding_mode",
+])  # fmt: skip
+def test_a_case_may_be_from_the_page_of_another_operator_or_of_an_enum(
+    tmp_path: Path, page: str
+) -> None:
+    (planned,) = plan(tmp_path, changed(TILE, "cases:", f"page: {page}\ncases:"))
+    assert build(planned).about.page == page
+
+
 def test_keeps_what_a_case_says_of_itself(tmp_path: Path) -> None:
     said = (
         "  - example: 2\n    note: text\n    recorded: DirectML 1.15.4\n    documented: {why: x}\n"
     )
     text = changed(TILE, "  - name: a\n", said + "    name: a\n")
-    (planned,) = plan(tmp_path, changed(text, "cases:", "page: a-page\ncases:"))
+    (planned,) = plan(tmp_path, changed(text, "cases:", f"page: {PAGE}\ncases:"))
     about = build(planned).about
-    assert (about.page, about.example, about.note) == ("a-page", "2", "text")
+    assert (about.page, about.example, about.note) == (PAGE, "2", "text")
     assert (about.recorded, about.documented) == ("DirectML 1.15.4", {"why": "x"})
     assert str(about.location) == f"{tmp_path / 'f.yaml'}:4"
     expectation = build(planned).expectation

@@ -14,6 +14,7 @@ from dmlconf.backends.directml.d3d12 import (
     D3D12_GPU_DESCRIPTOR_HANDLE,
 )
 from dmlconf.backends.directml.vtable import IUNKNOWN, NEW_OBJECT, Interface, Method, uncalled
+from dmlconf.catalogue import model as catalogue
 
 __all__ = [
     "BINDING_ALIGNMENT",
@@ -51,10 +52,9 @@ POINTER: Final = ctypes.c_void_p
 BINDING_ALIGNMENT: Final = 256
 """DML_TEMPORARY_BUFFER_ALIGNMENT and DML_PERSISTENT_BUFFER_ALIGNMENT."""
 
-FEATURE_LEVELS: Final = (
-    0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000, 0x5100, 0x5200, 0x6000, 0x6100,
-    0x6200, 0x6300, 0x6400,
-)  # fmt: skip
+FEATURE_LEVELS: Final = tuple(
+    level.major << 12 | level.minor << 8 for level in catalogue.FEATURE_LEVELS
+)
 """Every DML_FEATURE_LEVEL."""
 
 
