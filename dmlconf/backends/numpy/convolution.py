@@ -74,7 +74,14 @@ class Window:
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
         """Return a view of spatial dimensions as those of the filter, then those of positions."""
-        return strided_view(padded, filter_sizes, positions, self.dilations, self.strides)
+        return strided_view(
+            padded,
+            padded.ndim - len(filter_sizes),
+            filter_sizes,
+            positions,
+            self.dilations,
+            self.strides,
+        )
 
     def reach(self, filter_sizes: Sequence[int], positions: Sequence[int]) -> tuple[int, ...]:
         """Return the sizes that so many positions of a filter cover."""

@@ -116,4 +116,4 @@ def _windows(
     blocks = [
         (size - dilation * (w - 1) - 1) // stride + 1 for size, w, stride, dilation in spatial
     ]
-    return strided_view(padded, window, blocks, dilations, strides)
+    return strided_view(padded, 2, window, blocks, dilations, strides)

@@ -72,11 +72,9 @@ class Window:
             yield (*before, slice(first, behind, self.stride or 1))
 
     def view(self, tensor: Array) -> Array:
-        """Return a view of a tensor of this reach, with an axis of places behind the positions."""
-        along = np.moveaxis(tensor, self.axis, -1)
-        steps = (self.dilation,), (self.stride,)
-        seen = strided_view(along, (self.size,), (self.positions,), *steps)
-        return np.moveaxis(seen, (-1, -2), (self.axis, self.axis + 1))
+        """Return a view of a tensor of this reach, with an axis of places before the positions."""
+        counts, steps = ((self.size,), (self.positions,)), ((self.dilation,), (self.stride,))
+        return strided_view(tensor, self.axis, *counts, *steps)
 
     def padded(self, tensor: Array, outside: Any) -> Array:
         """Return as much of the tensor as the window reaches, with a value outside of it."""
@@ -132,30 +130,30 @@ def _within(window: Window) -> Window:
 
 def strided_view(
     tensor: Array,
+    first: int,
     sizes: Sequence[int],
     positions: Sequence[int],
     dilations: Sequence[int],
     strides: Sequence[int],
 ) -> Array:
-    """Return a view of the last axes of a tensor: as the places of a window, then its positions.
+    """Return a view with axes for the places of a window, and then for its positions.
 
     Args:
-        tensor: of any rank; what the window reaches is within its last axes.
-        sizes: how many places the window has along each of these.
+        tensor: of any rank; what the window reaches is within it.
+        first: the first of the axes that the window slides over, whose place these take.
+        sizes: how many places the window has along each of them.
         positions: how many positions it has.
         dilations: how far from one place to the next.
         strides: how far from one position to the next.
     """
-    rank = len(sizes)
-    steps = tensor.strides[-rank:]
+    behind = first + len(sizes)
+    steps = tensor.strides[first:behind]
+    within = [step * dilation for step, dilation in zip(steps, dilations, strict=True)]
+    between = [step * stride for step, stride in zip(steps, strides, strict=True)]
     return np.lib.stride_tricks.as_strided(
         tensor,
-        (*tensor.shape[:-rank], *sizes, *positions),
-        (
-            *tensor.strides[:-rank],
-            *(step * dilation for step, dilation in zip(steps, dilations, strict=True)),
-            *(step * stride for step, stride in zip(steps, strides, strict=True)),
-        ),
+        (*tensor.shape[:first], *sizes, *positions, *tensor.shape[behind:]),
+        (*tensor.strides[:first], *within, *between, *tensor.strides[behind:]),
     )
 
 
@@ -230,7 +228,7 @@ def _along(
     """Return what combining all that the window sees along its axis gives."""
     padded = window.padded(numbers, neutral)
     if window.positions < window.size:
-        reduced: Array = combine.reduce(window.view(padded), window.axis + 1, dtype)
+        reduced: Array = combine.reduce(window.view(padded), window.axis, dtype)
         return reduced
     first, *others = window.places()
     found = padded[first].astype(dtype)
