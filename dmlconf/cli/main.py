@@ -83,7 +83,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return ExitCode.INCOMPLETE
     except InvalidFilesError as error:
         count = len(error.problems)
-        _say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found; nothing was run")
+        _say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
         return ExitCode.INVALID_FILE
     except BrokenPipeError:
         # Whoever read the output has gone; keep the interpreter from complaining at its end.

@@ -33,5 +33,6 @@ def command(paths: tuple[Path, ...]) -> int:
     if problems:
         raise InvalidFilesError(problems)
     files = f"{count} case file{'s' if count != 1 else ''}"
-    click.echo(f"{files} with {cases:,} cases and {len(operator_files())} operators are valid")
+    inside = f"{cases:,} case{'s' if cases != 1 else ''}"
+    click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS

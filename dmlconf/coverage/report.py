@@ -25,6 +25,9 @@ _PARTS: Final = {
 
 _HEADINGS: Final = ("Operator", *map(str.capitalize, KINDS), "Recorded", *_PARTS.values())
 _SHORT: Final = ("Operator", "Cases", "Recorded", "Covered", "Missing")
+_MIDDLE: Final = ("Operator", *map(str.capitalize, KINDS), *_SHORT[2:])
+_WIDE: Final = 130
+_NARROW: Final = 100
 
 
 def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
@@ -41,13 +44,21 @@ def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
     told = f"; {without} without any case" if without else ""
     gaps = sum(len(row.gaps) for row in rows)
     told += f"; {gaps} that no case can show" if gaps else ""
-    whole = f"{of:,} documented parts of {len(rows)} operators"
+    whole = f"{of:,} documented parts of {len(rows)} operator{'s' if len(rows) != 1 else ''}"
     return f"{covered:,} of {whole} covered ({share:.2f}%){told}"
 
 
+def _kinds(row: OperatorCoverage) -> list[str]:
+    return [f"{row.cases[kind]:,}" if row.cases[kind] else "-" for kind in KINDS]
+
+
 def _cells(row: OperatorCoverage) -> list[str]:
-    kinds = [f"{row.cases[kind]:,}" if row.cases[kind] else "-" for kind in KINDS]
-    return [row.operator, *kinds, f"{row.recorded:,}", *(_told(row, kind) for kind in _PARTS)]
+    parts = [_told(row, kind) for kind in _PARTS]
+    return [row.operator, *_kinds(row), f"{row.recorded:,}", *parts]
+
+
+def _middle_cells(row: OperatorCoverage) -> list[str]:
+    return [row.operator, *_kinds(row), *_short_cells(row)[2:]]
 
 
 def _told(row: OperatorCoverage, kind: str) -> str:
@@ -94,26 +105,23 @@ def render_table(
 
     if missing:
         return Group(*map(Text, _missing(rows)), Text(closing_sentence(rows), "bold"))
-    wide = width >= _WIDE
+    headings, cells = _SHORT, _short_cells
+    if width >= _NARROW:
+        headings, cells = (_HEADINGS, _cells) if width >= _WIDE else (_MIDDLE, _middle_cells)
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in _HEADINGS if wide else _SHORT:
+    for heading in headings:
         left = heading == "Operator"
         table.add_column(heading, justify="left" if left else "right", overflow="fold")
     for row in rows:
         style = "" if not row.missing and row.total else "yellow"
-        table.add_row(
-            *(Text(cell) for cell in (_cells if wide else _short_cells)(row)), style=style
-        )
+        table.add_row(*map(Text, cells(row)), style=style)
     return Group(table, "", Text(closing_sentence(rows), "bold"))
-
-
-_WIDE: Final = 130
 
 
 def render_markdown(rows: Sequence[OperatorCoverage]) -> str:
     """Return the report as Markdown."""
     lines = [
-        f"## {closing_sentence(rows)}", "",
+        "# Coverage of the documentation", "", f"{closing_sentence(rows)}.", "",
         f"| {' | '.join(_HEADINGS)} |", f"|---|{'---:|' * (len(_HEADINGS) - 1)}",
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
     ]  # fmt: skip

@@ -145,12 +145,14 @@ def closing_sentence(log: RunLog) -> str:
         verb = "fails" if count == 1 else "fail"
         sentence = f"FAILED: {count:,} of {total} {verb} the run ({_listed(failing)})"
         return "; ".join(filter(None, (sentence, _listed(others))))
-    if missing := others.pop(Status.NOT_RUN, 0):
+    missing = others.pop(Status.NOT_RUN, 0)
+    if log.footer is None:
+        sentence = f"INCOMPLETE: the log ends early, after {sum(others.values()):,} of {total}"
+        return "; ".join(filter(None, (sentence, _listed(others))))
+    if missing:
         verb = "was" if missing == 1 else "were"
         sentence = f"INCOMPLETE: {missing:,} of {total} {verb} not run"
         return "; ".join(filter(None, (sentence, _listed(others))))
-    if not log.complete:
-        return f"INCOMPLETE: the log has no end; {_listed(others)} of {total}"
     if Status.PASSED not in counts:
         return f"NOTHING PASSED: {_listed(others) or '0'} of {total}"
     return f"PASSED: {_listed(others)} of {total}"
@@ -183,19 +185,21 @@ def rule_lines(verdict: Verdict) -> list[str]:
     Logs from before margins were kept give no lines.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}, {_margin_text(figures['margin'])} of the limit used"
-        f"{_sourced(figures.get('source'))}"
+        f"{tensor}: rule: {_rule(figures)}{_sourced(figures.get('source'))}"
         for tensor, figures in verdict.figures.items()
         if figures.get("margin") is not None
     ]
 
 
 def _rule(figures: Mapping[str, Any]) -> str:
+    if figures["rule"] == "exact":
+        return "exact"
+    used = f"{_margin_text(figures['margin'])} of the limit used"
     if figures.get("products") is not None:
         count = figures["products"]
         of = f"{count:,} product{'s' if count != 1 else ''}"
-        return f"{figures['rule']}, sum of {of}, limit {figures['limit']:g}"
-    return f"{figures['rule']} {figures['limit']:g}"
+        return f"{figures['rule']}, sum of {of}, limit {figures['limit']:g}, {used}"
+    return f"{figures['rule']} {figures['limit']:g}, {used}"
 
 
 def _margin_text(margin: float) -> str:

@@ -98,7 +98,7 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     assert "- GATHER: no case" in (tmp_path / "coverage.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("width", ["80", "150"])
+@pytest.mark.parametrize("width", ["80", "110", "150"])
 def test_no_row_of_the_table_is_wider_than_the_terminal(tmp_path: Path, width: str) -> None:
     found = dmlconf_here(
         tmp_path, "coverage", str(cases_directory() / "tile"), "-o", "TILE", COLUMNS=width

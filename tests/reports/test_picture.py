@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 import pytest
@@ -10,9 +12,17 @@ from dmlconf.runner.log import RunLog
 from tests.reports import logs
 
 
+README_PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "run.svg"
+
+
 def drawn(log: RunLog) -> str:
+    """Return the text that a log's picture shows."""
+    return shown(picture.render_svg(log))
+
+
+def shown(svg: str) -> str:
     """Return the text that a picture shows."""
-    root = ElementTree.fromstring(picture.render_svg(log))
+    root = ElementTree.fromstring(svg)
     texts = root.iter("{http://www.w3.org/2000/svg}text")
     return "".join(text.text or "" for text in texts).replace("\xa0", " ")
 
@@ -22,6 +32,16 @@ def test_svg_shows_the_terminal_report() -> None:
     text = drawn(log)
     for word in picture.render_text(log).split():
         assert word in text, word
+
+
+def test_the_readme_shows_the_columns_that_a_run_prints() -> None:
+    text = shown(README_PICTURE.read_text("utf-8"))
+    (headings,) = (
+        line.split("  ") for line in picture.render_text(logs.plain()).split("\n")
+        if line.lstrip().startswith("Operator")
+    )  # fmt: skip
+    for heading in headings:
+        assert heading.strip() in text, heading
 
 
 def test_svg_has_a_title_and_colours() -> None:
