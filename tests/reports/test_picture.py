@@ -11,7 +11,6 @@ from dmlconf.reports import picture
 from dmlconf.runner.log import RunLog
 from tests.reports import logs
 
-
 README_PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "run.svg"
 
 

@@ -239,7 +239,10 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
             logs.dead(logs.plain(), 2040),
             "INCOMPLETE: the log ends early, after 2 of 2,040 cases; 2 passed",
         ),
-        (logs.dead(logs.plain(), 2), "INCOMPLETE: the log ends early, after 2 of 2 cases; 2 passed"),
+        (
+            logs.dead(logs.plain(), 2),
+            "INCOMPLETE: the log ends early, after 2 of 2 cases; 2 passed",
+        ),
         (
             logs.dead(logs.run_log(logs.FAILED), 3),
             "FAILED: 1 of 3 cases fails the run (1 failed); 2 not run",
