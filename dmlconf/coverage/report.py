@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
@@ -105,9 +105,7 @@ def render_table(
 
     if missing:
         return Group(*map(Text, _missing(rows)), Text(closing_sentence(rows), "bold"))
-    headings, cells = _SHORT, _short_cells
-    if width >= _NARROW:
-        headings, cells = (_HEADINGS, _cells) if width >= _WIDE else (_MIDDLE, _middle_cells)
+    headings, cells = _columns(width)
     table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in headings:
         left = heading == "Operator"
@@ -116,6 +114,13 @@ def render_table(
         style = "" if not row.missing and row.total else "yellow"
         table.add_row(*map(Text, cells(row)), style=style)
     return Group(table, "", Text(closing_sentence(rows), "bold"))
+
+
+def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
+    """Return headings, and what makes an operator's cells below them."""
+    if width >= _WIDE:
+        return _HEADINGS, _cells
+    return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)
 
 
 def render_markdown(rows: Sequence[OperatorCoverage]) -> str:
