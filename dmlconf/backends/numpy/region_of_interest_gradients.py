@@ -7,7 +7,7 @@ region is made of, were measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -15,14 +15,13 @@ import numpy as np
 
 from dmlconf.backends.numpy.region_of_interest import axes
 from dmlconf.backends.numpy.region_sampling import (
+    Block,
     Reading,
     Samples,
     around,
-    blocks,
     channels_last,
     possible_shifts,
-    sample_counts,
-    sample_places,
+    sample_blocks,
 )
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
@@ -111,21 +110,55 @@ def _problem(**fields: Any) -> _Problem:
 
 
 @dataclass(frozen=True)
-class _Sample:
-    """One sample of every output.
+class _Part:
+    """The samples of some outputs, with their shares of the gradients.
 
     Attributes:
-        y, x: its coordinates, sizes {regions, rows} and {regions, columns}.
-        shifts: by how much these may be off together, the first ones not at all.
-        uncertain: the sizes of these shifts added up, {regions, rows, columns, 1}.
-        gradient: what the sample has of the outputs' gradients, even if it is outside.
+        block: where they lie.
+        reading: how they read the tensor.
+        gradient: what each has of the outputs' gradients, even if it is outside, sizes {regions,
+            samples, samples, rows, columns, channels}.
     """
 
-    y: Array
-    x: Array
-    shifts: list[tuple[Array, Array]]
-    uncertain: Array
+    block: Block
+    reading: Reading
     gradient: Array
+
+    def inner_gradient(self) -> Array:
+        """Return what the samples inside have of the outputs' gradients."""
+        return np.where(self.reading.inside(self.block.y, self.block.x), self.gradient, 0)
+
+    def uncertain(self) -> Array:
+        """Return how far coordinates may be off along both axes together, for all channels."""
+        return (self.block.y_errors + self.block.x_errors)[..., np.newaxis]
+
+    def shifts(self) -> list[tuple[Array, Array]]:
+        """Return by how much coordinates may be off together, other than not at all."""
+        down, across = possible_shifts(self.block.y_errors), possible_shifts(self.block.x_errors)
+        return [*product(down, across)][:-1]
+
+    def crossing(self, down: Array, across: Array) -> Array:
+        """Tell which samples read other elements if shifted."""
+        y, x = self.block.y, self.block.x
+        half = 0.0 if self.reading.linear else 0.5
+        rows, columns = (
+            np.floor(at + half) != np.floor(at + shift + half)
+            for at, shift in ((y, down), (x, across))
+        )
+        inside = self.reading.inside(y, x) != self.reading.inside(y + down, x + across)
+        crossing: Array = rows | columns | inside[..., 0]
+        return crossing
+
+    def at(
+        self, chosen: Array, down: Array | float, across: Array | float
+    ) -> tuple[Reading, Array, Array]:
+        """Return how chosen samples read the tensor, and their shifted coordinates, in a row."""
+        block = self.block
+        batch, y, x = (
+            np.broadcast_to(of_samples, chosen.shape)[chosen]
+            for of_samples in (self.reading.batch, block.y + down, block.x + across)
+        )
+        return replace(self.reading, batch=batch), y, x
 
 
 @dataclass(frozen=True)
@@ -136,29 +169,17 @@ class _Problem:
     gradients: Array
     greatest: bool
 
-    def samples(self) -> Iterator[_Sample]:
-        """Yield the samples with their shares of the gradients."""
-        first = self._first_greatest() if self.greatest else None
-        counts = sample_counts(self.y, self.x)
-        for place, (used, row, column) in enumerate(sample_places(self.y, self.x)):
-            part = used / counts if first is None else first == place
-            errors = self.y.errors[..., row], self.x.errors[..., column]
-            shifts = [*product(possible_shifts(errors[0]), possible_shifts(errors[1]))][::-1]
-            uncertain = errors[0][:, :, np.newaxis] + errors[1][:, np.newaxis]
-            at = self.y.values[..., row], self.x.values[..., column]
-            gradients = np.where(part > 0, self.gradients * part, 0)
-            yield _Sample(*at, shifts, uncertain[..., np.newaxis], gradients)
-
-    def _first_greatest(self) -> Array:
-        """Return which sample of each output is the first of the greatest."""
-        best = np.full(self.gradients.shape, -np.inf)
-        first = np.zeros(best.shape, np.int64)
-        for place, (used, row, column) in enumerate(sample_places(self.y, self.x)):
-            seen = self.reading.at(self.y.values[..., row], self.x.values[..., column])
-            better = used & (seen > best)
-            np.copyto(best, seen, where=better)
-            np.copyto(first, place, where=better)
-        return first
+    def parts(self) -> Iterator[_Part]:
+        """Yield the samples of some outputs after another."""
+        for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
+            reading = self.reading.of(block)
+            gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
+            if self.greatest:
+                chosen = _first_greatest(reading.at(block.y, block.x), block.used)
+                yield _Part(block, reading, np.where(chosen, gradient, 0))
+            else:
+                shares = gradient / block.counts[:, np.newaxis, np.newaxis]
+                yield _Part(block, reading, np.where(block.used, shares, 0))
 
     def input_gradient(self, *, errors: bool) -> tuple[Array, Array]:
         """Return the gradient of the input and how far it may be off; 0 unless that is asked for.
@@ -166,24 +187,21 @@ class _Problem:
         Sizes {batches, channels, height, width}.
         """
         sums, magnitudes, terms, moved = (np.zeros(self.reading.values.size) for _ in range(4))
-        for sample in self.samples():
-            inside = self.reading.inside(sample.y, sample.x)
-            gradient = np.where(inside, sample.gradient, 0)
-            for row, column, share in self._touched(sample.y, sample.x):
-                self._add(sums, row, column, gradient * share)
+        for part in self.parts():
+            reading, gradient = part.reading, part.inner_gradient()
+            for row, column, share in _touched(reading, part.block.y, part.block.x):
+                elements = _elements(reading, row, column)
+                _add(sums, elements, gradient * share)
                 if errors:
                     size = np.abs(gradient)
-                    self._add(magnitudes, row, column, size * share)
-                    self._add(terms, row, column, np.where(size > 0, 1.0, 0.0))
-                    if self.reading.linear:
-                        self._add(moved, row, column, size * sample.uncertain)
-            for down, across in sample.shifts[1:] if errors else ():
-                beyond = self._crosses(sample, down, across)
-                for at in ((sample.y, sample.x), (sample.y + down, sample.x + across)):
-                    for row, column, _ in self._touched(*at):
-                        self._add(moved, row, column, np.abs(sample.gradient) * beyond)
-        moved += magnitudes * (terms + _OPERATIONS) * STEP
+                    _add(magnitudes, elements, size * share)
+                    _add(terms, elements, np.where(size > 0, 1.0, 0.0))
+                    if reading.linear:
+                        _add(moved, elements, size * part.uncertain())
+            if errors:
+                _add_crossing(moved, part)
         if errors:
+            moved += magnitudes * (terms + _OPERATIONS) * STEP
             self._open_elements(moved)
         found, error = (
             np.moveaxis(part.reshape(self.reading.values.shape), -1, 1) for part in (sums, moved)
@@ -195,9 +213,9 @@ class _Problem:
         special = ~(np.abs(self.gradients) <= float(np.finfo(np.float32).max) / 4)
         reading = self.reading.special() if image else None
         if reading is not None:
-            for used, row, column in sample_places(self.y, self.x):
-                at = self.y.values[..., row], self.x.values[..., column]
-                special |= used & (reading.nearest(*at) > 0)
+            for block in sample_blocks(self.y, self.x, special.shape[-1]):
+                seen = reading.of(block).nearest(block.y, block.x) > 0
+                special[block.outputs] |= (block.used & seen).any(axis=(1, 2))
         return special
 
     def _open_elements(self, errors: Array) -> None:
@@ -208,108 +226,114 @@ class _Problem:
         special = self._special(image=self.greatest)
         if not special.any():
             return
-        near = np.zeros_like(errors)
-        for used, row, column in sample_places(self.y, self.x):
-            y, x = self.y.values[..., row], self.x.values[..., column]
+        for block in sample_blocks(self.y, self.x, special.shape[-1]):
+            chosen = block.used & special[block.outputs][:, np.newaxis, np.newaxis]
+            reading, y, x = self.reading.of(block), np.floor(block.y + 0.5), np.floor(block.x + 0.5)
             for down, across in product((-1, 0, 1), repeat=2):
-                at = np.floor(y + 0.5) + down, np.floor(x + 0.5) + across
-                self._add(near, *at, (used & special).astype(np.float64))
-        errors[near > 0] = np.inf
+                errors[_elements(reading, y + down, x + across)[chosen]] = np.inf
 
     def region_gradient(self, *, errors: bool) -> tuple[Array, Array]:
         """Return the gradient of the regions and how far it may be off; 0 unless that is asked for.
 
         Sizes {regions, 4}.
         """
-        found, moved = (np.empty((len(self.gradients), 4)) for _ in range(2))
-        for regions in blocks(self.gradients.shape):
-            found[regions], moved[regions] = self._of(regions)._region_gradient(errors=errors)
+        found, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
+        terms = self.gradients[0].size * self.y.values.shape[1] * self.x.values.shape[1]
+        for part in self.parts():
+            regions, y, x = part.block.outputs[0], part.block.y, part.block.x
+            gradient = part.inner_gradient()
+            elements = [part.reading.elements(*at) for at in product(around(y), around(x))]
+            for axis, slope in enumerate(_slopes(y, x, elements)):
+                found[regions, axis::2] += self._of_ends(part, axis, slope * gradient)
+            if errors:
+                relative = part.uncertain() + (terms + _OPERATIONS) * STEP
+                for shift in part.shifts():
+                    crossing = part.crossing(*shift)[..., np.newaxis]
+                    relative = np.maximum(relative, 2.0 * crossing)
+                error = relative * np.abs(part.gradient) * np.abs(elements).sum(axis=0)
+                for axis in range(2):
+                    moved[regions, axis::2] += self._of_ends(part, axis, error)
         if errors:
             moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
         return found, moved
 
-    def _of(self, regions: slice) -> _Problem:
-        """Return what there is to compute for some regions."""
-        axes_ = self.y.of(regions), self.x.of(regions)
-        return _Problem(self.reading.of(regions), *axes_, self.gradients[regions], self.greatest)
+    def _of_ends(self, part: _Part, axis: int, values: Array) -> Array:
+        """Return what the begin and the end of each region get of its samples' values.
 
-    def _region_gradient(self, *, errors: bool) -> tuple[Array, Array]:
-        found, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
-        height, width = (size - int(self.reading.edges) for size in self.reading.values.shape[1:3])
-        behind = (
-            self._shares(self.x)[:, np.newaxis, :, np.newaxis] * width,
-            self._shares(self.y)[:, :, np.newaxis, np.newaxis] * height,
-        )
-        before = width - behind[0], height - behind[1]
-        ends = before + behind
-        terms = self.gradients[0].size * self.y.values.shape[-1] * self.x.values.shape[-1]
-        for sample in self.samples():
-            inside = self.reading.inside(sample.y, sample.x)
-            gradient = np.where(inside, sample.gradient, 0)
-            elements = self._elements(sample)
-            slopes = self._slopes(sample, elements)
-            corners = np.abs(elements).sum(axis=0) if errors else 0.0
-            for place, end in enumerate(ends):
-                slope = slopes[place % 2]
-                found[:, place] += (slope * gradient * end).sum(axis=(1, 2, 3))
-                if errors:
-                    relative = sample.uncertain + (terms + _OPERATIONS) * STEP
-                    for shift in sample.shifts[1:]:
-                        relative = np.maximum(relative, 2.0 * self._crosses(sample, *shift))
-                    size = np.abs(sample.gradient) * corners * end
-                    moved[:, place] += (relative * size).sum(axis=(1, 2, 3))
-        return found, moved
+        Args:
+            part: the samples.
+            axis: 0 for x, 1 for y.
+            values: sizes as of the samples' gradients.
+        """
+        regions, rows, columns = part.block.outputs
+        size = self.reading.values.shape[2 - axis] - int(self.reading.edges)
+        shares = self._shares((self.x, self.y)[axis])[regions, (columns, rows)[axis]]
+        of_outputs = values.sum(axis=(1, 2, 3 + axis, 5))
+        ends = size - shares * size, shares * size
+        return np.stack([(of_outputs * end).sum(axis=1) for end in ends], axis=1)
 
     def _shares(self, axis: Samples) -> Array:
         """Return how far each output is within its region, sizes {regions, outputs}."""
-        outputs = axis.values.shape[1]
+        outputs = axis.values.shape[-1]
         length = (axis.counts * outputs - int(self.reading.edges))[:, np.newaxis]
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))
 
-    def _elements(self, sample: _Sample) -> list[Array]:
-        """Return the elements around a sample: of the row before and of that behind."""
-        return [self.reading.elements(*at) for at in product(around(sample.y), around(sample.x))]
 
-    def _slopes(self, sample: _Sample, elements: Sequence[Array]) -> tuple[Array, Array]:
-        """Return the slopes along x and y at a sample, between the elements around it."""
-        down = (sample.y - np.floor(sample.y))[:, :, np.newaxis, np.newaxis]
-        across = (sample.x - np.floor(sample.x))[:, np.newaxis, :, np.newaxis]
-        top_left, top_right, bottom_left, bottom_right = elements
-        upper, lower = top_right - top_left, bottom_right - bottom_left
-        left, right = bottom_left - top_left, bottom_right - top_right
-        return upper + down * (lower - upper), left + across * (right - left)
+def _first_greatest(seen: Array, used: Array) -> Array:
+    """Tell which sample of each output is the first of the greatest."""
+    comparable = np.where(used & ~np.isnan(seen), seen, -np.inf)
+    in_turn = comparable.reshape(len(seen), -1, *seen.shape[3:])
+    first = in_turn.argmax(axis=1)[:, np.newaxis]
+    place = np.arange(in_turn.shape[1])[:, np.newaxis, np.newaxis, np.newaxis]
+    chosen: Array = (place == first).reshape(seen.shape)
+    return chosen
 
-    def _touched(self, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-        """Yield the rows and columns of what a sample is made of, and their shares."""
-        if not self.reading.linear:
-            yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
-            return
-        height, width = self.reading.values.shape[1:3]
-        y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
-        for row, column in product(around(y), around(x)):
-            down = (1 - np.abs(y - row))[:, :, np.newaxis, np.newaxis]
-            yield row, column, down * (1 - np.abs(x - column))[:, np.newaxis, :, np.newaxis]
 
-    def _crosses(self, sample: _Sample, down: Array, across: Array) -> Array:
-        """Tell which samples read other elements if shifted, sizes {regions, rows, columns, 1}."""
-        at, shifted = (sample.y, sample.x), (sample.y + down, sample.x + across)
-        half = 0.0 if self.reading.linear else 0.5
-        rows, columns = (
-            np.floor(one + half) != np.floor(other + half)
-            for one, other in zip(at, shifted, strict=True)
-        )
-        beyond: Array = (rows[:, :, np.newaxis] | columns[:, np.newaxis])[..., np.newaxis]
-        beyond |= self.reading.inside(*at) != self.reading.inside(*shifted)
-        return beyond
+def _slopes(y: Array, x: Array, elements: Sequence[Array]) -> tuple[Array, Array]:
+    """Return the slopes along x and y at samples.
 
-    def _add(self, sums: Array, row: Array, column: Array, values: Array) -> None:
-        """Add values to the elements at rows and columns, of all channels."""
-        _, height, width, channels = self.reading.values.shape
-        rows, columns = (
-            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
-            for at, size in ((row, height), (column, width))
-        )
-        first = self.reading.batch[:, np.newaxis] * height + rows
-        element = first[:, :, np.newaxis] * width + columns[:, np.newaxis]
-        index = element[..., np.newaxis] * channels + np.arange(channels)
-        sums += np.bincount(index.ravel(), values.ravel(), len(sums))
+    Args:
+        y, x: coordinates of the samples.
+        elements: around these: of the row before and of that behind.
+    """
+    down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
+    top_left, top_right, bottom_left, bottom_right = elements
+    upper, lower = top_right - top_left, bottom_right - bottom_left
+    left, right = bottom_left - top_left, bottom_right - top_right
+    return upper + down * (lower - upper), left + across * (right - left)
+
+
+def _touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
+    """Yield the rows and columns of what samples are made of, and their shares."""
+    if not reading.linear:
+        yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
+        return
+    height, width = reading.values.shape[1:3]
+    y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+    for row, column in product(around(y), around(x)):
+        share = (1 - np.abs(y - row)) * (1 - np.abs(x - column))
+        yield row, column, share[..., np.newaxis]
+
+
+def _add_crossing(sums: Array, part: _Part) -> None:
+    """Add the gradients of samples that may read other elements, to these and to their own."""
+    size = np.abs(part.gradient)
+    for shift in part.shifts():
+        crossing = part.crossing(*shift)
+        for way in ((0.0, 0.0), shift):
+            reading, y, x = part.at(crossing, *way)
+            for row, column, _ in _touched(reading, y, x):
+                _add(sums, _elements(reading, row, column), size[crossing])
+
+
+def _elements(reading: Reading, row: Array, column: Array) -> Array:
+    """Return the indices of the elements at rows and columns, of all channels."""
+    channels = reading.values.shape[-1]
+    first = reading.places(row, column)[..., np.newaxis] * channels
+    indices: Array = first + np.arange(channels)
+    return indices
+
+
+def _add(sums: Array, indices: Array, values: Array) -> None:
+    """Add values to the elements with these indices."""
+    np.add.at(sums, indices.ravel(), values.ravel())

@@ -6,10 +6,9 @@ comes with a bound of what it may be off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -19,16 +18,15 @@ from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "Block",
     "Reading",
     "Samples",
     "around",
-    "blocks",
     "channels_last",
     "possible_shifts",
     "reduced",
     "reduced_ends",
-    "sample_counts",
-    "sample_places",
+    "sample_blocks",
     "samples",
     "special_outputs",
 ]
@@ -53,7 +51,7 @@ class Samples:
     """Where the samples of each output lie along one axis.
 
     Attributes:
-        values: coordinates in the input, FLOAT64, sizes {regions, outputs, samples}.
+        values: coordinates in the input, FLOAT64, sizes {regions, samples, outputs}.
         errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
         counts: how many samples an output has, sizes {regions}.
     """
@@ -62,20 +60,51 @@ class Samples:
     errors: Array
     counts: Array
 
-    def of(self, regions: slice) -> Samples:
-        """Return the samples of some regions, as many as the one with the most has."""
+    def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
+        """Return the samples of some outputs, as many as the region with the most has."""
         counts = self.counts[regions]
-        used = regions, slice(None), slice(counts.max(initial=1))
-        return Samples(self.values[used], self.errors[used], counts)
+        part = regions, slice(counts.max(initial=1)), outputs
+        return Samples(self.values[part], self.errors[part], counts)
+
+    def used(self) -> Array:
+        """Tell which samples a region has, sizes {regions, samples, 1}."""
+        return (
+            np.arange(self.values.shape[1])[:, np.newaxis] < self.counts[:, np.newaxis, np.newaxis]
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """All samples of some outputs.
+
+    Attributes:
+        outputs: which regions, rows and columns these are.
+        y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
+            columns}.
+        y_errors, x_errors: how far these may be off.
+        used: which of the samples there are, sizes {regions, samples, samples, 1, 1, 1}.
+        counts: how many samples an output has, sizes {regions, 1, 1, 1}.
+    """
+
+    outputs: tuple[slice, slice, slice]
+    y: Array
+    x: Array
+    y_errors: Array
+    x_errors: Array
+    used: Array
+    counts: Array
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a tensor is read.
 
+    Rows and columns are coordinates whose sizes broadcast together, and results have all channels
+    of each in one dimension more.
+
     Attributes:
         values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
-        batch: which batch each region reads.
+        batch: which batch is read; broadcasts with the coordinates.
         linear: whether to interpolate; else the nearest element is read, at halves the next one.
         outside: what is read outside.
         edges: whether the outermost elements are the edges; else these are one element further.
@@ -87,17 +116,13 @@ class Reading:
     outside: float
     edges: bool
 
-    def of(self, regions: slice) -> Reading:
-        """Return how some regions read the tensor."""
-        return replace(self, batch=self.batch[regions])
+    def of(self, block: Block) -> Reading:
+        """Return how the samples of a block read the tensor; the batch has sizes {regions}."""
+        batch = self.batch[block.outputs[0]]
+        return replace(self, batch=batch.reshape(-1, *(1,) * (block.y.ndim - 1)))
 
     def at(self, y: Array, x: Array) -> Array:
-        """Return what is at rows and columns, sizes {regions, rows, columns, channels}.
-
-        Args:
-            y: coordinates, sizes {regions, rows}.
-            x: coordinates, sizes {regions, columns}.
-        """
+        """Return what is at rows and columns."""
         found = self._interpolated(y, x) if self.linear else self.nearest(y, x)
         seen: Array = np.where(self.inside(y, x), found, self.outside)
         return seen
@@ -114,26 +139,35 @@ class Reading:
         rows, columns = self.values.shape[1:3]
         y, x = np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)
         (top, bottom), (left, right) = around(y), around(x)
-        down, across = (
-            (y - top)[:, :, np.newaxis, np.newaxis],
-            (x - left)[:, np.newaxis, :, np.newaxis],
-        )
-        upper, lower = (
-            first + across * (self.elements(row, right) - first)
-            for row, first in ((row, self.elements(row, left)) for row in (top, bottom))
-        )
-        between: Array = upper + down * (lower - upper)
-        return between
+        down, across = (y - top)[..., np.newaxis], (x - left)[..., np.newaxis]
+        upper, lower = (self._between(row, left, right, across) for row in (top, bottom))
+        lower -= upper
+        lower *= down
+        lower += upper
+        return lower
+
+    def _between(self, row: Array, left: Array, right: Array, across: Array) -> Array:
+        """Return what is between two elements of a row."""
+        first, result = self.elements(row, left), self.elements(row, right)
+        result -= first
+        result *= across
+        result += first
+        return result
 
     def elements(self, y: Array, x: Array) -> Array:
         """Return the elements at whole coordinates; edges go on beyond their end."""
-        rows, columns = (
-            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
-            for at, size in zip((y, x), self.values.shape[1:3], strict=True)
-        )
-        batch = self.batch[:, np.newaxis, np.newaxis]
-        found: Array = self.values[batch, rows[:, :, np.newaxis], columns[:, np.newaxis]]
+        found: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
         return found
+
+    def places(self, y: Array, x: Array) -> Array:
+        """Return the index of the elements at whole coordinates, channels not counted."""
+        height, width = self.values.shape[1:3]
+        row, column = (
+            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
+            for at, size in ((y, height), (x, width))
+        )
+        index: Array = (self.batch * height + row) * width + column
+        return index
 
     def special(self) -> Reading | None:
         """Return where infinity, NaN or what overflows when added is at most one element away.
@@ -150,17 +184,19 @@ class Reading:
         return Reading(marked.astype(np.float64), self.batch, False, 0.0, self.edges)
 
     def nearest(self, y: Array, x: Array) -> Array:
-        """Return the elements nearest to rows and columns, sizes as of `at`."""
+        """Return the elements nearest to rows and columns."""
         return self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
 
     def inside(self, y: Array, x: Array) -> Array:
-        """Tell which rows and columns are inside, sizes {regions, rows, columns, 1}."""
-        rows, columns = (
-            ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
-            for at, size in zip((y, x), self.values.shape[1:3], strict=True)
-        )
-        inside: Array = rows[:, :, np.newaxis] & columns[:, np.newaxis]
-        return inside[..., np.newaxis]
+        """Tell which rows and columns are inside, for all channels."""
+        rows, columns = self.within(y, 1), self.within(x, 2)
+        return (rows & columns)[..., np.newaxis]
+
+    def within(self, at: Array, axis: int) -> Array:
+        """Tell which coordinates along one axis are inside."""
+        size = self.values.shape[axis]
+        inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
+        return inside
 
 
 def samples(
@@ -187,8 +223,8 @@ def samples(
     extent = end - begin
     lengths = np.abs(extent).astype(np.float32) / np.float32(outputs)
     number = np.clip(np.nan_to_num(np.ceil(lengths)), *counts).astype(np.int64)
-    steps = np.arange(outputs)[:, np.newaxis] * number[:, np.newaxis, np.newaxis]
-    steps = steps + np.arange(number.max(initial=0)) - offset
+    steps = np.arange(outputs) * number[:, np.newaxis, np.newaxis]
+    steps = steps + np.arange(number.max(initial=0))[:, np.newaxis] - offset
     length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
     shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
     begin, end, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
@@ -208,13 +244,10 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
     lowest finite number.
     """
-    result = np.empty((*y.values.shape[:2], x.values.shape[1], reading.values.shape[-1]))
-    for regions in blocks(result.shape):
-        read, rows, columns = reading.of(regions), y.of(regions), x.of(regions)
-        found = _Reduction(function)
-        for used, row, column in sample_places(rows, columns):
-            found.add(read.at(rows.values[..., row], columns.values[..., column]), used)
-        result[regions] = found.result(rows, columns)
+    result = np.empty(_sizes(reading, y, x))
+    for block in sample_blocks(y, x, result.shape[-1]):
+        seen = reading.of(block).at(block.y, block.x)
+        result[block.outputs] = _of_samples(seen, block, function)
     return result
 
 
@@ -226,31 +259,37 @@ def reduced_ends(
     A coordinate may lie beyond the next boundary where that is nearer than its error. The error is
     infinite where FLOAT32 arithmetic may overflow on the way.
     """
-    sizes = *y.values.shape[:2], x.values.shape[1], reading.values.shape[-1]
+    sizes = _sizes(reading, y, x)
     least, most, error = np.empty(sizes), np.empty(sizes), np.empty(sizes)
-    for regions in blocks(sizes):
-        of_regions = reading.of(regions), y.of(regions), x.of(regions)
-        least[regions], most[regions], error[regions] = _ends(*of_regions, function)
+    for block in sample_blocks(y, x, sizes[-1]):
+        here = block.outputs
+        least[here], most[here], error[here] = _ends(reading.of(block), block, function)
     return least, most, error
 
 
-def _ends(reading: Reading, y: Samples, x: Samples, function: str) -> tuple[Array, Array, Array]:
-    least, most, largest = (_Reduction(function) for _ in range(3))
-    for used, row, column in sample_places(y, x):
-        rows, columns = y.values[..., row], x.values[..., column]
-        shifts = product(
-            possible_shifts(y.errors[..., row]), possible_shifts(x.errors[..., column])
-        )
-        found = [reading.at(rows + down, columns + across) for down, across in shifts]
-        least.add(np.minimum.reduce(found), used)
-        most.add(np.maximum.reduce(found), used)
-        largest.add(reading.greatest(rows, columns), used)
-    totals = sample_counts(y, x) if function == "AVERAGE" else 1
+def _ends(reading: Reading, block: Block, function: str) -> tuple[Array, Array, Array]:
+    shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
+    found = [reading.at(block.y + down, block.x + across) for down, across in shifts]
+    extremes = np.minimum.reduce(found), np.maximum.reduce(found)
+    least, most = (_of_samples(seen, block, function) for seen in extremes)
+    magnitude = _of_samples(reading.greatest(block.y, block.x), block, function)
+    totals = block.counts if function == "AVERAGE" else 1
     operations = totals - 1 + (_INTERPOLATION if reading.linear else 0)
-    magnitude = largest.result(y, x)
     beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
     error = np.where(beyond, np.inf, magnitude * (operations * STEP))
-    return least.result(y, x), most.result(y, x), error
+    return least, most, error
+
+
+def _of_samples(seen: Array, block: Block, function: str) -> Array:
+    """Return the mean or the greatest of each output's samples."""
+    mean = function == "AVERAGE"
+    if not block.used.all():
+        seen = np.where(block.used, seen, 0.0 if mean else -np.inf)
+    if mean:
+        seen = np.add.reduce(seen, axis=(1, 2)) / block.counts
+    else:
+        seen = np.fmax.reduce(seen, axis=(1, 2), initial=-np.inf)
+    return seen
 
 
 def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array | bool:
@@ -262,57 +301,45 @@ def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array | bool:
     special = reading.special()
     if special is None:
         return False
-    found: Array = np.zeros((1, 1, 1, 1))
-    for used, row, column in sample_places(y, x):
-        seen = special.nearest(y.values[..., row], x.values[..., column])
-        uncertain = y.errors[..., row][:, :, np.newaxis] + x.errors[..., column][:, np.newaxis]
-        weight = 2.0 if reading.linear else np.where(uncertain > 0, 2.0, 1.0)[..., np.newaxis]
-        found = found + used * seen * weight
-    return found > 1
+    found = np.zeros(_sizes(reading, y, x), bool)
+    for block in sample_blocks(y, x, found.shape[-1]):
+        seen = special.of(block).nearest(block.y, block.x)
+        uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
+        weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
+        found[block.outputs] = (block.used * seen * weight).sum(axis=(1, 2)) > 1
+    return found
 
 
-def blocks(sizes: Sequence[int]) -> Iterator[slice]:
-    """Yield regions of which a tensor that begins with them stays in the processor's cache."""
-    step = max(1, _BLOCK * sizes[0] // prod(sizes))
-    for first in range(0, sizes[0], step):
+def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
+    """Yield the samples of some outputs after another, few enough for the processor's cache."""
+    rows, columns = y.values.shape[-1], x.values.shape[-1]
+    samples_of_each = y.values.shape[1] * x.values.shape[1]
+    for regions in _slices(len(y.counts), rows * columns * samples_of_each * channels):
+        each = int(y.counts[regions].max() * x.counts[regions].max()) * channels
+        for row in _slices(rows, columns * each):
+            for column in _slices(columns, each):
+                part = regions, row, column
+                yield _block(part, y.of(regions, row), x.of(regions, column))
+
+
+def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block:
+    down, across = np.s_[:, :, np.newaxis, :, np.newaxis], np.s_[:, np.newaxis, :, np.newaxis]
+    used = y.used()[down] & x.used()[across]
+    counts = (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
+    coordinates = y.values[down], x.values[across], y.errors[down], x.errors[across]
+    return Block(outputs, *coordinates, used[..., np.newaxis], counts)
+
+
+def _slices(count: int, sizes: int) -> Iterator[slice]:
+    """Yield slices of so many things, of which each has so many elements."""
+    step = max(1, _BLOCK // sizes)
+    for first in range(0, count, step):
         yield slice(first, first + step)
 
 
-class _Reduction:
-    """Adds up samples, or finds the greatest."""
-
-    def __init__(self, function: str) -> None:
-        self._neutral, self._combine = _FUNCTIONS[function]
-        self._mean = function == "AVERAGE"
-        self._found: Array | None = None
-
-    def add(self, values: Array, used: Array) -> None:
-        """Take a sample of each output of the regions that have so many."""
-        values = np.where(used, values, self._neutral)
-        self._found = self._combine(self._neutral if self._found is None else self._found, values)
-
-    def result(self, y: Samples, x: Samples) -> Array:
-        """Return what came out."""
-        assert self._found is not None
-        return self._found / sample_counts(y, x) if self._mean else self._found
-
-
-_FUNCTIONS: Final[Mapping[str, tuple[float, np.ufunc]]] = {
-    "AVERAGE": (0.0, np.add),
-    "MAX": (-np.inf, np.fmax),
-}
-
-
-def sample_places(y: Samples, x: Samples) -> Iterator[tuple[Array, int, int]]:
-    """Yield each pair of samples of an output, and which regions have so many."""
-    for row, column in product(range(y.values.shape[-1]), range(x.values.shape[-1])):
-        used = (row < y.counts) & (column < x.counts)
-        yield used[:, np.newaxis, np.newaxis, np.newaxis], row, column
-
-
-def sample_counts(y: Samples, x: Samples) -> Array:
-    """Return how many samples the outputs of each region have, sizes {regions, 1, 1, 1}."""
-    return (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
+def _sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, int, int]:
+    """Return how many regions, rows, columns and channels there are."""
+    return len(y.counts), y.values.shape[-1], x.values.shape[-1], reading.values.shape[-1]
 
 
 def possible_shifts(errors: Array) -> tuple[Array, ...]:
