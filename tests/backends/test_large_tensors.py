@@ -169,3 +169,70 @@ def test_regions(function: str) -> None:
         one = slice(place, place + 1)
         alone = aligned(regions[:, :, one], batches[..., one])
         np.testing.assert_array_equal(found[place], alone[0])
+
+
+@pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
+def test_many_samples_of_each_output(function: str) -> None:
+    values = random(1, 300, 20, 20)
+    gradients = random(2, 300, 3, 4, seed=1)
+    fields: dict[str, Any] = {
+        "ROITensor": np.array([[1, 2, 17, 15], [3, 1, 5, 18]], np.float32),
+        "BatchIndicesTensor": np.zeros(2, np.uint32),
+        "ReductionFunction": function,
+        "InterpolationMode": "LINEAR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "InputPixelOffset": 0.5,
+        "OutputPixelOffset": -0.5,
+        "MinimumSamplesPerOutput": 12,
+        "MaximumSamplesPerOutput": 16,
+        "AlignRegionsToCorners": False,
+    }
+
+    def aligned(channels: slice) -> Array:
+        found: Array = reference_function("ROI_ALIGN1")(
+            InputTensor=values[:, channels],
+            OutputTensor=desc(*gradients[:, channels].shape),
+            OutOfBoundsInputValue=0.0,
+            **fields,
+        )
+        return found
+
+    def gradient(channels: slice) -> Array:
+        found: Array = reference_function("ROI_ALIGN_GRAD")(
+            InputTensor=values[:, channels],
+            InputGradientTensor=gradients[:, channels],
+            OutputGradientTensor=desc(*values[:, channels].shape),
+            OutputROIGradientTensor=None,
+            **fields,
+        )[0]
+        return found
+
+    for part_of in (aligned, gradient):
+        whole = part_of(slice(None))
+        for first in range(0, 300, 10):
+            channels = slice(first, first + 10)
+            np.testing.assert_allclose(whole[:, channels], part_of(channels), rtol=1e-6, atol=1e-6)
+
+
+def test_greatest_numbers_of_regions() -> None:
+    values, count = random(2, 30, 40, 40), 40
+    drawn = np.random.default_rng(2)
+    begins = drawn.integers(0, 20, (count, 2))
+    ends = begins + drawn.integers(1, 20, (count, 2))
+    batches = drawn.integers(0, 2, (count, 1))
+    regions = np.concatenate([batches, begins, ends], axis=1).astype(np.float32)
+
+    def pooled(regions: Array) -> Array:
+        found: Array = reference_function("ROI_POOLING")(
+            InputTensor=values,
+            ROITensor=regions.reshape(1, 1, -1, 5),
+            OutputTensor=desc(len(regions), 30, 7, 7),
+            SpatialScale=1.0,
+            PooledSize={"Height": 7, "Width": 7},
+        )
+        return found
+
+    found = pooled(regions)
+    for place in range(count):
+        np.testing.assert_array_equal(found[place], pooled(regions[place : place + 1])[0])

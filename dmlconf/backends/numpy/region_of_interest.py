@@ -21,6 +21,7 @@ from dmlconf.backends.numpy.region_sampling import (
     reduced,
     reduced_ends,
     samples,
+    slices,
     special_outputs,
 )
 from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
@@ -94,14 +95,32 @@ def _pooled(
     batch = np.clip(numbers[:, 0].astype(np.int64), 0, batches - 1)
     rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
     columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
-    columns = columns[0][:, np.newaxis], columns[1][:, np.newaxis]
     values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
-    region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
-    row = np.arange(pooled["Height"])[:, np.newaxis]
-    bands = _greatest(lambda at: values[batch[:, np.newaxis], at], rows, height, lowest)
-    best = _greatest(lambda at: bands[region, row, at], columns, width, lowest)
-    best[(rows[1][..., np.newaxis] == 0) | (columns[1] == 0)] = 0
+    best = np.empty((*rows[1].shape, columns[1].shape[1], values.shape[-1]), np.float32)
+    for some in slices(len(batch), best[0, :, 0].size * width):
+        of_rows, of_columns = ([part[some] for part in axis] for axis in (rows, columns))
+        best[some] = _of_parts(values, batch[some], of_rows, of_columns, lowest)
+    best[(rows[1][..., np.newaxis] == 0) | (columns[1][:, np.newaxis] == 0)] = 0
     return np.moveaxis(best, -1, 1)
+
+
+def _of_parts(
+    values: Array,
+    batch: Array,
+    rows: Sequence[Array],
+    columns: Sequence[Array],
+    lowest: np.float32,
+) -> Array:
+    """Return the greatest element of each part, first of its rows and then of its columns.
+
+    Sizes {regions, rows, columns, channels}, of tensors {batches, height, width, channels}.
+    """
+    height, width = values.shape[1:3]
+    region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
+    row = np.arange(rows[0].shape[1])[:, np.newaxis]
+    begin, count = (part[:, np.newaxis] for part in columns)
+    bands = _greatest(lambda at: values[batch[:, np.newaxis], at], rows, height, lowest)
+    return _greatest(lambda at: bands[region, row, at], (begin, count), width, lowest)
 
 
 def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
@@ -115,7 +134,7 @@ def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Arr
 
 
 def _greatest(
-    read: Callable[[Array], Array], parts: tuple[Array, Array], size: int, lowest: np.float32
+    read: Callable[[Array], Array], parts: Sequence[Array], size: int, lowest: np.float32
 ) -> Array:
     """Return the greatest element of each part.
 

@@ -28,6 +28,7 @@ __all__ = [
     "reduced_ends",
     "sample_blocks",
     "samples",
+    "slices",
     "special_outputs",
 ]
 
@@ -68,9 +69,8 @@ class Samples:
 
     def used(self) -> Array:
         """Tell which samples a region has, sizes {regions, samples, 1}."""
-        return (
-            np.arange(self.values.shape[1])[:, np.newaxis] < self.counts[:, np.newaxis, np.newaxis]
-        )
+        sample = np.arange(self.values.shape[1])[:, np.newaxis]
+        return sample < self.counts[:, np.newaxis, np.newaxis]
 
 
 @dataclass(frozen=True)
@@ -314,10 +314,10 @@ def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
     """Yield the samples of some outputs after another, few enough for the processor's cache."""
     rows, columns = y.values.shape[-1], x.values.shape[-1]
     samples_of_each = y.values.shape[1] * x.values.shape[1]
-    for regions in _slices(len(y.counts), rows * columns * samples_of_each * channels):
+    for regions in slices(len(y.counts), rows * columns * samples_of_each * channels):
         each = int(y.counts[regions].max() * x.counts[regions].max()) * channels
-        for row in _slices(rows, columns * each):
-            for column in _slices(columns, each):
+        for row in slices(rows, columns * each):
+            for column in slices(columns, each):
                 part = regions, row, column
                 yield _block(part, y.of(regions, row), x.of(regions, column))
 
@@ -330,8 +330,11 @@ def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block
     return Block(outputs, *coordinates, used[..., np.newaxis], counts)
 
 
-def _slices(count: int, sizes: int) -> Iterator[slice]:
-    """Yield slices of so many things, of which each has so many elements."""
+def slices(count: int, sizes: int) -> Iterator[slice]:
+    """Yield slices of so many things, of which each has so many elements.
+
+    Each slice has as many as stay in the processor's cache, and at least one.
+    """
     step = max(1, _BLOCK // sizes)
     for first in range(0, count, step):
         yield slice(first, first + step)
