@@ -118,3 +118,21 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
     assert least.ravel()[0] <= 0 < 4 <= most.ravel()[0]
     assert least.ravel()[1] <= 0 < 4 <= most.ravel()[1]
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
+
+
+def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> None:
+    fields = of_a_plane(
+        np.full((2, 1, 1, 1), 2.0, np.float32),
+        ROITensor=np.array([[2.6, 1.2, 3.1, 1.9], [2.6, -5.7, 3.1, -5.1]], np.float32),
+        BatchIndicesTensor=np.array([0, 0], np.uint32),
+        OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
+        OutputROIGradientTensor=None,
+    )
+    interval = reference_function("ROI_ALIGN_GRAD", "interval")
+    ((lowest, highest),) = interval(**fields)
+    fields["InputGradientTensor"][1] = np.inf
+    ((least, most),) = interval(**fields)
+    others = np.isfinite(least)
+    assert others[0, 0, 1].all()
+    np.testing.assert_array_equal(least[others], lowest[others])
+    np.testing.assert_array_equal(most[others], highest[others])
