@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import tempfile
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -51,8 +52,7 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         arguments = (theirs, backend, task, self.diagnostics)
         self.process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
-        with _without_interrupts():
-            self.process.start()
+        self.process.start()
         theirs.close()
         self.ready: Ready | None = None
         self.batch: deque[Any] = deque()
@@ -138,7 +138,8 @@ class WorkerPool:
         self._task = task
         self._size = workers
         self._timeout = timeout
-        self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
+        with _without_interrupts():
+            self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
         self._started = 0
         self._workers: list[_Worker] = []
 
@@ -179,8 +180,9 @@ class WorkerPool:
 
     def _start(self) -> _Worker:
         self._started += 1
-        worker = _Worker(self._backend, self._task, Path(self._directory.name), self._started)
-        self._workers.append(worker)
+        with _without_interrupts():
+            worker = _Worker(self._backend, self._task, Path(self._directory.name), self._started)
+            self._workers.append(worker)
         return worker
 
     def _drop(self, worker: _Worker) -> None:
@@ -305,15 +307,26 @@ class WorkerPool:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C for as long as a process starts, which inherits that until it is ready."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Hold back Ctrl-C while something begins that must be ended again.
+
+    A process that starts inherits the mask until it is ready. The mask alone holds nothing back
+    here, where NumPy's threads take the signal in this one's place.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    held: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    masks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _ended(process: SpawnProcess) -> str:

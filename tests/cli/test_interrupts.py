@@ -97,7 +97,7 @@ def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: floa
 def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     process = started(tmp_path, "record", *CASES, "-b", "miniature:hang", "-o", "x.dmlrec")
     # The worker's folder is made right before the worker starts.
-    while not list((tmp_path / "temporary").iterdir()):
+    while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
         time.sleep(0.01)
     _, told = interrupted(process)
@@ -105,4 +105,4 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert "interrupted" in told
     assert not list(tmp_path.glob("*.dmlrec*"))
     assert not list(tmp_path.glob(".*.tmp"))
-    assert not list((tmp_path / "temporary").iterdir())
+    assert not list((tmp_path / "temporary").glob("dmlconf-*"))
