@@ -81,6 +81,25 @@ def _text(stream: TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode("utf-8")
 
 
+def beginning(directory: Path, *arguments: str | Path, **more: str) -> subprocess.Popen[str]:
+    """Start dmlconf in the directory, in a process group of its own that heeds Ctrl-C."""
+    return subprocess.Popen(
+        [*DMLCONF, *map(str, arguments)],
+        cwd=directory,
+        env=environment(directory, **more),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        start_new_session=True,
+        # What a shell starts in the background ignores the signal, and so would dmlconf.
+        preexec_fn=_heed_interrupts if sys.platform != "win32" else None,
+    )
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def write(directory: Path, text: str = TILE, name: str = "tile.yaml") -> Path:
     """Write a case file, and return its path."""
     path = directory / name

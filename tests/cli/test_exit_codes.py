@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status
-from tests.cli.process import DMLCONF, dmlconf, environment, write
+from tests.cli.process import beginning, dmlconf, environment, write
 
 
 def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
@@ -156,11 +155,7 @@ def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], told: 
 def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
     log = tmp_path / "run.jsonl"
-    command = [*DMLCONF, "run", str(path), "-b", "miniature:hang", "--log", str(log)]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
-    )  # fmt: skip
+    process = beginning(tmp_path, "run", path, "-b", "miniature:hang", "--log", log)
     while not (log.exists() and log.read_text("utf-8")):
         assert process.poll() is None
         time.sleep(0.02)

@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import DMLCONF, dmlconf, environment
+from tests.cli.process import beginning, dmlconf
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 
@@ -26,10 +26,7 @@ CASES = ("--operator", "TILE", "-k", "matrix/layouts")
 def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
     temporary = directory / "temporary"
     temporary.mkdir()
-    return subprocess.Popen(
-        [*DMLCONF, *arguments], cwd=directory, env=environment(directory, TMPDIR=str(temporary)),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
-    )  # fmt: skip
+    return beginning(directory, *arguments, TMPDIR=str(temporary))
 
 
 def run_until(directory: Path, lines: int, backend: str, *more: str) -> subprocess.Popen[str]:
