@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.allowance import NoAllowance
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
 
@@ -21,17 +22,13 @@ ROUNDS = 31
 
 
 @dataclass(frozen=True)
-class Known:
+class Known(NoAllowance):
     """What the reference would say of the values."""
 
     bound: Array
     lowest: Array
     highest: Array
     half_precision: bool = False
-
-    def right(self) -> Array:
-        """Return nothing that is asked for here."""
-        raise NotImplementedError
 
     def magnitude(self) -> Array:
         """Return what bounds the sums."""
@@ -40,9 +37,6 @@ class Known:
     def interval(self) -> tuple[Array, Array]:
         """Return the ends."""
         return self.lowest, self.highest
-
-    def flushed(self) -> None:
-        """Return None: no input is subnormal."""
 
 
 def milliseconds(function: Callable[[], object]) -> float:

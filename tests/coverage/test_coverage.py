@@ -98,13 +98,25 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     assert "- GATHER: no case" in (tmp_path / "coverage.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("width", ["80", "110", "150"])
-def test_no_row_of_the_table_is_wider_than_the_terminal(tmp_path: Path, width: str) -> None:
+@pytest.mark.parametrize(
+    ("width", "shown", "left_out"),
+    [
+        ("80", {"Cases", "Missing"}, {"Documented", "Attributes"}),
+        ("110", {"Documented", "Invalid", "Missing"}, {"Cases", "Attributes"}),
+        ("150", {"Documented", "Invalid", "Attributes"}, {"Cases", "Missing"}),
+    ],
+)
+def test_the_table_has_the_columns_that_the_terminal_has_room_for(
+    tmp_path: Path, width: str, shown: set[str], left_out: set[str]
+) -> None:
     found = dmlconf_here(
         tmp_path, "coverage", str(cases_directory() / "tile"), "-o", "TILE", COLUMNS=width
     )
     assert found.returncode == 0
     assert max(map(len, found.stdout.splitlines())) <= int(width)
+    headings = set(found.stdout.splitlines()[0].split())
+    assert shown <= headings
+    assert not left_out & headings
 
 
 def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:

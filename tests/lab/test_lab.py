@@ -34,7 +34,7 @@ from winelab.session import environment_for, run
 from winelab.tree import windows
 
 LAB = CHECKOUT / "lab"
-HERE = Path("/home/someone/project")
+HERE = Path("/any/project")
 ELSEWHERE = Path("/srv/dmlconf")
 
 

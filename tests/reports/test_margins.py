@@ -28,6 +28,13 @@ def test_a_failure_names_its_rule_in_every_report() -> None:
         assert "its page" in told
 
 
+def test_the_rule_exact_has_no_limit_to_use() -> None:
+    failed = with_margin(logs.FAILED, math.inf, rule="exact", limit=0)
+    told = picture.render_text(logs.run_log(failed))
+    assert "OutputTensor: rule: exact (its page)" in told
+    assert "limit used" not in told
+
+
 def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
     verdicts = [
         with_margin(logs.verdict(f"op{n}/case", operator=f"OP{n}"), n / 10) for n in range(8)

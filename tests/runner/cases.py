@@ -32,6 +32,17 @@ cases:
     expect: {OutputTensor: [1, 1]}
 """
 
+ONLY_THE_FIRST = """
+operator: TILE
+cases:
+  - matrix: {Count: [1, 2, 3]}
+    desc:
+      InputTensor: {Sizes: "=(Count,)", DataType: INT32, values: [7]}
+      OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
+      Repeats: [1]
+"""
+"""A matrix whose second case cannot be built."""
+
 
 def write(directory: Path, text: str = TILE, name: str = "mixed.yaml") -> Path:
     """Write a case file, and return its path."""

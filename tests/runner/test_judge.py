@@ -16,6 +16,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.backends.registry import create, parse
 from dmlconf.cases.build import build
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.catalogue.model import FeatureLevel
@@ -62,18 +63,28 @@ def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "kind"),
+    ("arrays", "kind", "message"),
     [
-        ({}, ReasonKind.MISSING_OUTPUT),
-        ({"OutputTensor": np.array([1, 2, 1, 2], np.float64)}, ReasonKind.WRONG_DATA_TYPE),
-        ({"OutputTensor": np.array([[1, 2, 1, 2]], np.float32)}, ReasonKind.WRONG_SIZES),
+        ({}, ReasonKind.MISSING_OUTPUT, "OutputTensor was not returned"),
+        (
+            {"OutputTensor": np.array([1, 2, 1, 2], np.float64)},
+            ReasonKind.WRONG_DATA_TYPE,
+            "OutputTensor is FLOAT64, not FLOAT32",
+        ),
+        (
+            {"OutputTensor": np.array([[1, 2, 1, 2]], np.float32)},
+            ReasonKind.WRONG_SIZES,
+            "OutputTensor has sizes [1, 4], not [4]",
+        ),
     ],
 )
 def test_outputs_of_the_wrong_form_fail(
-    tmp_path: Path, arrays: dict[str, np.ndarray], kind: ReasonKind
+    tmp_path: Path, arrays: dict[str, np.ndarray], kind: ReasonKind, message: str
 ) -> None:
     verdict = judge(case(tmp_path, "stated"), Outputs(arrays), nobody)
     assert told(verdict) == (Status.FAILED, kind)
+    assert verdict.reason is not None
+    assert verdict.reason.message == message
 
 
 def test_nothing_independent_means_unchecked(tmp_path: Path) -> None:
@@ -147,3 +158,9 @@ def test_declines_what_needs_a_higher_level_or_another_type(tmp_path: Path) -> N
     assert by_level.message == "needs feature level 3_1; the backend has 1_0"
     assert by_type is not None
     assert by_type.message == "the backend lacks FLOAT32"
+
+
+def test_accepting_an_invalid_case_makes_no_tensors(tmp_path: Path) -> None:
+    (outcome,) = create(parse("miniature:zeros")).run([case(tmp_path, "invalid")])
+    assert isinstance(outcome, Outputs)
+    assert not outcome.arrays

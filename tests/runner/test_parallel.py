@@ -29,7 +29,7 @@ from dmlconf.runner.session import (
     run,
 )
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
-from tests.runner.cases import many, plan, write
+from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded
 
 NUMPY = registry.parse("numpy")
@@ -161,16 +161,7 @@ def test_a_fault_of_dmlconf_itself_is_raised_with_its_place(tmp_path: Path) -> N
 
 
 def test_a_case_that_cannot_be_built_is_told_of_as_in_one_process(tmp_path: Path) -> None:
-    text = """
-operator: TILE
-cases:
-  - matrix: {Count: [1, 2, 3]}
-    desc:
-      InputTensor: {Sizes: "=(Count,)", DataType: INT32, values: [7]}
-      OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
-      Repeats: [1]
-"""
-    planned = list(load_suite([write(tmp_path, text, "late.yaml")]).plan())
+    planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError) as alone:
         logged(tmp_path, planned, jobs=1)
     with pytest.raises(InvalidFilesError) as together:

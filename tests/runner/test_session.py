@@ -17,7 +17,7 @@ from dmlconf.documents.schema import bundled_schema
 from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
 from dmlconf.runner.session import Limits, judged, make_header, open_backend, reference, run
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
-from tests.runner.cases import many, plan, write
+from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 
 
 def logged(
@@ -99,16 +99,7 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
 
 
 def test_a_case_that_cannot_be_built_is_told_of_and_loses_nothing(tmp_path: Path) -> None:
-    text = """
-operator: TILE
-cases:
-  - matrix: {Count: [1, 2, 3]}
-    desc:
-      InputTensor: {Sizes: "=(Count,)", DataType: INT32, values: [7]}
-      OutputTensor: {Sizes: "=(Count,)", DataType: INT32}
-      Repeats: [1]
-"""
-    planned = list(load_suite([write(tmp_path, text, "late.yaml")]).plan())
+    planned = list(load_suite([write(tmp_path, ONLY_THE_FIRST, "late.yaml")]).plan())
     with pytest.raises(InvalidFilesError, match=r"1 value is given where Sizes \{2\} ask for 2"):
         logged(tmp_path, planned)
     log = read_log(tmp_path / "run.jsonl")
