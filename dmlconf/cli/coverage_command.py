@@ -70,9 +70,9 @@ def command(
     rows = [found[name] for name in sorted(found)]
     width = shutil.get_terminal_size((80, 24)).columns
     table = report.render_table(rows, width=width, missing=missing)
-    write(reports, lambda name: _FORMATS[name](rows), table, color)
+    written = write(reports, lambda name: _FORMATS[name](rows), table, color)
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)
         return ExitCode.FAILED
-    return ExitCode.SUCCESS
+    return ExitCode.SUCCESS if written else ExitCode.OUTPUT

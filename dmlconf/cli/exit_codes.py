@@ -24,5 +24,7 @@ class ExitCode(IntEnum):
     """No case was selected."""
     INCOMPLETE = 6
     """The run is incomplete."""
+    OUTPUT = 8
+    """A report could not be written, though every verdict was reached and none fails the run."""
     INTERNAL = 70
     """A fault of dmlconf itself."""

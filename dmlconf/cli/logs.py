@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 import click
 
-__all__ = ["DIRECTORY_VARIABLE", "latest_log", "new_log"]
+from dmlconf.documents.problems import printable
+from dmlconf.runner.locks import FileLock, LockedError
+
+__all__ = ["DIRECTORY_VARIABLE", "latest_log", "new_log", "opened_log"]
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
@@ -62,3 +68,31 @@ def latest_log() -> Path | None:
     """Return the path of the latest run's log; None where there is none."""
     logs = _logs()
     return logs[-1] if logs else None
+
+
+@contextmanager
+def opened_log(path: Path) -> Iterator[IO[str]]:
+    """Open a run log for writing, and keep other runs from writing to it meanwhile.
+
+    Raises:
+        click.UsageError: the file cannot be written, or is no regular file.
+    """
+    try:
+        lock = FileLock(path)
+        if not stat.S_ISREG(path.stat().st_mode):
+            lock.release()
+            message = "not a regular file; reports are made from the log, so it must be one"
+            raise click.UsageError(printable(f"--log {path}: {message}"))
+        stream = path.open("w", encoding="utf-8")
+    except LockedError as error:
+        message = "another run is writing to it; give each run its own log"
+        raise click.UsageError(printable(f"--log {path}: {message}")) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise click.UsageError(printable(f"--log {path}: {reason}")) from error
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):  # Every line was flushed; what the disk had no room for is lost.
+            stream.close()
+        lock.release()

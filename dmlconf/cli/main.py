@@ -14,8 +14,10 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
+from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
 
 __all__ = ["cli", "main"]
 
@@ -46,6 +48,12 @@ class _LazyGroup(click.Group):
             ctx.fail(f"No such command {printable(args[0])!r}. {hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> int | None:
+        code: int | None = ExitCode.SUCCESS
+        with silenced_when_closed():  # Here, because click itself would exit with 1.
+            code = super().invoke(ctx)
+        return code  # noqa: RET504 - The block may end before the assignment.
+
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dmlconf")
@@ -55,22 +63,37 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
+    _replace_closed_streams()
     code = _run(arguments)
     _heed_no_interrupt()
     sys.exit(code)
 
 
+def _replace_closed_streams() -> None:
+    """Give a closed standard stream a place, so that no file of a run takes its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
 def _heed_no_interrupt() -> None:
     """Keep another Ctrl-C from replacing the exit code while Python ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     # A short run is mostly imports, which make no garbage: looking for it took a tenth of the time.
     gc.set_threshold(50_000)
+    treat_termination_as_interrupt()
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)
-        sys.stdout.flush()
         return int(code or ExitCode.SUCCESS)
     except click.exceptions.Exit as error:
         return error.exit_code
@@ -79,39 +102,31 @@ def _run(arguments: Sequence[str] | None) -> int:
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         _heed_no_interrupt()
-        _say("interrupted")
+        say("interrupted")
         return ExitCode.INCOMPLETE
     except InvalidFilesError as error:
         count = len(error.problems)
-        _say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
+        say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
         return ExitCode.INVALID_FILE
-    except BrokenPipeError:
-        # Whoever read the output has gone; keep the interpreter from complaining at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.SUCCESS
     except Exception as error:
         expected = _expected(error)
         if expected is not None:
-            _say(f"Error: {error}")
+            say(f"Error: {error}")
             return expected
         traceback.print_exc()
-        _say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
+        say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL
 
 
 def _expected(error: Exception) -> ExitCode | None:
     """Return the exit code of an error that a person can mend; None for any other."""
     from dmlconf.backends.protocol import BackendError
-    from dmlconf.runner.log import InvalidLogError
+    from dmlconf.runner.log import InvalidLogError, LogWriteError
 
     if isinstance(error, BackendError):
         return ExitCode.BACKEND
     if isinstance(error, InvalidLogError):
         return ExitCode.INVALID_FILE
+    if isinstance(error, LogWriteError):
+        return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE
     return None
-
-
-def _say(text: str) -> None:
-    """Write a message to standard error, line by line, with nothing a terminal could obey."""
-    for line in text.split("\n"):
-        click.echo(printable(line), err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
 from dmlconf.cli.options import color_option
 from dmlconf.cli.reporting import parse_reports, show
@@ -32,5 +33,5 @@ def command(
     path = log or latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")
-    show(read_log(path), reports, verbose=verbose, quiet=quiet, color=color)
-    return 0
+    shown = show(read_log(path), reports, verbose=verbose, quiet=quiet, color=color)
+    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

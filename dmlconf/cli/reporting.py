@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,22 +51,21 @@ def parse_reports(
     return reports
 
 
-def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> None:
-    """Write a run's reports and its table.
-
-    Raises:
-        click.UsageError: a report's file cannot be written.
-    """
+def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> bool:
+    """Write a run's reports and its table; return whether all could be written."""
     from dmlconf.reports import terminal
 
     table = terminal.render(log, verbose=verbose, quiet=quiet)
-    write(reports, lambda name: FORMATS[name](log), table, color)
+    return write(reports, lambda name: FORMATS[name](log), table, color)
 
 
 def write(
     reports: Sequence[Report], render: Callable[[str], str], table: RenderableType, color: str
-) -> None:
+) -> bool:
     """Write reports and a table; a report on standard output sends the table to the other.
+
+    What cannot be written is said on standard error, and keeps nothing else from being written. A
+    reader of standard output that leaves has seen what it wanted.
 
     Args:
         reports: formats and files.
@@ -73,23 +73,42 @@ def write(
         table: what the terminal shows.
         color: as `--color` has it.
 
-    Raises:
-        click.UsageError: a report's file cannot be written.
+    Returns:
+        whether everything could be written.
     """
     from dmlconf.cli.console import make_console
 
     to_output = any(file is None for _, file in reports)
-    make_console(color, stderr=to_output).print(table, crop=False)
+    with _reported("the table") as problems:
+        make_console(color, stderr=to_output).print(table, crop=False)
     for name, file in reports:
         text = render(name)
-        if file is None:
-            # A pipe's own encoding, on Windows for one, may lack characters of the report.
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
-            sys.stdout.buffer.flush()
-            continue
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise click.UsageError(f"--report {name}:{file}: {error.strerror}") from error
+        with _reported(f"--report {name}:{file}" if file else f"--report {name}") as more:
+            _write_text(text, file)
+        problems += more
+    return not problems
+
+
+@contextmanager
+def _reported(output: str) -> Iterator[list[str]]:
+    """Say on standard error what could not be written, and note it in the list."""
+    from dmlconf.cli.console import say, silenced_when_closed
+
+    problems: list[str] = []
+    try:
+        with silenced_when_closed():
+            yield problems
+    except OSError as error:
+        problems.append(f"Error: {output} could not be written: {error.strerror or error}")
+        say(problems[0])
+
+
+def _write_text(text: str, file: Path | None) -> None:
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return
+    # A pipe's own encoding, on Windows for one, may lack characters of the report.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+    sys.stdout.buffer.flush()

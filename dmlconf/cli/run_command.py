@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cli.console import warn
+from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import new_log
+from dmlconf.cli.logs import new_log, opened_log
 from dmlconf.cli.options import (
     backend_options,
     color_option,
@@ -120,17 +119,15 @@ def command(
             log = log_file or _default_log()
             verdicts = _verdicts(plan, backend, expected, limits, known)
             with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(
-                    log, plan, verdicts, header, advance, fail_fast=fail_fast, in_order=apart
-                )
+                footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
         finally:
             backend.close()
         for recording in expected.recordings:
             warn(recording.stale_note(paths))
-        show(read_log(log), reports, verbose=verbose, quiet=quiet, color=color)
-        codes.append(_exit_code(footer))
+        shown = show(read_log(log), reports, verbose=verbose, quiet=quiet, color=color)
+        codes.append(_exit_code(footer) or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
         if not footer.complete and not quiet:
-            click.echo(f"The run log is {log}", err=True)
+            say(f"The run log is {log}")
     return max(codes, key=_severity)
 
 
@@ -162,7 +159,7 @@ def _logged(
     def on_verdict(verdict: Verdict) -> None:
         advance(verdict.status.fails_run)
 
-    with _opened(path) as stream:
+    with opened_log(path) as stream:
         return run(plan, verdicts, LogWriter(stream), header, on_verdict, **how)
 
 
@@ -174,18 +171,8 @@ def _default_log() -> Path:
 
         handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
         os.close(handle)
-        click.echo(f"Warning: {error.strerror}: the run log is {name}", err=True)
+        warn(f"{error.strerror}: the run log is {name}")
         return Path(name)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    try:
-        stream = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise click.UsageError(f"--log {path}: {error.strerror}") from error
-    with stream:
-        yield stream
 
 
 def _exit_code(footer: Footer) -> ExitCode:
@@ -195,4 +182,4 @@ def _exit_code(footer: Footer) -> ExitCode:
 
 
 def _severity(code: ExitCode) -> int:
-    return [ExitCode.SUCCESS, ExitCode.INCOMPLETE, ExitCode.FAILED].index(code)
+    return [ExitCode.SUCCESS, ExitCode.OUTPUT, ExitCode.INCOMPLETE, ExitCode.FAILED].index(code)

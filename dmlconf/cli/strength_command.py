@@ -76,8 +76,8 @@ def command(
     for recording in recordings:
         warn(recording.stale_note(paths))
     table = report.render_table(strength, verbose=verbose)
-    write(reports, lambda name: _FORMATS[name](strength), table, color)
-    return _exit_code(strength, fail_under)
+    written = write(reports, lambda name: _FORMATS[name](strength), table, color)
+    return _exit_code(strength, fail_under) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
 
 
 def _exit_code(strength: Strength, fail_under: float | None) -> ExitCode:

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -22,6 +23,7 @@ __all__ = [
     "Footer",
     "Header",
     "InvalidLogError",
+    "LogWriteError",
     "LogWriter",
     "RunLog",
     "read_log",
@@ -34,6 +36,16 @@ FORMAT: Final = 1
 
 class InvalidLogError(Exception):
     """A file that is not a run log of a known form; the message names file, line and fault."""
+
+
+class LogWriteError(Exception):
+    """The log cannot be written any more, as on a full disk; the message says why.
+
+    Attributes:
+        failing: whether a verdict that was reached fails the run.
+    """
+
+    failing = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,10 @@ _ENCODER: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":"), defau
 
 
 class LogWriter:
-    """Writes a run log line by line, so that nothing reached is lost."""
+    """Writes a run log line by line, so that nothing reached is lost.
+
+    Every method raises `LogWriteError` where the line cannot be written.
+    """
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -115,17 +130,27 @@ class LogWriter:
         """Write the first line."""
         self._write({"record": "header", "format": FORMAT, **asdict(header)})
 
-    def verdict(self, verdict: Verdict) -> None:
-        """Write one verdict."""
-        self._write({"record": "verdict", **verdict_data(verdict)})
+    def verdict(self, verdict: Verdict, place: int) -> None:
+        """Write one verdict.
+
+        Args:
+            verdict: the verdict.
+            place: the place of its case in the plan, from 0: verdicts are reached in any order.
+        """
+        self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
     def footer(self, footer: Footer) -> None:
         """Write the last line."""
         self._write({"record": "footer", **asdict(footer)})
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        self._stream.write(_ENCODER.encode(record) + "\n")
-        self._stream.flush()
+        line = _ENCODER.encode(record) + "\n"
+        try:
+            self._stream.write(line)
+            self._stream.flush()
+        except OSError as error:
+            name, reason = getattr(self._stream, "name", "?"), error.strerror or error
+            raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
@@ -165,7 +190,8 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
 def read_log(path: Path) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Where a case has more than one verdict, as after a resumed run, the last one counts.
+    Verdicts come in the order of the plan, where the log tells it. Where a case has more than one
+    verdict, as after a resumed run, the last one counts.
 
     Raises:
         InvalidLogError: the file cannot be read or is not a run log.
@@ -178,7 +204,7 @@ def read_log(path: Path) -> RunLog:
         raise InvalidLogError(
             f"{path}:1: a run log of form {first.get('format')}; this dmlconf reads form {FORMAT}"
         )
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, tuple[int, Verdict]] = {}
     footer = None
     line = 1
     try:
@@ -187,12 +213,13 @@ def read_log(path: Path) -> RunLog:
             line += 1
             if record["record"] == "verdict":
                 verdict = _verdict(record)
-                verdicts[verdict.case] = verdict
+                verdicts[verdict.case] = int(record.get("place", line)), verdict
             elif record["record"] == "footer":
                 footer = _footer(record)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidLogError(f"{path}:{line}: a record that cannot be read: {error}") from error
-    return RunLog(header, tuple(verdicts.values()), footer)
+    in_order = sorted(verdicts.values(), key=itemgetter(0))
+    return RunLog(header, tuple(verdict for _, verdict in in_order), footer)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -226,7 +253,7 @@ def _footer(record: Mapping[str, Any]) -> Footer:
 
 
 def _verdict(record: Mapping[str, Any]) -> Verdict:
-    data = {key: value for key, value in record.items() if key != "record"}
+    data = {key: value for key, value in record.items() if key not in ("record", "place")}
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
     data["status"] = Status(data["status"])

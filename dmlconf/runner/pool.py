@@ -3,89 +3,40 @@
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
+A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import tempfile
-import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from multiprocessing.connection import wait
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Final, Generic, TypeVar
 
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.runner.worker import Raised, Ready, Refused, Task, outcomes, work
+from dmlconf.runner.interrupts import deferred_interrupts
+from dmlconf.runner.process import START_SECONDS, WorkerProcess, wait_for_messages
+from dmlconf.runner.scratch import ScratchFolder
+from dmlconf.runner.worker import Raised, Ready, Refused, Results, Task, outcomes
 
 __all__ = ["WorkerPool"]
 
 BATCH: Final = 32
 """Cases that a worker is given at once."""
 
-START_SECONDS: Final = 120.0
-"""How long a worker may take until its backend is ready."""
+_START_ATTEMPTS: Final = 3
+"""How many workers in a row may fail to start before the run ends."""
 
-MOST_DIAGNOSTICS: Final = 8192
-"""Bytes of a worker's standard error that are kept with a verdict, from the end."""
+_RESTART_SECONDS: Final = 0.5
+"""How long to wait after a failed start, as a device that was reset needs a moment."""
 
 
 _Case = TypeVar("_Case", Case, PlannedCase)
-
-
-class _Worker:
-    """One process, and the batch that it is at."""
-
-    def __init__(self, backend: BackendName, task: Task, directory: Path, number: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.diagnostics = directory / f"worker-{number}.stderr"
-        self.diagnostics.touch()
-        self.connection, theirs = context.Pipe()
-        arguments = (theirs, backend, task, self.diagnostics)
-        self.process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
-        self.process.start()
-        theirs.close()
-        self.ready: Ready | None = None
-        self.batch: deque[Any] = deque()
-        self.single = False
-        self.alone = False
-        self.fresh = True
-        self.deadline = monotonic() + START_SECONDS
-
-    def give(self, cases: Sequence[Any], timeout: float) -> None:
-        self.batch = deque(cases)
-        self.single = len(cases) == 1
-        self.alone = self.fresh and self.single
-        self.fresh = False
-        self.deadline = monotonic() + timeout
-        self.connection.send(cases)
-
-    def end(self) -> None:
-        """Ask the worker to end, and end it if it does not."""
-        with suppress(OSError):
-            self.connection.send(None)
-        self.process.join(1)
-        self.kill()
-
-    def kill(self) -> None:
-        if self.process.is_alive():
-            self.process.kill()
-        self.process.join()
-        self.connection.close()
-
-    def said(self) -> str:
-        """Return the end of what the process wrote to standard error."""
-        content = self.diagnostics.read_bytes()[-MOST_DIAGNOSTICS:]
-        return content.decode("utf-8", "replace").strip()
 
 
 class _Queue(Generic[_Case]):
@@ -133,15 +84,25 @@ class WorkerPool:
             workers: how many processes run side by side.
             timeout: seconds that one case may take.
             task: what a worker does with cases; it must be possible to pickle it.
+
+        Raises:
+            BackendError: the folder for temporary files cannot be used.
         """
         self._backend = backend
         self._task = task
         self._size = workers
         self._timeout = timeout
-        with _without_interrupts():
-            self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
+        try:
+            with deferred_interrupts():
+                self._scratch = ScratchFolder()
+        except OSError as error:
+            raise BackendError(
+                f"{backend} needs a temporary folder for its processes: {error}. "
+                "The environment variable TMPDIR (on Windows TEMP) names another one"
+            ) from error
         self._started = 0
-        self._workers: list[_Worker] = []
+        self._failed_starts = 0
+        self._workers: list[WorkerProcess] = []
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -152,12 +113,12 @@ class WorkerPool:
     def close(self) -> None:
         """End every worker, and remove what they left."""
         for worker in self._workers:
-            if worker.batch or worker.ready is None:
-                worker.kill()
-            else:
+            if worker.idle:
                 worker.end()
+            else:
+                worker.kill()
         self._workers.clear()
-        self._directory.cleanup()
+        self._scratch.remove()
 
     def ready(self) -> Ready:
         """Wait until one worker's backend can be used, and return what it says of itself.
@@ -166,40 +127,59 @@ class WorkerPool:
             BackendError: it cannot be used.
         """
         worker = self._start()
-        if not worker.connection.poll(START_SECONDS):
-            self._drop(worker)
-            raise BackendError(f"{self._backend} was not ready after {START_SECONDS:.0f} seconds")
-        self._greet(worker)
+        wait_for_messages([worker])
+        refusal = self._refusal(worker)
+        if refusal is not None:
+            raise BackendError(refusal)
         assert worker.ready is not None
         return worker.ready
 
     def start(self) -> None:
-        """Start all workers at once; else `run` starts one more whenever it hears of one."""
+        """Start all workers at once; else `run` starts one more whenever it hears of one.
+
+        Raises:
+            BackendError: the system lets no process start.
+        """
         while len(self._workers) < self._size:
             self._start()
 
-    def _start(self) -> _Worker:
+    def _start(self) -> WorkerProcess:
         self._started += 1
-        with _without_interrupts():
-            worker = _Worker(self._backend, self._task, Path(self._directory.name), self._started)
+        with deferred_interrupts(inherited=True):
+            try:
+                worker = WorkerProcess(
+                    self._backend, self._task, Path(self._scratch.path), self._started
+                )
+            except OSError as error:
+                message = f"{self._backend}: no process could be started: {error}"
+                raise BackendError(message) from error
             self._workers.append(worker)
         return worker
 
-    def _drop(self, worker: _Worker) -> None:
+    def _drop(self, worker: WorkerProcess) -> None:
         worker.kill()
         self._workers.remove(worker)
 
-    def _greet(self, worker: _Worker) -> None:
-        """Take a worker's first message."""
+    def _refusal(self, worker: WorkerProcess) -> str | None:
+        """Take a worker's first message; return why it cannot be used, and None where it can."""
+        message: Any = None
         try:
-            message = worker.connection.recv()
-        except (EOFError, OSError):
-            message = Refused(f"{self._backend}: its process {_ended(worker.process)} at the start")
+            if worker.connection.poll():
+                message = worker.connection.recv()
+        except Exception:  # What arrives from a process that dies may be cut anywhere.
+            message = None
+        if isinstance(message, Ready):
+            worker.ready, worker.idle = message, True
+            self._failed_starts = 0
+            return None
         if isinstance(message, Refused):
-            said = worker.said()
-            self._drop(worker)
-            raise BackendError("\n".join(filter(None, (message.message, said))))
-        worker.ready = message
+            reason = message.message
+        elif not worker.dead and monotonic() >= worker.deadline:
+            reason = f"{self._backend} was not ready after {START_SECONDS:.0f} seconds"
+        else:
+            reason = f"{self._backend}: its process {worker.ending()} at the start"
+        self._drop(worker)
+        return "\n".join(filter(None, (reason, worker.diagnostics())))
 
     def run(self, cases: Iterator[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result, as soon as it is known.
@@ -210,22 +190,26 @@ class WorkerPool:
             cases: what to run; it is read only as fast as workers need it.
 
         Raises:
-            BackendError: a worker could not be started or replaced.
+            BackendError: several workers in a row could not be started or replaced.
             Exception: the error of which a worker told by `Raised`.
         """
         queue: _Queue[_Case] = _Queue(cases)
         while True:
             for worker in list(self._workers):
-                if worker.ready and not worker.batch:
-                    self._employ(worker, queue)
-            busy = [worker for worker in self._workers if worker.batch or not worker.ready]
+                if worker.idle:
+                    yield from self._employ(worker, queue)
+            busy = [worker for worker in self._workers if not worker.idle]
             if queue.waiting() and len(self._workers) < self._size:
                 busy.append(self._start())
             if not busy:
-                return
-            yield from self._collect(busy, queue)
+                if not queue.waiting():
+                    return
+                continue
+            for worker in wait_for_messages(busy):
+                yield from self._receive(worker, queue)
 
-    def _employ(self, worker: _Worker, queue: _Queue[_Case]) -> None:
+    def _employ(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Send the next batch; a worker that died meanwhile breaks down with it."""
         if not queue.suspects:
             batch = queue.batch()
         elif worker.fresh:
@@ -235,110 +219,82 @@ class WorkerPool:
             worker.end()
             self._workers.remove(worker)
             return
-        if batch:
-            worker.give(batch, self._timeout)
+        if batch and not worker.send(batch, self._timeout):
+            yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
-    def _collect(self, busy: list[_Worker], queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
-        """Wait for messages, and take them; end what is overdue."""
-        patience = max(0.0, min(worker.deadline for worker in busy) - monotonic())
-        speaking = wait([worker.connection for worker in busy], patience)
-        for worker in busy:
-            if worker.connection in speaking:
-                yield from self._hear(worker, queue)
-            elif monotonic() >= worker.deadline:
-                if worker.ready is None:
-                    raise BackendError(f"{self._backend} did not get ready again")
-                yield from self._bury(worker, queue, BreakdownKind.HANG)
-
-    def _hear(self, worker: _Worker, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
-        """Take a worker's message; it gets its next batch before its outcomes are judged."""
+    def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Take what a worker sent; it gets its next batch before its outcomes are judged."""
         if worker.ready is None:
-            self._greet(worker)
+            self._admit(worker)
             return
-        heard: list[tuple[_Case, Any]] = []
-        error: Exception | None = None
-        removed = BreakdownKind.DEVICE_REMOVED
         try:
-            outcomes = worker.connection.recv()
-        except (EOFError, OSError):
-            outcomes = []
-            heard += self._bury(worker, queue, BreakdownKind.CRASH)
+            message = worker.connection.recv() if worker.connection.poll() else None
+        except Exception:  # What arrives from a process that dies may be cut anywhere.
+            yield from self._break_down(worker, queue, BreakdownKind.CRASH)
+            return
+        if message is None:
+            kind = BreakdownKind.CRASH if worker.dead else BreakdownKind.HANG
+            yield from self._break_down(worker, queue, kind)
+            return
         worker.deadline = monotonic() + self._timeout
-        for outcome in outcomes:
+        yield from self._results(worker, queue, message)
+
+    def _admit(self, worker: WorkerProcess) -> None:
+        """Take a further worker's first message; one that fails to start is replaced.
+
+        Raises:
+            BackendError: so many in a row failed to start that no other attempt is made.
+        """
+        refusal = self._refusal(worker)
+        if refusal is None:
+            return
+        self._failed_starts += 1
+        if self._failed_starts >= _START_ATTEMPTS:
+            raise BackendError(f"{refusal}\n{_START_ATTEMPTS} processes in a row did not start")
+        sleep(_RESTART_SECONDS)
+
+    def _results(
+        self, worker: WorkerProcess, queue: _Queue[_Case], message: Results
+    ) -> Iterator[tuple[_Case, Any]]:
+        received: list[tuple[_Case, Any]] = []
+        error: Exception | None = None
+        for outcome in message.results:
             if isinstance(outcome, Raised):
                 error = outcome.error
                 break
-            if isinstance(outcome, Breakdown) and outcome.kind is removed:
-                heard += self._bury(worker, queue, removed, outcome)
+            if isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED:
+                received += self._break_down(worker, queue, outcome.kind, outcome)
                 break
-            heard.append((worker.batch.popleft(), outcome))
-        if worker in self._workers and not worker.batch:
-            self._employ(worker, queue)
-        yield from heard
+            received.append((worker.batch.popleft(), outcome))
+        worker.idle = message.last
+        if worker in self._workers and worker.idle:
+            received += self._employ(worker, queue)
+        yield from received
         if error is not None:
             raise error
 
-    def _bury(
+    def _break_down(
         self,
-        worker: _Worker,
+        worker: WorkerProcess,
         queue: _Queue[_Case],
         kind: BreakdownKind,
         outcome: Breakdown | None = None,
     ) -> Iterator[tuple[_Case, Any]]:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
-        if kind is BreakdownKind.CRASH:
-            worker.process.join(5)
-        ended = _ended(worker.process)
+        ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         if not worker.alone:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
             held = queue.suspects if worker.single else queue.singles
             held.extend(worker.batch)
             return
+        if not worker.batch:
+            return
         suspect = worker.batch.popleft()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
-            message = overdue if kind is BreakdownKind.HANG else f"its process {ended}"
-            outcome = Breakdown(kind, message, worker.said())
+            message = overdue if kind is BreakdownKind.HANG else f"its process {ending}"
+            outcome = Breakdown(kind, message, worker.diagnostics())
         elif not outcome.diagnostics:
-            outcome = replace(outcome, diagnostics=worker.said())
+            outcome = replace(outcome, diagnostics=worker.diagnostics())
         yield suspect, outcome
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C while something begins that must be ended again.
-
-    A process that starts inherits the mask until it is ready. The mask alone holds nothing back
-    here, where NumPy's threads take the signal in this one's place.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
-    masks = hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
-    try:
-        yield
-    finally:
-        if masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler)
-        if held:
-            signal.raise_signal(signal.SIGINT)
-
-
-def _ended(process: SpawnProcess) -> str:
-    """Say how a process ended."""
-    code = process.exitcode
-    if code is None:
-        return "closed its pipe"
-    if code < 0:
-        try:
-            return f"died of {signal.Signals(-code).name}"
-        except ValueError:
-            return f"died of signal {-code}"
-    if code > 0x8000_0000:
-        return f"died of exception 0x{code:08x}"
-    return f"ended with exit code {code}"

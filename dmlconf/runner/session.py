@@ -23,8 +23,9 @@ from dmlconf.cases.loader import Suite, case_problems
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.interrupts import deferred_interrupts
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
-from dmlconf.runner.log import Footer, Header, LogWriter
+from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.worker import run_batch
@@ -170,7 +171,6 @@ def run(
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     *,
     fail_fast: bool = False,
-    in_order: bool = False,
 ) -> Footer:
     """Run the plan, and write header, verdicts and footer to the log.
 
@@ -184,66 +184,46 @@ def run(
         header: the log's first line.
         on_verdict: is called with every verdict after it was logged.
         fail_fast: whether to stop at the first verdict that fails the run.
-        in_order: whether a verdict waits for those of all earlier cases of the plan.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
+        LogWriteError: the log cannot be written any more.
     """
-    waiting = _InOrder(plan) if in_order else None
     began = perf_counter()
     counts: Counter[Status] = Counter()
-    reached: set[str] = set()
-    complete = False
+    places = {planned.identifier: place for place, planned in enumerate(plan)}
     unreached = ReasonKind.INTERRUPTED
 
     def record(verdict: Verdict) -> None:
-        log.verdict(verdict)
-        reached.add(verdict.case)
-        counts[verdict.status] += 1
+        with deferred_interrupts():
+            counts[verdict.status] += 1
+            log.verdict(verdict, places.pop(verdict.case))
         on_verdict(verdict)
 
-    log.header(header)
     try:
-        with closing(verdicts):
-            for verdict in waiting.released(verdicts) if waiting else verdicts:
-                record(verdict)
-                if fail_fast and verdict.status.fails_run:
-                    unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
-                    break
-        complete = len(reached) == len(plan)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        held = waiting.held if waiting and unreached is ReasonKind.INTERRUPTED else {}
-        for planned in plan:
-            if planned.identifier in held:
-                record(held[planned.identifier])
-            elif planned.identifier not in reached:
-                template = planned.template
-                name, tags = template.operator_name, template.tags
-                record(not_run(planned.identifier, name, tags, unreached))
-        summary = {status.value: counts[status] for status in Status}
-        footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary)
-        log.footer(footer)
+        log.header(header)
+        try:
+            with closing(verdicts):
+                for verdict in verdicts:
+                    record(verdict)
+                    if fail_fast and verdict.status.fails_run:
+                        unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
+                        break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            complete = not places
+            for identifier, place in list(places.items()):
+                template = plan[place].template
+                record(not_run(identifier, template.operator_name, template.tags, unreached))
+            summary = {status.value: counts[status] for status in Status}
+            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary)
+            log.footer(footer)
+    except LogWriteError as error:
+        error.failing = any(status.fails_run for status in counts)
+        raise
     return footer
-
-
-class _InOrder:
-    """Holds verdicts back until those of all earlier cases are there."""
-
-    def __init__(self, plan: Sequence[PlannedCase]) -> None:
-        self._plan = plan
-        self.held: dict[str, Verdict] = {}
-
-    def released(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-        """Yield the verdicts in the plan's order."""
-        place = 0
-        for verdict in verdicts:
-            self.held[verdict.case] = verdict
-            while place < len(self._plan) and self._plan[place].identifier in self.held:
-                yield self.held.pop(self._plan[place].identifier)
-                place += 1
 
 
 def _now() -> str:

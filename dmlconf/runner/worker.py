@@ -1,15 +1,21 @@
 """The worker process: works through batches of cases on a backend that may break down.
 
 Messages to a worker are batches of cases, or None to end it. Messages from it are `Ready` or
-`Refused` once, then lists with one result for each case, in order.
+`Refused` once, then `Results` with one result for each case, in order. The last message of a batch
+says so: only then is the next batch sent, because a process that hangs would not read it.
 """
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
 import os
 import signal
+import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,10 +37,13 @@ from dmlconf.cases.model import Case
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Raised", "Ready", "Refused", "Task", "outcomes", "run_batch", "work"]
+__all__ = ["Raised", "Ready", "Refused", "Results", "Task", "outcomes", "run_batch", "work"]
 
 GATHER_SECONDS: Final = 0.02
 """How long results wait for others: a message for each takes longer than many a case."""
+
+_PR_SET_PDEATHSIG: Final = 1
+"""From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
 
 Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 """Makes, once in each worker, what turns a batch of cases into one result for each, in order."""
@@ -60,6 +69,19 @@ class Raised:
     """In a result's place: an error that is not the backend's, for dmlconf to raise."""
 
     error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Some results of a batch.
+
+    Attributes:
+        results: one for each of the next cases.
+        last: whether the batch is done, and the worker waits for the next one.
+    """
+
+    results: Sequence[Any]
+    last: bool
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
@@ -111,10 +133,7 @@ def work(
         task: what to do with a batch.
         diagnostics: the file that receives what the process writes to standard error.
     """
-    # Ctrl-C reaches the whole process group; ending the workers is for dmlconf to do.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with diagnostics.open("ab") as stream:
-        os.dup2(stream.fileno(), 2)
+    _isolate(diagnostics)
     try:
         made = registry.create(backend)
         results = task(made)
@@ -129,20 +148,60 @@ def work(
         while (batch := connection.recv()) is not None:
             for gathered in _gathered(results(batch)):
                 connection.send(gathered)
-    except (EOFError, BrokenPipeError):
+    except (EOFError, OSError):
         pass  # dmlconf is gone, and nobody waits for results any more.
     finally:
         made.close()
 
 
-def _gathered(results: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield lists of the results that come within a short time."""
+def _gathered(results: Iterator[Any]) -> Iterator[Results]:
+    """Yield together the results that come within a short time."""
     together: list[Any] = []
     began = monotonic()
     for result in results:
         together.append(result)
         if monotonic() - began >= GATHER_SECONDS:
-            yield together
+            yield Results(together, last=False)
             together, began = [], monotonic()
-    if together:
-        yield together
+    yield Results(together, last=True)
+
+
+def _isolate(diagnostics: Path) -> None:
+    """Keep the process from disturbing dmlconf, and from outliving it.
+
+    Args:
+        diagnostics: the file that receives what the process writes, also to standard output, which
+            may carry a report.
+    """
+    # A terminal sends Ctrl-C to all processes; ending the workers is for dmlconf to do.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)  # What the backend starts is in this group, and ends with it.
+    _end_with_parent()
+    with diagnostics.open("ab") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+
+
+def _end_with_parent() -> None:
+    """End the process as soon as dmlconf has ended, whatever the backend is doing."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+    if sys.platform == "linux":
+        # A backend that hangs inside a call may leave no other thread a turn.
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if not parent.is_alive():
+            os._exit(1)

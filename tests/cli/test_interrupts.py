@@ -15,7 +15,8 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import beginning, dmlconf
+from tests.cli.process import TILE, beginning, dmlconf
+from tests.runner.processes import running
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 
@@ -103,3 +104,54 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.dmlrec*"))
     assert not list(tmp_path.glob(".*.tmp"))
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))
+
+
+def test_a_request_to_end_is_heeded_like_ctrl_c(tmp_path: Path) -> None:
+    process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 6
+    assert "INCOMPLETE" in out
+    assert read_log(tmp_path / LOG).footer is not None
+    assert not list((tmp_path / "temporary").glob("dmlconf-*"))
+
+
+@pytest.mark.parametrize("backend", ["miniature:hang", "miniature:slow"])
+def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
+    tmp_path: Path, backend: str
+) -> None:
+    process = run_until(tmp_path, 1, backend, "-j", "2")
+    workers = children(process.pid)
+    while len(workers) < 2:
+        workers = children(process.pid)
+    process.kill()
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 10
+    while any(map(running, workers)):
+        assert time.monotonic() < deadline, "workers outlive dmlconf"
+        time.sleep(0.05)
+    folders = list((tmp_path / "temporary").glob("dmlconf-*"))
+    assert len(folders) == 1
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    again = dmlconf(
+        tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
+        TMPDIR=str(tmp_path / "temporary"),
+    )  # fmt: skip
+    assert again.returncode == 1
+    assert not list((tmp_path / "temporary").glob("dmlconf-*"))
+
+
+def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> None:
+    process = run_until(tmp_path, 1, "miniature:hang")
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    dmlconf(tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
+            TMPDIR=str(tmp_path / "temporary"))  # fmt: skip
+    assert len(list((tmp_path / "temporary").glob("dmlconf-*"))) == 1
+    interrupted(process)
+
+
+def children(process: int) -> list[int]:
+    """Return the worker processes of a process, on Linux."""
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text("utf-8").split()
+    names = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in listed}
+    return [int(pid) for pid, name in names.items() if b"spawn_main" in name]

@@ -34,8 +34,8 @@ def log_lines(log: RunLog) -> list[dict[str, Any]]:
     stream = io.StringIO()
     writer = LogWriter(stream)
     writer.header(log.header)
-    for verdict in log.verdicts:
-        writer.verdict(verdict)
+    for place, verdict in enumerate(log.verdicts):
+        writer.verdict(verdict, place)
     if log.footer is not None:
         writer.footer(log.footer)
     return [json.loads(line, parse_constant=refuse) for line in stream.getvalue().splitlines()]
@@ -134,6 +134,7 @@ def test_summary_counts_every_status() -> None:
 
 def test_verdicts_are_as_the_log_has_them() -> None:
     verdicts = [line for line in log_lines(logs.everything()) if line.pop("record") == "verdict"]
+    assert [line.pop("place") for line in verdicts] == list(range(len(verdicts)))
     assert parsed(logs.everything())["verdicts"] == verdicts
     assert verdicts[3] == json.loads(json.dumps(verdict_data(logs.FAILED)))
 

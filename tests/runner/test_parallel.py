@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -57,7 +58,7 @@ def logged(
     path = directory / "run.jsonl"
     with path.open("w", encoding="utf-8") as stream:
         writer = LogWriter(stream)
-        run(planned, verdicts, writer, header, on_verdict, fail_fast=fail_fast, in_order=jobs > 1)
+        run(planned, verdicts, writer, header, on_verdict, fail_fast=fail_fast)
     return read_log(path)
 
 
@@ -197,47 +198,48 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
 
 
 def out_of_order(
-    planned: Sequence[PlannedCase], order: Sequence[int]
-) -> Generator[Verdict, None, None]:
-    """Yield a verdict on the cases of these places; the third case fails."""
-    for place in order:
-        status = Status.FAILED if place == 2 else Status.PASSED
-        yield Verdict(planned[place].identifier, "TILE", (), status, None, None)
-
-
-def ordered(
     directory: Path, order: Sequence[int], *, fail_fast: bool = False
-) -> tuple[list[str], list[str]]:
-    """Run five cases whose verdicts come in this order; return what is told early, and the log."""
+) -> tuple[list[str], RunLog]:
+    """Run five cases whose verdicts come in this order; the third case fails.
+
+    Returns:
+        the cases in the order of the log's lines, and the log as read back.
+    """
     planned = many(directory, 5)
     backend = open_backend(NUMPY, Limits())
     header = make_header(load_suite([write(directory)]), [], 5, backend, "numpy", {})
-    early: list[str] = []
 
     def verdicts() -> Generator[Verdict, None, None]:
-        yield from out_of_order(planned, order)
-        early.extend(path.read_text("utf-8").count('"verdict"') * ["told"])
+        for place in order:
+            status = Status.FAILED if place == 2 else Status.PASSED
+            yield Verdict(planned[place].identifier, "TILE", (), status, None, None)
         raise KeyboardInterrupt
 
     path = directory / "run.jsonl"
     with path.open("w", encoding="utf-8") as stream:
-        made = (verdict for verdict in verdicts())
-        run(planned, made, LogWriter(stream), header, fail_fast=fail_fast, in_order=True)
+        run(planned, verdicts(), LogWriter(stream), header, fail_fast=fail_fast)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     log = read_log(path)
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
-    return early, [verdict.status for verdict in log.verdicts]
+    return [line["case"][-2] for line in lines if line["record"] == "verdict"], log
 
 
-def test_what_waits_for_earlier_cases_is_kept_when_interrupted(tmp_path: Path) -> None:
-    early, statuses = ordered(tmp_path, [0, 3, 2])
-    assert early == ["told"]
-    assert statuses == ["passed", "not run", "failed", "passed", "not run"]
+def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_plan(
+    tmp_path: Path,
+) -> None:
+    written, log = out_of_order(tmp_path, [3, 2, 0])
+    assert written == ["3", "2", "0", "1", "4"]
+    assert [verdict.status for verdict in log.verdicts] == [
+        "passed", "not run", "failed", "passed", "not run"
+    ]  # fmt: skip
 
 
-def test_stops_at_the_first_failure_of_the_plan(tmp_path: Path) -> None:
-    early, statuses = ordered(tmp_path, [3, 2, 0, 1], fail_fast=True)
-    assert early == []
-    assert statuses == ["passed", "passed", "failed", "not run", "not run"]
+def test_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
+    written, log = out_of_order(tmp_path, [3, 2, 0, 1], fail_fast=True)
+    assert written[:2] == ["3", "2"]
+    assert [verdict.status for verdict in log.verdicts] == [
+        "not run", "not run", "failed", "passed", "not run"
+    ]  # fmt: skip
 
 
 def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:

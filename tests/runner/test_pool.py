@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -13,6 +17,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.model import Case
 from dmlconf.runner.pool import WorkerPool
 from tests.runner.cases import many
+from tests.runner.processes import running
 
 
 def run(
@@ -155,18 +160,23 @@ create = Together
 '''
 
 
+def plugin(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> None:
+    """Install a plugin of that name for this test's processes."""
+    folder = directory / "plugin"
+    information = folder / f"{name}-1.0.dist-info"
+    information.mkdir(parents=True)
+    (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    (information / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        f"[dmlconf.backends]\n{name} = {name}:create\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(folder)
+
+
 @pytest.fixture
 def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install a plugin that runs batches as one; return its list of process and cases."""
-    plugin = tmp_path / "plugin"
-    information = plugin / "together-1.0.dist-info"
-    information.mkdir(parents=True)
-    (plugin / "together.py").write_text(TOGETHER, encoding="utf-8")
-    (information / "METADATA").write_text("Name: together\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\ntogether = together:create\n", encoding="utf-8"
-    )
-    monkeypatch.syspath_prepend(plugin)
+    plugin(tmp_path, monkeypatch, "together", TOGETHER)
     log = tmp_path / "together.txt"
     monkeypatch.setenv("TOGETHER_LOG", str(log))
     return log
@@ -213,3 +223,161 @@ def test_an_exception_of_a_batch_is_blamed_on_the_case_that_raises_alone(
     assert list(broken) == [5]
     assert "something in the batch is wrong" in broken[5].message
     assert len({line.split()[0] for line in together.read_text("utf-8").splitlines()}) == 1
+
+
+FAULTY = '''
+"""A backend whose process breaks down beside its work."""
+
+import os
+import signal
+import threading
+import time
+
+from dmlconf.backends.numpy.backend import create as reference, run_case
+
+
+class Faulty:
+    def __init__(self, fault):
+        self.fault = fault
+        self.environment = reference("").environment
+        self.capabilities = reference("").capabilities
+        first = self.first("started")
+        if fault == "second start fails" and not first:
+            if self.first("failed"):
+                os.abort()
+        if fault == "no further start" and not first:
+            os.abort()
+        if fault == "forks and dies at the start":
+            self.fork()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def first(self, what):
+        try:
+            os.close(os.open(os.environ["FAULTY_FOLDER"] + "/" + what, os.O_CREAT | os.O_EXCL))
+            return True
+        except FileExistsError:
+            return False
+
+    def fork(self):
+        if os.fork() == 0:
+            open(os.environ["FAULTY_FOLDER"] + "/child", "w").write(str(os.getpid()))
+            time.sleep(60)
+            os._exit(0)
+
+    def close(self):
+        if self.fault == "hangs as it closes":
+            time.sleep(60)
+
+    def run(self, cases):
+        for case in cases:
+            if "=40]" in case.identifier:
+                if self.fault == "forks and dies":
+                    self.fork()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if self.fault in ("second start fails", "no further start"):
+                    os.abort()
+                if self.fault == "floods":
+                    for _ in range(3000):
+                        os.write(2, b"x" * 9999 + bytes([10]))
+                    os.write(1, b"printed" + bytes([10]))
+                    os.abort()
+            yield run_case(case)
+        if self.fault == "dies between batches" and self.first("died"):
+            threading.Timer(0.05, os._exit, [3]).start()
+            time.sleep(0.02)
+        if self.fault == "hangs between batches" and self.first("hung"):
+            time.sleep(60)
+
+
+create = Faulty
+'''
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the plugin `faulty`; return the folder in which its processes leave marks."""
+    plugin(tmp_path, monkeypatch, "faulty", FAULTY)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    monkeypatch.setenv("FAULTY_FOLDER", str(marks))
+    return marks
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+
+
+@posix
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("fault", ["dies between batches", "hangs between batches"])
+def test_a_worker_that_breaks_down_after_its_last_outcome_costs_no_verdict(
+    tmp_path: Path, faulty: Path, fault: str, workers: int
+) -> None:
+    outcomes = run(tmp_path, f"faulty:{fault}", 70, workers=workers, timeout=2)
+    assert len(list(faulty.iterdir())) == 2
+    assert len(outcomes) == 70
+    assert all(isinstance(outcome, Outputs) for outcome in outcomes.values())
+
+
+@posix
+def test_a_worker_whose_child_holds_the_pipe_is_a_crash_at_once(
+    tmp_path: Path, faulty: Path
+) -> None:
+    began = monotonic()
+    outcomes = run(tmp_path, "faulty:forks and dies", 70, timeout=30)
+    assert monotonic() - began < 20
+    broken = {n: o for n, o in outcomes.items() if isinstance(o, Breakdown)}
+    assert list(broken) == [40]
+    assert broken[40].kind is BreakdownKind.CRASH
+    assert "SIGKILL" in broken[40].message
+    assert not running(int((faulty / "child").read_text("utf-8")))
+
+
+@posix
+def test_a_worker_that_dies_at_its_start_is_told_at_once(tmp_path: Path, faulty: Path) -> None:
+    began = monotonic()
+    with (
+        WorkerPool(registry.parse("faulty:forks and dies at the start"), 1, 1.0) as pool,
+        pytest.raises(BackendError, match="died of SIGKILL at the start"),
+    ):
+        pool.ready()
+    assert monotonic() - began < 20
+
+
+@posix
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_replacement_that_does_not_start_is_tried_again(
+    tmp_path: Path, faulty: Path, workers: int
+) -> None:
+    outcomes = run(tmp_path, "faulty:second start fails", 70, workers=workers)
+    assert (faulty / "failed").exists()
+    assert [n for n, o in outcomes.items() if isinstance(o, Breakdown)] == [40]
+    assert len(outcomes) == 70
+
+
+@posix
+def test_a_backend_that_never_starts_again_ends_the_run(tmp_path: Path, faulty: Path) -> None:
+    plan = many(tmp_path, 70)
+    with WorkerPool(registry.parse("faulty:no further start"), 1, 5) as pool:
+        pool.ready()
+        results = pool.run(build(planned) for planned in plan)
+        assert len(list(islice(results, 32))) == 32
+        with pytest.raises(BackendError, match="3 processes in a row did not start"):
+            deque(results, maxlen=0)
+
+
+@posix
+def test_a_flood_on_standard_error_is_cut_back_and_prints_nothing(
+    tmp_path: Path, faulty: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = run(tmp_path, "faulty:floods", 41)[40]
+    assert isinstance(outcome, Breakdown)
+    assert outcome.diagnostics.endswith("printed")
+    assert len(outcome.diagnostics) <= 8192
+    assert capfd.readouterr().out == ""
+
+
+@posix
+def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, faulty: Path) -> None:
+    began = monotonic()
+    assert len(run(tmp_path, "faulty:hangs as it closes", 3)) == 3
+    assert monotonic() - began < 20

@@ -1,0 +1,61 @@
+"""Ctrl-C and other requests to end, held back while something must not be cut in two."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+__all__ = ["INTERRUPTS", "deferred_interrupts", "treat_termination_as_interrupt"]
+
+_Handler = Callable[[int, Any], Any]
+
+INTERRUPTS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+    if hasattr(signal, name)
+)  # fmt: skip
+"""The signals that ask a program to end, as far as the platform has them."""
+
+
+def treat_termination_as_interrupt() -> None:
+    """Let a request to end (SIGTERM, SIGHUP, Ctrl-Break) do what Ctrl-C does.
+
+    A process that was started to ignore a signal, as by nohup, goes on ignoring it.
+    """
+    for number in INTERRUPTS:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+
+
+@contextmanager
+def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
+    """Hold back interrupts, and deliver the first of them at the end of the block.
+
+    Args:
+        inherited: whether processes that start in the block hold them back as well, until they
+            say otherwise.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    handlers: dict[int, _Handler] = {}
+    for number in INTERRUPTS:
+        handler = signal.getsignal(number)
+        if callable(handler):
+            handlers[number] = handler
+            signal.signal(number, lambda received, frame: held.append(received))
+    # The mask alone holds nothing back here: one of NumPy's threads would take the signal.
+    masks = inherited and hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers) if masks else set()
+    try:
+        yield
+    finally:
+        if masks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])

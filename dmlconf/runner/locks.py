@@ -1,0 +1,52 @@
+"""Locks on files, which the operating system releases when their process ends in whatever way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+__all__ = ["FileLock", "LockedError"]
+
+_BYTE: Final = 1 << 40
+"""On Windows a lock covers bytes, which others cannot read: one far behind the end."""
+
+
+class LockedError(Exception):
+    """Another process holds the lock."""
+
+
+class FileLock:
+    """A lock on a file that this process holds until it releases it or ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock; the file is made where there is none, and its content is left alone.
+
+        Raises:
+            LockedError: another process holds it.
+            OSError: the file cannot be opened for writing.
+        """
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(self._descriptor)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise LockedError(f"{path} is in use by another process") from error
+
+    def release(self) -> None:
+        """Give the lock back."""
+        os.close(self._descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,121 @@
+"""Outputs that cannot be written, and readers that leave: the run's verdict stays what it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from tests.cli.process import DMLCONF, TILE, beginning, dmlconf, environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells")
+
+FULL = "/dev/full"
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Path:
+    path = tmp_path / "case.yaml"
+    path.write_text(TILE, encoding="utf-8")
+    return path
+
+
+def to_shell(directory: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell's command, with dmlconf in the variable D; a pipe's exit code is its first's."""
+    return subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
+        cwd=directory,
+        env=environment(directory, D=" ".join(DMLCONF)),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("miniature:zeros", 1)])
+def test_a_report_that_cannot_be_written_hides_no_verdict(
+    case: Path, backend: str, code: int
+) -> None:
+    arguments = ("--report", f"json:{FULL}", "--report", "markdown:after.md")
+    done = dmlconf(case.parent, "run", "case.yaml", "-b", backend, *arguments)
+    assert done.returncode == code
+    assert f"Error: --report json:{FULL} could not be written: No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (case.parent / "after.md").exists()
+
+
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 8), ("miniature:zeros", 1)])
+def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code: int) -> None:
+    done = to_shell(case.parent, f"$D run case.yaml -b {backend} --report json:x.json >{FULL}")
+    assert done.returncode == code
+    assert "Error: the table could not be written: No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (case.parent / "x.json").exists()
+
+
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 0), ("miniature:zeros", 1)])
+def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: int) -> None:
+    reports = "--report json --report markdown:after.md"
+    done = to_shell(case.parent, f"$D run case.yaml -b {backend} {reports} | true")
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert (case.parent / "after.md").exists()
+
+
+def test_a_reader_of_a_list_that_leaves_is_no_failure(tmp_path: Path) -> None:
+    done = to_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
+    assert (done.returncode, done.stderr) == (0, "568 cases\n")
+
+
+def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
+    for closed in ("2>&-", "2>&- >&-", ">&- <&-"):
+        done = to_shell(case.parent, f"$D run case.yaml -b miniature:zeros --log x.jsonl {closed}")
+        assert done.returncode == 1
+        assert read_log(case.parent / "x.jsonl").complete
+
+
+@pytest.mark.parametrize(("backend", "code"), [("numpy", 6), ("miniature:zeros", 1)])
+def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
+    tmp_path: Path, backend: str, code: int
+) -> None:
+    """The limit on the size of files plays the full disk."""
+    limit = f"ulimit -f 8; $D run -b {backend} -o TILE -j 2 --log run.jsonl"
+    done = to_shell(tmp_path, limit)
+    assert done.returncode == code
+    assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(read_log(tmp_path / "run.jsonl").verdicts) > 3
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
+def test_a_log_that_is_no_file_is_refused(case: Path, kind: str) -> None:
+    path = case.parent / "odd"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path = Path("/dev/null")
+    else:
+        path.mkdir()
+    done = dmlconf(case.parent, "run", "case.yaml", "--log", str(path))
+    assert done.returncode == 2
+    assert "directory" in done.stderr or "not a regular file" in done.stderr
+
+
+def test_a_second_run_on_one_log_is_refused(case: Path) -> None:
+    first = beginning(case.parent, "run", "case.yaml", "-b", "miniature:hang", "--log", "x.jsonl")
+    log = case.parent / "x.jsonl"
+    while not log.exists() or not log.read_text("utf-8"):
+        assert first.poll() is None
+    written = log.read_text("utf-8")
+    second = dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl")
+    assert second.returncode == 2
+    assert "another run is writing to it" in second.stderr
+    assert log.read_text("utf-8") == written
+    first.kill()
+    first.communicate(timeout=60)
+    assert dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl").returncode == 0
