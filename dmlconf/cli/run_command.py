@@ -90,8 +90,8 @@ def command(
     """Run the cases under PATHS (the bundled suite where there are none) and report.
 
     Exit codes: 0 no verdict fails the run; 1 at least one does; 2 wrong usage; 3 an invalid
-    file; 4 a backend that cannot be used; 5 no case selected; 6 an incomplete run; 70 a fault
-    of dmlconf itself.
+    file; 4 a backend that cannot be used; 5 no case selected; 6 an incomplete run; 8 a report
+    that could not be written; 70 a fault of dmlconf itself.
     """
     reports = parse_reports(report_options, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
