@@ -3,29 +3,61 @@
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
 names; it cannot call anything but the functions listed here, nor reach anything else.
+Work and results are bounded, so that no expression hangs or fills the memory.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Any, Final
 
-__all__ = ["FUNCTIONS", "Expression", "ExpressionError", "Namespace", "namespace"]
+__all__ = ["FUNCTIONS", "Expression", "ExpressionError", "Namespace", "Steps", "namespace"]
 
 Namespace = dict[str, Any]
 
 LONGEST_RANGE: Final = 4096
+LONGEST_RESULT: Final = 65_536
+"""Numbers and characters that a result may hold, those of nested tuples included."""
 MOST_BITS: Final = 1024
+MOST_STEPS: Final = 200_000
+"""Items that the generators of one expression may go through."""
 
 
 class ExpressionError(ValueError):
     """An expression that cannot be read or evaluated; the message says why."""
+
+
+class Steps:
+    """A number of steps that expressions may take, one for each item of a generator."""
+
+    def __init__(self, limit: int = MOST_STEPS) -> None:
+        """Allow so many steps."""
+        self._limit = self._left = limit
+
+    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield the values, and take a step for each.
+
+        Raises:
+            ExpressionError: there are no steps left.
+        """
+        for value in values:
+            self.take()
+            yield value
+
+    def take(self) -> None:
+        """Take one step.
+
+        Raises:
+            ExpressionError: there are no steps left.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise ExpressionError(f"more than {self._limit:,} steps; use shorter ranges")
 
 
 def _range(*bounds: int) -> tuple[int, ...]:
@@ -42,7 +74,47 @@ def _bounded(value: Any) -> Any:
 
 
 def _product(values: Iterable[int]) -> Any:
-    return _bounded(math.prod(values))
+    product = 1
+    for value in values:
+        product = _multiply(product, value)
+    return product
+
+
+def _sum(values: Iterable[Any], *others: Any) -> Any:
+    if others:
+        raise ExpressionError("sum() takes one argument")
+    total: Any = 0
+    for value in values:
+        if not isinstance(value, int | float):
+            raise ExpressionError("sum() takes numbers only")
+        total += value
+    return _bounded(total)
+
+
+def _add(left: Any, right: Any) -> Any:
+    total = left + right
+    if isinstance(total, tuple | str | list):
+        if len(total) > LONGEST_RESULT:
+            raise ExpressionError(_too_long("+"))
+        return total
+    return _bounded(total)
+
+
+def _too_long(what: str) -> str:
+    return f"{what} gives more than {LONGEST_RESULT:,} values"
+
+
+def _count(value: Any, limit: int) -> int:
+    """Return how many values a result holds, or some number above the limit."""
+    if isinstance(value, str):
+        return len(value)
+    count = 1
+    if isinstance(value, tuple | list):
+        for item in value:
+            count += _count(item, limit - count)
+            if count > limit:
+                break
+    return count
 
 
 def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -69,6 +141,9 @@ def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
     return guarded
 
 
+_multiply: Final = _numbers_only(operator.mul)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": abs,
     "all": all,
@@ -85,7 +160,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "reversed": lambda values: tuple(reversed(values)),
     "sorted": lambda values: tuple(sorted(values)),
     "starts_with": lambda values, beginning: values[: len(beginning)] == beginning,
-    "sum": sum,
+    "sum": _sum,
     "tuple": tuple,
     "zip": zip,
 }
@@ -115,8 +190,8 @@ _NODES: Final = (
 )  # fmt: skip
 
 
-# On text and tuples these two could fill the memory.
-_GUARDS: Final = {ast.Mult: "_multiply", ast.Mod: "_modulo"}
+# On text and tuples these could fill the memory.
+_GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
 class _Checked(ast.NodeTransformer):
@@ -139,6 +214,11 @@ class _Checked(ast.NodeTransformer):
             raise ExpressionError(f"a tensor has no {node.attr}")
         return self.generic_visit(node)
 
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        node.iter = ast.Call(ast.Name("_counted", ast.Load()), [node.iter], [])
+        return node
+
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         name = _GUARDS.get(type(node.op))
@@ -159,11 +239,11 @@ class Expression:
         names: the names whose values it needs.
     """
 
-    __slots__ = ("_code", "names", "source")
+    __slots__ = ("_code", "_loops", "names", "source")
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._code, self.names = _compile(source)
+        self._code, self.names, self._loops = _compile(source)
 
     def __repr__(self) -> str:
         return f"Expression({self.source!r})"
@@ -181,23 +261,35 @@ class Expression:
     def __reduce__(self) -> tuple[type[Expression], tuple[str]]:
         return Expression, (self.source,)
 
-    def evaluate(self, names: Namespace) -> Any:
+    def evaluate(self, names: Namespace, steps: Steps | None = None) -> Any:
         """Return the expression's value over named values, made by `namespace`.
 
+        Args:
+            names: the values.
+            steps: the steps that this and other expressions may take together; by default the
+                expression has `MOST_STEPS` of its own.
+
         Raises:
-            ExpressionError: a name is unknown, or the values do not fit the expression.
+            ExpressionError: a name is unknown, the values do not fit the expression, or it needs
+                too many steps or gives too many values.
         """
+        if self._loops:
+            names = {**names, "_counted": (steps or Steps()).counted}
         try:
-            return eval(self._code, names)
+            value = eval(self._code, names)
         except ExpressionError:
             raise
         except Exception as error:
-            raise ExpressionError(f"{self.source}: {error}") from error
+            raise ExpressionError(f"{self}: {error}") from error
+        if isinstance(value, tuple | list | str) and _count(value, LONGEST_RESULT) > LONGEST_RESULT:
+            raise ExpressionError(f"{self}: {_too_long('it')}")
+        return value
 
 
 _GLOBALS: Final[dict[str, Any]] = {
     "__builtins__": {},
-    "_multiply": _numbers_only(operator.mul),
+    "_add": _add,
+    "_multiply": _multiply,
     "_modulo": _numbers_only(operator.mod),
     **FUNCTIONS,
 }
@@ -209,7 +301,7 @@ def namespace(values: Mapping[str, Any]) -> Namespace:
 
 
 @lru_cache(maxsize=4096)
-def _compile(source: str) -> tuple[CodeType, frozenset[str]]:
+def _compile(source: str) -> tuple[CodeType, frozenset[str], bool]:
     if len(source) > 2000:
         raise ExpressionError(f"an expression of {len(source)} characters; at most 2000")
     try:
@@ -227,4 +319,4 @@ def _compile(source: str) -> tuple[CodeType, frozenset[str]]:
         code = compile(ast.fix_missing_locations(_Checked().visit(tree)), "<expression>", "eval")
     except (RecursionError, MemoryError) as error:
         raise ExpressionError(f"{source}: nested too deeply") from error
-    return code, frozenset(read - bound - FUNCTIONS.keys())
+    return code, frozenset(read - bound - FUNCTIONS.keys()), bool(bound)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, namespace
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError, Steps, namespace
 from dmlconf.tensors.datatypes import DataType
 
 TENSOR = TensorDesc(DataType.FLOAT32, (2, 1, 3), Strides=(0, 3, 1), Flags=("OWNED_BY_DML",))
@@ -178,3 +178,33 @@ def test_is_a_value() -> None:
     assert copy == expression
     assert copy.evaluate(namespace({"a": 1})) == 2
     assert repr(expression) == "Expression('a + 1')"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("sum(1 for a in range(4096) for b in range(4096))", "more than 200,000 steps"),
+        ("any(any(False for b in range(4096)) for a in range(4096))", "more than 200,000 steps"),
+        ("sum((x for a in range(9)), ())", "sum() takes one argument"),
+        ("sum((x, x))", "sum() takes numbers only"),
+        ("len(x + x + x)", "+ gives more than 65,536 values"),
+        ("text + text", "+ gives more than 65,536 values"),
+        ("tuple(x for a in range(9))", "it gives more than 65,536 values"),
+        ("(x, (x, x))", "it gives more than 65,536 values"),
+        ("product(big for a in range(9))", "a number of more than 1024 bits"),
+        ("big + big", "a number of more than 1024 bits"),
+        ("sum((big, big))", "a number of more than 1024 bits"),
+    ],
+)
+def test_bounds_work_and_results(source: str, message: str) -> None:
+    names = namespace({"x": (1,) * 40_000, "text": "a" * 40_000, "big": 2**1024 - 1})
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        Expression(source).evaluate(names)
+
+
+def test_steps_may_be_shared_by_several_expressions() -> None:
+    steps = Steps(10)
+    expression = Expression("sum(a for a in range(6))")
+    assert expression.evaluate(namespace({}), steps) == 15
+    with pytest.raises(ExpressionError, match="more than 10 steps"):
+        expression.evaluate(namespace({}), steps)

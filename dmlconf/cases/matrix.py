@@ -12,12 +12,15 @@ from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.support import data_types_of, ranks_of
-from dmlconf.expressions import Expression, ExpressionError, namespace
+from dmlconf.expressions import Expression, ExpressionError, Steps, namespace
 
 __all__ = ["MOST_CASES", "expand", "pairwise"]
 
 MOST_CASES: Final = 1_000_000
 """How many combinations one matrix may have, before `where` chooses among them."""
+
+MOST_STEPS: Final = 20_000_000
+"""How many steps the expressions of one matrix may take while it is expanded."""
 
 Row = dict[str, Any]
 
@@ -71,13 +74,16 @@ def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
     if not pairs_only and math.prod(map(len, fixed.values())) > MOST_CASES:
         raise too_many
     count = 0
+    steps = Steps(MOST_STEPS)
+    if pairs_only:
+        _limit_pairs(fixed)
     for chosen in pairwise(fixed) if pairs_only else _products(fixed):
-        for row in _with_computed(chosen, computed):
+        for row in _with_computed(chosen, computed, steps):
             count += 1
             if count > MOST_CASES:
                 raise too_many
             ordered = {name: row[name] for name in matrix}
-            if where is None or _evaluated(where, ordered, ("where",)):
+            if where is None or _evaluated(where, ordered, ("where",), steps):
                 yield ordered
 
 
@@ -86,17 +92,24 @@ def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
         yield dict(zip(values, chosen, strict=True))
 
 
-def _with_computed(row: Row, computed: Mapping[str, Expression]) -> Iterator[Row]:
+def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse pairs that take too long to cover: the work grows with their number, squared."""
+    count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
+    if count * len(values) > MOST_CASES:
+        raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")
+
+
+def _with_computed(row: Row, computed: Mapping[str, Expression], steps: Steps) -> Iterator[Row]:
     """Multiply a row by the parameters whose values depend on the others."""
     if not computed:
         yield row
         return
     name, *rest = computed
-    values = _evaluated(computed[name], row, ("matrix", name))
+    values = _evaluated(computed[name], row, ("matrix", name), steps)
     if not isinstance(values, tuple | list):
         raise CaseError(("matrix", name), f"must give a list of values, not {values!r}")
     for value in values:
-        yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest})
+        yield from _with_computed({**row, name: value}, {key: computed[key] for key in rest}, steps)
 
 
 def _listed(operator: Operator, name: str, values: Any) -> Sequence[Any]:
@@ -116,9 +129,9 @@ def _expression(source: str, where: Sequence[str | int]) -> Expression:
         raise CaseError(where, str(error)) from error
 
 
-def _evaluated(expression: Expression, row: Row, where: Sequence[str | int]) -> Any:
+def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], steps: Steps) -> Any:
     try:
-        return expression.evaluate(namespace(row))
+        return expression.evaluate(namespace(row), steps)
     except ExpressionError as error:
         raise CaseError(where, str(error)) from error
 

@@ -57,11 +57,16 @@ def read_tensor(
         GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
     )
     if "values" in written or "fill" in written:
-        if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
-            message = f"a tensor of {math.prod(sizes):,} elements"
-            raise CaseError((*where, "Sizes"), message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
+        _limit_elements(sizes, (*where, "Sizes"))
         data[name] = _tensor_data(written, tensor, where)
     return tensor
+
+
+def _limit_elements(sizes: Sequence[int], where: Sequence[str | int]) -> None:
+    """Refuse data of more elements than one tensor may have."""
+    if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
+        message = f"a tensor of {math.prod(sizes):,} elements"
+        raise CaseError(where, message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
 
 
 _Bytes = TypeVar("_Bytes", int, int | None)
@@ -191,6 +196,7 @@ def expected_array(value: Any, tensor: TensorDesc, where: Sequence[str | int]) -
         CaseError: the numbers do not make the tensor.
     """
     if isinstance(value, Mapping) and set(value) == {"fill"}:
+        _limit_elements(tensor.Sizes, where)
         made = _fill(value["fill"], tensor, (*where, "fill"))
         return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)
     try:

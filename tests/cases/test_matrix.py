@@ -225,6 +225,22 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
                |              ^^^^
         """,
     ),
+    "where that takes too many steps": (
+        "A: =range(4096)", {"where": "=sum(b for c in range(4) for b in range(4000)) < 0"},
+        """
+        f.yaml:5:12: more than 20,000,000 steps; use shorter ranges
+             5 |     where: =sum(b for c in range(4) for b in range(4000)) < 0
+               |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "let that multiplies what it has": (
+        "A: [1]", {"let": "{B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}"},
+        """
+        f.yaml:5:51: (C, C, C, C, C): it gives more than 65,536 values
+             5 |     let: {B: =range(4096), C: '=(B, B, B, B)', D: '=(C, C, C, C, C)'}
+               |                                                   ^^^^^^^^^^^^^^^^^^
+        """,
+    ),
     "let with a number beyond all measure": (
         "A: [1]", {"let": '{C: "=product(range(1, 4000))"}'},
         """

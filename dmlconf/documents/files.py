@@ -1,0 +1,71 @@
+"""Read files that may be anything: too large, a pipe, a device, or changing meanwhile."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["UnreadableFileError", "open_regular", "read_bytes"]
+
+
+class UnreadableFileError(Exception):
+    """A file that cannot be read; the message says why, without the file's name."""
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; never wait, as opening a named pipe would.
+
+    Raises:
+        UnreadableFileError: it is no regular file, or cannot be opened.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except (OSError, ValueError) as error:
+        raise UnreadableFileError(_reason(error)) from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise UnreadableFileError(f"is {_kind(mode)}, not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path, limit: int, hint: str = "") -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+        path: the file.
+        limit: the greatest number of bytes that is read.
+        hint: what the message says to do about a larger one.
+
+    Raises:
+        UnreadableFileError: it cannot be read, or is larger.
+    """
+    with open_regular(path) as stream:
+        try:
+            content = stream.read(limit + 1)
+            size = os.fstat(stream.fileno()).st_size
+        except OSError as error:
+            raise UnreadableFileError(_reason(error)) from error
+    if len(content) > limit:
+        size = max(size, len(content))
+        message = f"is {size:,} bytes long; at most {limit:,} are read"
+        raise UnreadableFileError("; ".join(filter(None, (message, hint))))
+    return content
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something else")
