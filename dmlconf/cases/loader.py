@@ -17,6 +17,7 @@ from dmlconf.cases.schema import case_checker, desc_checker, entry_checker
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import Operator
+from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
@@ -71,7 +72,11 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     problems = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml"))
+            inside = sorted(
+                file
+                for file in path.rglob("*")
+                if file.suffix in (".yaml", ".yml") and not file.is_dir()
+            )
             if not inside:
                 hint = "case files end in .yaml"
                 problems.append(Problem(path, "the folder holds no case file", hint=hint))
@@ -135,8 +140,8 @@ _OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE
 def _content(path: Path) -> bytes:
     """Return a file's bytes; nothing of one that reading it as a document will refuse."""
     try:
-        return path.read_bytes() if path.stat().st_size <= LARGEST_FILE_BYTES else b""
-    except OSError:
+        return read_bytes(path, LARGEST_FILE_BYTES)
+    except UnreadableFileError:
         return b""
 
 

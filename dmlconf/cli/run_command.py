@@ -124,7 +124,7 @@ def command(
             backend.close()
         for recording in expected.recordings:
             warn(recording.stale_note(paths))
-        shown = show(read_log(log), reports, verbose=verbose, quiet=quiet, color=color)
+        shown = show(read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color)
         codes.append(_exit_code(footer) or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
         if not footer.complete and not quiet:
             say(f"The run log is {log}")

@@ -11,7 +11,15 @@ __all__ = ["UnreadableFileError", "open_regular", "read_bytes"]
 
 
 class UnreadableFileError(Exception):
-    """A file that cannot be read; the message says why, without the file's name."""
+    """A file that cannot be read; the message says why, without the file's name.
+
+    Attributes:
+        too_large: whether its size is the reason.
+    """
+
+    def __init__(self, message: str, *, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.too_large = too_large
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -32,13 +40,12 @@ def open_regular(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_bytes(path: Path, limit: int, hint: str = "") -> bytes:
+def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a regular file.
 
     Args:
         path: the file.
         limit: the greatest number of bytes that is read.
-        hint: what the message says to do about a larger one.
 
     Raises:
         UnreadableFileError: it cannot be read, or is larger.
@@ -52,7 +59,7 @@ def read_bytes(path: Path, limit: int, hint: str = "") -> bytes:
     if len(content) > limit:
         size = max(size, len(content))
         message = f"is {size:,} bytes long; at most {limit:,} are read"
-        raise UnreadableFileError("; ".join(filter(None, (message, hint))))
+        raise UnreadableFileError(message, too_large=True)
     return content
 
 

@@ -30,14 +30,19 @@ class _Definitions:
         self._schemas = schemas
         self._made: dict[str, Fits] = {}
 
-    def fits(self, reference: str) -> Fits:
+    def schema(self, reference: str) -> _Schema:
+        """Return the schema that a reference names."""
         name = reference.removeprefix("#/$defs/")
         if name not in self._schemas:
             raise _UnknownError(reference)
+        return self._schemas[name]
+
+    def fits(self, reference: str) -> Fits:
+        name = reference.removeprefix("#/$defs/")
         if name not in self._made:
             # A schema may refer to itself, which is asked for while it is made.
             self._made[name] = lambda data: self._made[name](data)
-            self._made[name] = _fits(self._schemas[name], self)
+            self._made[name] = _fits(self.schema(reference), self)
         return self._made[name]
 
 
@@ -100,10 +105,21 @@ def _type(value: str | Sequence[str], schema: _Schema, definitions: _Definitions
 
 
 def _enum(values: Sequence[Any], schema: _Schema, definitions: _Definitions) -> Fits:
-    if not all(isinstance(value, str) for value in values):
+    if not all(value is None or isinstance(value, str) for value in values):
         raise _UnknownError("1, 1.0 and true are told apart by rules of their own")
     known = frozenset(values)
-    return lambda data: isinstance(data, str) and data in known
+    return lambda data: (data is None or isinstance(data, str)) and data in known
+
+
+def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
+    if type(value) is int:  # 1 and true are equal in Python, and not in JSON.
+        return lambda data: type(data) is int and data == value
+    return _enum([value], schema, definitions)
+
+
+def _one_of(parts: Sequence[_Schema], schema: _Schema, definitions: _Definitions) -> Fits:
+    alternatives = [_fits(part, definitions) for part in parts]
+    return lambda data: sum(alternative(data) for alternative in alternatives) == 1
 
 
 def _pattern(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
@@ -151,6 +167,23 @@ def _additional_properties(part: Any, schema: _Schema, definitions: _Definitions
     )
 
 
+def _unevaluated_properties(part: Any, schema: _Schema, definitions: _Definitions) -> Fits:
+    if part is not False or not schema.keys() <= {*_WITHOUT_CHECK, *_EVALUATING}:
+        raise _UnknownError("what other keywords evaluate is not known here")
+    known = set(schema.get("properties", ()))
+    if "$ref" in schema:
+        target = definitions.schema(schema["$ref"])
+        if {"$ref", "oneOf", "additionalProperties", "if"} & target.keys():
+            raise _UnknownError("a reference to more than properties")
+        known |= set(target.get("properties", ()))
+    return lambda data: not isinstance(data, dict) or known.issuperset(data)
+
+
+def _property_names(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    fits_name = _fits(part, definitions)
+    return lambda data: not isinstance(data, dict) or all(map(fits_name, data))
+
+
 def _min_properties(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not isinstance(data, dict) or len(data) >= least
 
@@ -184,11 +217,16 @@ def _reference(value: str, schema: _Schema, definitions: _Definitions) -> Fits:
     return definitions.fits(value)
 
 
-_WITHOUT_CHECK: Final = frozenset({"$schema", "$defs", "title", "description", "then", "else"})
+_WITHOUT_CHECK: Final = frozenset(
+    {"$schema", "$defs", "title", "description", "format", "then", "else"}
+)
+
+_EVALUATING: Final = frozenset({"$ref", "properties", "required", "type", "unevaluatedProperties"})
 
 _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "$ref": _reference,
     "additionalProperties": _additional_properties,
+    "const": _const,
     "enum": _enum,
     "if": _if,
     "items": _items,
@@ -198,8 +236,11 @@ _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "minProperties": _min_properties,
     "minimum": _minimum,
     "not": _not,
+    "oneOf": _one_of,
     "pattern": _pattern,
     "properties": _properties,
+    "propertyNames": _property_names,
     "required": _required,
     "type": _type,
+    "unevaluatedProperties": _unevaluated_properties,
 }

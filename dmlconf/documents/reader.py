@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 
 __all__ = ["LARGEST_FILE_BYTES", "Document", "read_document"]
@@ -255,14 +256,10 @@ def _problem(
 
 def _decoded(path: Path) -> str:
     try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= LARGEST_FILE_BYTES else b""
-    except OSError as error:
-        raise InvalidFilesError([Problem(path, f"cannot be read: {error.strerror}")]) from error
-    if size > LARGEST_FILE_BYTES:
-        message = f"is {size:,} bytes long; at most {LARGEST_FILE_BYTES:,} are read"
-        hint = "split the file, or use a fill instead of long lists"
-        raise InvalidFilesError([Problem(path, message, hint=hint)])
+        content = read_bytes(path, LARGEST_FILE_BYTES)
+    except UnreadableFileError as error:
+        hint = "split the file, or use a fill instead of long lists" if error.too_large else None
+        raise InvalidFilesError([Problem(path, str(error), hint=hint)]) from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

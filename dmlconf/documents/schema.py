@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ValidationError = Any
 """jsonschema's; its stubs say of every attribute that it may be unset, which it never is here."""
 
-__all__ = ["Checker", "bundled_schema", "schema_problems", "validator"]
+__all__ = ["Checker", "bundled_schema", "first_error", "schema_problems", "validator"]
 
 _TYPES = {
     "array": "a list",
@@ -29,6 +29,10 @@ _TYPES = {
     "object": "a mapping",
     "string": "text",
 }
+
+
+_LONGEST_MESSAGE = 300
+"""Characters of a message that jsonschema makes, which may quote all of the data."""
 
 
 @cache
@@ -69,6 +73,17 @@ class Checker:
         """Yield what jsonschema finds wrong with the data."""
         if not self._fits(data):
             yield from self._validator.iter_errors(data)
+
+
+def first_error(checker: Checker, data: Any) -> str:
+    """Return in words the first thing that is wrong with data that does not fit a schema."""
+    for error in checker.iter_errors(data):
+        nested = _relevant(error.context) if error.context else [error]
+        place = _spoken(list(nested[0].absolute_path))
+        message = nested[0].message
+        text = f"`{place}`: {message}" if place else str(message)
+        return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
+    return "it does not fit the schema"
 
 
 def schema_problems(

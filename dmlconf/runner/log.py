@@ -11,11 +11,14 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Final
 
 from dmlconf.cases.model import Provenance
+from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -29,6 +32,9 @@ __all__ = [
     "read_log",
     "verdict_data",
 ]
+
+LONGEST_LINE_BYTES: Final = 1 << 24
+"""No verdict comes near: what is longer is no log."""
 
 FORMAT: Final = 1
 """Version of the form; it grows when a reader of the old form could be misled."""
@@ -187,59 +193,94 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_log(path: Path) -> RunLog:
+def read_log(path: Path, *, own: bool = False) -> RunLog:
     """Read a run log, also one that ends early.
 
     Verdicts come in the order of the plan, where the log tells it. Where a case has more than one
     verdict, as after a resumed run, the last one counts.
 
+    Args:
+        path: the log.
+        own: whether this process has just written it, so that its form needs no check.
+
     Raises:
         InvalidLogError: the file cannot be read or is not a run log.
     """
-    records = _records(path)
-    first = next(records, None)
-    if first is None or first.get("record") != "header":
-        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
-    if first.get("format") != FORMAT:
-        raise InvalidLogError(
-            f"{path}:1: a run log of form {first.get('format')}; this dmlconf reads form {FORMAT}"
-        )
     verdicts: dict[str, tuple[int, Verdict]] = {}
+    header: Header | None = None
     footer = None
-    line = 1
-    try:
-        header = _header(first)
-        for record in records:
-            line += 1
-            if record["record"] == "verdict":
-                verdict = _verdict(record)
-                verdicts[verdict.case] = int(record.get("place", line)), verdict
-            elif record["record"] == "footer":
-                footer = _footer(record)
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidLogError(f"{path}:{line}: a record that cannot be read: {error}") from error
+    for line, record in _records(path, own=own):
+        kind = record["record"]
+        if kind == "header" and line > 1:
+            raise InvalidLogError(f"{path}:{line}: not a dmlconf run log: a second header")
+        if kind == "header":
+            header = _header(record)
+        elif kind == "verdict":
+            verdict = _verdict(record)
+            verdicts[verdict.case] = record.get("place", line), verdict
+        else:
+            footer = _footer(record)
+    if header is None:
+        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
     in_order = sorted(verdicts.values(), key=itemgetter(0))
     return RunLog(header, tuple(verdict for _, verdict in in_order), footer)
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _records(path: Path, *, own: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the record of each line; every record fits the schema.
+
+    Raises:
+        InvalidLogError: the file cannot be read, or a line is no record.
+    """
     try:
-        with path.open(encoding="utf-8") as stream:
-            lines = iter(enumerate(stream, 1))
-            for number, line in lines:
+        with open_regular(path) as stream:
+            number = 0
+            while line := stream.readline(LONGEST_LINE_BYTES + 1):
+                number += 1
+                if len(line) > LONGEST_LINE_BYTES:
+                    message = f"a line of more than {LONGEST_LINE_BYTES:,} bytes"
+                    raise InvalidLogError(f"{path}:{number}: not a run log: {message}")
                 try:
                     record = json.loads(line)
-                except ValueError as error:
-                    if not line.endswith("\n"):
+                except (ValueError, RecursionError) as error:
+                    if not line.endswith(b"\n") and number > 1:
                         return  # The run died while it wrote this line.
                     raise InvalidLogError(f"{path}:{number}: not JSON: {error}") from error
-                if not isinstance(record, dict):
-                    raise InvalidLogError(f"{path}:{number}: not a record")
-                yield record
-    except UnicodeDecodeError as error:
-        raise InvalidLogError(f"{path}: not a run log: it is not UTF-8") from error
+                if not own:
+                    _check(path, number, record)
+                yield number, record
+    except UnreadableFileError as error:
+        raise InvalidLogError(f"{path} {error}") from error
     except OSError as error:
-        raise InvalidLogError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _check(path: Path, number: int, record: Any) -> None:
+    """Refuse a line that does not fit the schema, or is of another version of the form."""
+    kind = record.get("record") if isinstance(record, dict) else None
+    if number == 1 and kind != "header":
+        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
+    checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
+    if checker.is_valid(record):
+        return
+    form = record.get("format", FORMAT) if isinstance(record, dict) else FORMAT
+    if form != FORMAT:
+        message = f"a run log of form {form}; this dmlconf reads form {FORMAT}"
+    else:
+        message = f"not a record of a run log: {first_error(checker, record)}"
+    raise InvalidLogError(f"{path}:{number}: {message}")
+
+
+_DEFINITIONS: Final = {"header": "header", "verdict": "verdictLine", "footer": "footer"}
+
+
+@cache
+def _checker(definition: str) -> Checker:
+    """Return what checks a record of one kind; of no known kind where that has no definition."""
+    schema = bundled_schema("run-log")
+    if definition:
+        schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
+    return Checker(schema)
 
 
 def _header(record: Mapping[str, Any]) -> Header:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -486,7 +487,16 @@ def test_refuses_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_refuses_a_folder(tmp_path: Path) -> None:
-    assert "cannot be read: " in refusal(lambda: read_document(tmp_path), tmp_path.parent)
+    message = "is a folder, not a regular file"
+    assert message in refusal(lambda: read_document(tmp_path), tmp_path.parent)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.yaml"
+    os.mkfifo(path)
+    message = refusal(lambda: read_document(path), tmp_path)
+    assert message == "pipe.yaml: is a named pipe, not a regular file"
 
 
 TEXT = """\

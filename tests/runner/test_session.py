@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,8 +137,13 @@ def test_a_log_that_ends_early_keeps_its_verdicts(tmp_path: Path) -> None:
         ("{}\n", "its first line is no header"),
         ('{"record": "header", "format": 99}\n', "this dmlconf reads form 1"),
         ("not json\n", "not JSON"),
-        ("[1]\n", "not a record"),
-        ('{"record": "header", "format": 1}\n', "cannot be read"),
+        ("[1]\n", "its first line is no header"),
+        (
+            '{"record": "header", "format": 1}\n',
+            "not a record of a run log: '.*' is a ",
+        ),
+        ("[" * 99_999 + "\n", "not JSON"),
+        ("x" * (1 << 24) + "y\n", "a line of more than 16,777,216 bytes"),
     ],
 )
 def test_refuses_what_is_no_log(tmp_path: Path, text: str, message: str) -> None:
@@ -145,3 +151,32 @@ def test_refuses_what_is_no_log(tmp_path: Path, text: str, message: str) -> None
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InvalidLogError, match=message):
         read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"seconds":', '"seconds":null,"x":', "`seconds`|unexpected"),
+        ('"status":"passed"', '"status":"excellent"', "`status`: 'excellent' is not one of"),
+        ('"tags":[', '"tags":[1,', r"`tags\[0\]`: 1 is not of type 'string'"),
+        ('"place":1', '"place":"1"', "`place`: '1' is not of type 'integer'"),
+        ('"record":"verdict"', '"record":"verdicts"', "not a record of a run log"),
+    ],
+)
+def test_refuses_a_line_that_does_not_fit_the_schema(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    logged(tmp_path, plan(tmp_path))
+    path = tmp_path / "run.jsonl"
+    text = path.read_text("utf-8")
+    at = text.index(old, text.index("\n"))
+    path.write_text(text[:at] + new + text[at + len(old) :], encoding="utf-8")
+    with pytest.raises(InvalidLogError, match=rf"run.jsonl:[2-9]: .*({message})"):
+        read_log(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log.jsonl")
+    with pytest.raises(InvalidLogError, match="is a named pipe, not a regular file"):
+        read_log(tmp_path / "log.jsonl")
