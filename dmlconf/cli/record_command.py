@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from os import getpid
@@ -12,6 +13,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
+from dmlconf.backends.recording.model import Recording
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import (
@@ -28,7 +30,8 @@ from dmlconf.cli.options import (
 )
 from dmlconf.cli.progress import progress
 from dmlconf.documents.problems import printable
-from dmlconf.runner.recorder import LeftOut, record
+from dmlconf.runner.recorder import LeftOut, record, recording_head
+from dmlconf.runner.renewal import Part, parts_kept, renewed
 from dmlconf.runner.session import Limits, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 
@@ -37,10 +40,13 @@ __all__ = ["command"]
 _MOST_NAMED: Final = 10
 
 
-def _named(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
+def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
     """Refuse other names: a recording replaces the file, and `-o` chooses operators elsewhere."""
-    if value.suffix != SUFFIX:
-        message = f"{value} does not end in {SUFFIX}; to choose an operator, write --operator"
+    if value.suffix != SUFFIX and not value.is_dir():
+        message = (
+            f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
+            "to choose an operator, write --operator"
+        )
         raise click.BadParameter(printable(message))
     return value
 
@@ -52,9 +58,14 @@ def _named(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
     help="What to record, such as directml.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", required=True, metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=_named, help="Write the recording here; name it NAME.dmlrec.",
+    "-o", "--output", required=True, metavar="FILE|FOLDER", type=click.Path(path_type=Path),
+    callback=_checked,
+    help="Write the recording to this file, NAME.dmlrec, or to one file for each operator, "
+    "FOLDER/<operator>/NAME.dmlrec.",
+)  # fmt: skip
+@click.option(
+    "--name", metavar="NAME",
+    help="Name the files in FOLDER so; the default is BACKEND-VERSION, such as directml-1.15.4.",
 )  # fmt: skip
 @directml_option
 @long_selection_options
@@ -66,6 +77,7 @@ def command(
     paths: tuple[Path, ...],
     backend: str,
     output: Path,
+    name: str | None,
     directml: str | None,
     jobs: int | None,
     timeout: float,
@@ -76,34 +88,66 @@ def command(
 ) -> int:
     """Run the cases under PATHS (the bundled suite where there are none) and keep the outcomes.
 
-    What breaks, and what the backend may decline, is not recorded but told. Exit codes: 0 nothing
-    broke; 1 something did, or nothing could be recorded; otherwise as those of run.
+    Cases that break, and those that the backend may decline, are not recorded but listed on
+    standard error. With -o FOLDER, the entries of cases that are not selected stay, and files whose
+    outcomes are the same are not written again. Until all cases have run, no file changes.
+
+    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise as those
+    of run.
     """
-    [name] = with_directml([registry.parse(backend)], directml)
-    if name.name == "recording":
+    by_operator = output.is_dir()
+    if name is not None and not by_operator:
+        raise click.UsageError("--name names files in a folder: add -o FOLDER")
+    if name is not None and Path(name).name != name:
+        raise click.BadParameter(printable(f"{name!r} is no file name"), param_hint="--name")
+    [tested] = with_directml([registry.parse(backend)], directml)
+    if tested.name == "recording":
         raise click.UsageError("a recording cannot be recorded again: copy the file")
-    if name.name == "numpy":
+    if tested.name == "numpy":
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
-    _save(output, None)
-    suite, plan = load_chosen(paths, **selection)
+    _save(output / SUFFIX if by_operator else output, None)
+    _, plan = load_chosen(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    opened = open_backend(name, Limits(jobs or 1, timeout))
+    opened = open_backend(tested, Limits(jobs or 1, timeout))
     try:
+        head = recording_head(opened)
+        target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
+        kept = parts_kept(target, plan, head) if by_operator else {}
         with progress(len(plan), quiet=quiet, color=color) as advance:
-            recording, left_out = record(plan, suite, opened, known, advance)
+            recording, left_out = record(plan, opened, known, advance)
     finally:
         opened.close()
     _tell(left_out)
     if not recording.entries:
-        message = f"Error: nothing could be recorded, so {output} was not written"
+        message = f"Error: nothing could be recorded, so {target} was not written"
         click.echo(printable(message), err=True)
         return ExitCode.FAILED
-    _save(output, recording_bytes(recording))
     cases = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
-    click.echo(printable(f"{output}: recorded {len(recording.entries):,} of {cases}"))
+    done = f"recorded {len(recording.entries):,} of {cases}"
+    if by_operator:
+        done += _save_parts(list(renewed(target, recording, kept)))
+    else:
+        _save(output, recording_bytes(recording))
+    click.echo(printable(f"{target}: {done}"))
     return ExitCode.FAILED if any(left.broken for left in left_out) else ExitCode.SUCCESS
+
+
+def _default_name(head: Recording) -> str:
+    name = f"{head.environment['backend']}-{head.environment['version']}"
+    return re.sub(r"[^\w.+-]+", "-", name)
+
+
+def _save_parts(parts: Sequence[Part]) -> str:
+    """Write the files that change, and say how many they are."""
+    changed = 0
+    for part in parts:
+        if part.content is not None:
+            _save(part.path, part.content)
+            changed += 1
+    files = f"{len(parts):,} file{'s' if len(parts) != 1 else ''}"
+    return f" in {files}, {changed:,} of them changed"
 
 
 def _save(path: Path, content: bytes | None) -> None:
@@ -114,6 +158,8 @@ def _save(path: Path, content: bytes | None) -> None:
     """
     temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
     try:
+        if content is not None:
+            path.parent.mkdir(exist_ok=True)
         try:
             temporary.write_bytes(content or b"")
             if content is not None:

@@ -52,12 +52,12 @@ __all__ = ["command"]
 @click.option(
     "-b", "--backend", "backends", multiple=True, metavar="BACKEND",
     shell_complete=complete_backend,
-    help="What to test: numpy (the default), directml, recording:FILE, or a plugin's.",
+    help="What to test: numpy (the default), directml, recording:PATH, or a plugin's.",
 )  # fmt: skip
 @click.option(
     "--against", default=AUTO, show_default=True, metavar="BACKEND",
     help="What gives the expected values that a case does not state itself: auto (the suite's own "
-    "recordings, then numpy), numpy or recording:FILE.",
+    "recordings, then numpy), numpy or recording:PATH.",
 )  # fmt: skip
 @directml_option
 @selection_options

@@ -7,14 +7,14 @@ with the same files on the same adapter and driver, nor the reference by a recor
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import BackendError, Environment, Outcome, Rejection
+from dmlconf.backends.protocol import BackendError, Outcome, Rejection
+from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import operator
@@ -24,7 +24,7 @@ from dmlconf.runner.session import OpenBackend, built, nobody, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
 if TYPE_CHECKING:
-    from dmlconf.backends.recording.model import Recording
+    from dmlconf.backends.recording.store import StoredRecording
 
 __all__ = [
     "AUTO",
@@ -40,7 +40,6 @@ __all__ = [
 AUTO: Final = "auto"
 """The suite's own recordings, and the reference where they tell nothing."""
 
-_REFERENCE: Final = "numpy"
 _FOLDER: Final = "recordings"
 _MOST_NAMED: Final = 10
 
@@ -51,41 +50,51 @@ _TELLING: Final = frozenset({"E_INVALIDARG"})
 class RecordingAgainst:
     """Gives recorded outcomes, and remembers the cases for which the recording is stale.
 
-    The recording is read when it is first asked: cases that state all themselves need none.
+    A file is read when a case in it is first asked for: cases that state all themselves need none.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, subject: Subject | None = None) -> None:
+        """Name the recording.
+
+        Args:
+            path: of the recording, as `StoredRecording` takes it.
+            subject: who is under test, and is not judged by what was recorded of it; None where
+                that does not matter.
+        """
         self.path = path
         self.stale: list[str] = []
+        self._subject = subject
+        self._stored: StoredRecording | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process reads the file itself.
-        return RecordingAgainst, (self.path,)
-
-    @cached_property
-    def recording(self) -> Recording:
-        """The recording.
-
-        Raises:
-            BackendError: it cannot be read.
-        """
-        from dmlconf.backends.recording.file import read_recording
-
-        return read_recording(self.path)
+        # Another process reads the files itself.
+        return RecordingAgainst, (self.path, self._subject)
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
-        """Return the recorded outcome; None where the recording cannot tell."""
+        """Return the recorded outcome; None where the recording cannot tell.
+
+        Raises:
+            BackendError: the operator's file cannot be read.
+        """
         from dmlconf.backends.recording.model import Gap
 
-        found = self.recording.find(case)
-        if found is Gap.STALE:
+        part = self._opened().part(case.operator_name)
+        if part is None or (self._subject and not is_independent(part.environment, self._subject)):
+            return None
+        outcome = part.find(case)
+        if outcome is Gap.STALE:
             self.stale.append(case.identifier)
-        if isinstance(found, Gap):
+        if isinstance(outcome, Gap):
             return None
-        if isinstance(found, Rejection) and found.hresult not in _TELLING:
+        if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
             return None
-        by_reference = self.recording.environment["backend"] == _REFERENCE
-        return found if by_reference else Recorded(found)
+        return outcome if part.environment["backend"] == REFERENCE else Recorded(outcome)
+
+    def _opened(self) -> StoredRecording:
+        from dmlconf.backends.recording.store import StoredRecording
+
+        self._stored = self._stored or StoredRecording(self.path)
+        return self._stored
 
     def stale_note(self, suite_paths: Iterable[Path]) -> str | None:
         """Say which cases the recording could not tell any more, and what to do about it."""
@@ -94,7 +103,7 @@ class RecordingAgainst:
         count = len(self.stale)
         plural = "s" if count != 1 else ""
         paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
-        again = _record_command(paths, self.recording.backend, self.path)
+        again = _record_command(paths, self._opened(), self.stale)
         return (
             f"{self.path} has another desc or other inputs for {count:,} case{plural}"
             f" and was not used there:\n{_named(self.stale)}\nRecord again: {again}"
@@ -145,15 +154,15 @@ def expectations(
         BackendError: there is no such backend, or its recording cannot be used for the plan.
         InvalidFilesError: a case of a matrix cannot be built.
     """
-    subject = _subject(tested.environment)
-    if given == AUTO and subject[0] == _REFERENCE and all(map(states_all, plan)):
-        return Expectations(_REFERENCE, nobody)
+    subject = subject_of(tested.environment)
+    if given == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+        return Expectations(REFERENCE, nobody)
     if given == AUTO:
-        return _automatic(tested, subject, suite_paths)
+        return _automatic(tested, subject, plan, suite_paths)
     name = registry.parse(given)
     if name.name == "recording":
         return _recorded(given, Path(name.options), subject, suite, plan, suite_paths)
-    if name.name == _REFERENCE == subject[0]:
+    if name.name == REFERENCE == subject[0]:
         return Expectations(given, nobody)
     return Expectations(given, reference(given, tested.name))
 
@@ -161,80 +170,102 @@ def expectations(
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
     """Return what tells of a suite, whoever is under test: its recordings, else the reference."""
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
-    backend = registry.create(registry.parse(_REFERENCE))
+    backend = registry.create(registry.parse(REFERENCE))
     return _First([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
     """Return what tells whether one of the recordings has a case as it is now."""
-    recordings = [RecordingAgainst(path).recording for path in paths]
+    from dmlconf.backends.recording.store import StoredRecording
+
+    recordings = [StoredRecording(path) for path in paths]
     return lambda case: any(recording.gap(case) is None for recording in recordings)
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the suite's own recordings: in the folder `recordings` of a path or just above it."""
-    from dmlconf.backends.recording.file import SUFFIX
+    """Return the suite's own recordings, in a path's folder or up to two above it.
 
-    found: dict[Path, Path] = {}
+    They are the files NAME.dmlrec in the operators' folders, each name a recording that is returned
+    as FOLDER/NAME.dmlrec, and the files in the folder `recordings`.
+    """
+    from dmlconf.backends.recording.file import SUFFIX
+    from dmlconf.backends.recording.store import recording_paths
+
+    recordings: dict[Path, Path] = {}
     for path in paths:
         for folder in (path, *path.resolve().parents[:2]):
-            inside = sorted((folder / _FOLDER).glob(f"*{SUFFIX}"))
-            found.update({file.resolve(): file for file in inside})
+            single_files = sorted((folder / _FOLDER).glob(f"*{SUFFIX}"))
+            inside = [*recording_paths(folder), *single_files]
+            recordings.update({file.resolve(): file for file in inside})
             if inside:
                 break
-    return list(found.values())
+    return list(recordings.values())
 
 
-def _automatic(tested: OpenBackend, subject: _Subject, paths: Sequence[Path]) -> Expectations:
-    from dmlconf.backends.recording.file import read_environment
-
+def _automatic(
+    tested: OpenBackend, subject: Subject, plan: Sequence[PlannedCase], paths: Sequence[Path]
+) -> Expectations:
     recordings = tuple(
-        RecordingAgainst(path)
+        RecordingAgainst(path, subject)
         for path in suite_recordings(paths)
-        if not _judges_itself(read_environment(path), subject)
+        if _has_independent_part(path, subject, plan)
     )
     names = [f"recording:{one.path}" for one in recordings]
     sources: list[Against] = list(recordings)
-    if subject[0] != _REFERENCE:
-        sources.append(reference(_REFERENCE, tested.name))
-    if subject[0] != _REFERENCE or not names:
-        names.append(_REFERENCE)
+    if subject[0] != REFERENCE:
+        sources.append(reference(REFERENCE, tested.name))
+    if subject[0] != REFERENCE or not names:
+        names.append(REFERENCE)
     return Expectations(", else ".join(names), _First(sources), recordings)
 
 
 def _recorded(
     given: str,
     path: Path,
-    subject: _Subject,
+    subject: Subject,
     suite: Suite,
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
 ) -> Expectations:
-    from dmlconf.backends.recording.file import read_recording
+    from dmlconf.backends.recording.store import StoredRecording, recording_path
 
-    recording = read_recording(path)
-    _require_fresh(path, recording, suite, plan, suite_paths)
-    if _judges_itself(recording.environment, subject):
+    path = recording_path(path)
+    _require_fresh(StoredRecording(path), suite, plan, suite_paths)
+    if not _has_independent_part(path, subject, plan):
         note = (
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
         return Expectations(given, nobody, note=note)
-    source = RecordingAgainst(path)
+    source = RecordingAgainst(path, subject)
     return Expectations(given, source, (source,))
 
 
+def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
+    """Tell whether a recording can judge some of the plan; every file that it needs can be read."""
+    from dmlconf.backends.recording.store import StoredRecording
+
+    heads = [head for _, head in StoredRecording(path).heads(_operators(plan))]
+    return any(is_independent(head.environment, subject) for head in heads)
+
+
+def _operators(plan: Iterable[PlannedCase]) -> list[str]:
+    return list(dict.fromkeys(planned.template.operator_name for planned in plan))
+
+
 def _require_fresh(
-    path: Path,
-    recording: Recording,
+    stored: StoredRecording,
     suite: Suite,
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
 ) -> None:
     from dmlconf.backends.recording.model import Gap
 
-    gaps = {planned.identifier: recording.gap(built(planned)) for planned in plan}
-    if recording.suite_digest != suite.digest and set(gaps.values()) == {Gap.MISSING}:
+    path = stored.path
+    if not stored.files(_operators(plan)):
+        stored.head()  # Raises where there is no recording at all.
+    gaps = {planned.identifier: stored.gap(built(planned)) for planned in plan}
+    if set(gaps.values()) == {Gap.MISSING} and not _knows_any(stored, suite):
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
     stale = [identifier for identifier, gap in gaps.items() if gap is Gap.STALE]
@@ -242,24 +273,17 @@ def _require_fresh(
         raise BackendError(
             f"{path} is stale: it has another desc or other inputs for {len(stale):,} of the "
             f"{len(plan):,} selected cases:\n{_named(stale)}\n"
-            f"Record again: {_record_command(suite_paths, recording.backend, path)}"
+            f"Record again: {_record_command(suite_paths, stored, stale)}"
         )
 
 
-_Subject = tuple[Any, ...]
-"""What is judged, or judges: backend, version, adapter, driver, and digests of their files."""
-
-
-def _subject(environment: Environment | Mapping[str, Any]) -> _Subject:
-    found = asdict(environment) if isinstance(environment, Environment) else environment
-    found = found["details"].get("recorded", found) if found["backend"] == "recording" else found
-    digests = {key: value for key, value in found["details"].items() if key.endswith("sha256")}
-    return *(found[key] for key in ("backend", "version", "adapter", "driver")), digests
-
-
-def _judges_itself(recorded: Mapping[str, Any], subject: _Subject) -> bool:
-    both_reference = str(recorded["backend"]) == _REFERENCE == str(subject[0])
-    return both_reference or _subject(recorded) == subject
+def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
+    """Tell whether a recording has any case of the suite, chosen or not."""
+    for planned in suite.plan():
+        part = stored.part(planned.template.operator_name)
+        if part is not None and planned.identifier in part.entries:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,5 +304,13 @@ def _named(cases: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _record_command(paths: Iterable[Path], backend: str, file: Path) -> str:
-    return shlex.join(["dmlconf", "record", *map(str, paths), "-b", backend, "-o", str(file)])
+def _record_command(paths: Iterable[Path], stored: StoredRecording, cases: Sequence[str]) -> str:
+    """Return the command that records cases again, each with all cases of its operator."""
+    operators = list(dict.fromkeys(case.partition("/")[0].upper() for case in cases))
+    first = next(iter(stored.heads(operators)))[1]
+    words = ["dmlconf", "record", *map(str, paths), "-b", first.backend]
+    if stored.single:
+        return shlex.join([*words, "-o", str(stored.path)])
+    chosen = operators if len(operators) <= _MOST_NAMED else []
+    words += [word for name in chosen for word in ("--operator", name)]
+    return shlex.join([*words, "-o", str(stored.path.parent), "--name", stored.path.stem])

@@ -84,8 +84,6 @@ class _Judging:
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
         ready = opened(self.backend, backend)
         recordings = self.expected.recordings
-        for recording in recordings:
-            _ = recording.recording  # Reading it now is not in the time of the first case.
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:
             try:

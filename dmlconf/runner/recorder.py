@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dmlconf
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording
-from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.session import OpenBackend, environment_record, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import ReasonKind, Verdict
 
-__all__ = ["LeftOut", "record"]
+__all__ = ["LeftOut", "record", "recording_head"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,6 @@ class LeftOut:
 
 def record(
     plan: Sequence[PlannedCase],
-    suite: Suite,
     backend: OpenBackend,
     substrate: Substrate = NO_SUBSTRATE,
     on_case: Callable[[bool], None] = lambda broken: None,
@@ -49,7 +46,6 @@ def record(
 
     Args:
         plan: what to record.
-        suite: what the plan was chosen from.
         backend: what to run it on.
         substrate: what lies below DirectML; what it limits tells nothing of DirectML.
         on_case: is called after every case, with whether it broke.
@@ -71,16 +67,18 @@ def record(
     for verdict in declined:
         left_out.append(_declined(verdict))
         on_case(False)
-    recording = Recording(
+    return replace(recording_head(backend), entries=entries), left_out
+
+
+def recording_head(backend: OpenBackend) -> Recording:
+    """Return a recording of a backend that has no entries yet."""
+    return Recording(
         dmlconf=dmlconf.__version__,
         backend=str(backend.name),
         environment=environment_record(backend.environment),
         capabilities=backend.capabilities,
-        suite_digest=suite.digest,
-        catalogue_digest=catalogue_digest(),
-        entries=entries,
+        entries={},
     )
-    return recording, left_out
 
 
 def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut:

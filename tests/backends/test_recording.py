@@ -27,6 +27,7 @@ from dmlconf.backends.recording import file
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.backends.recording.file import manifest_of, read_recording, recording_bytes
 from dmlconf.backends.recording.model import Entry, Gap, Recording
+from dmlconf.backends.recording.store import StoredRecording
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case
@@ -280,7 +281,7 @@ def refusal(path: Path) -> str:
 def test_refuses_what_is_no_file(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
     assert "cannot be read" in refusal(tmp_path)
-    with pytest.raises(BackendError, match="name the file to replay"):
+    with pytest.raises(BackendError, match="name the recording to replay"):
         registry.create(registry.parse("recording"))
 
 
@@ -301,8 +302,8 @@ def test_refuses_archives_of_something_else(tmp_path: Path) -> None:
 
 def test_refuses_a_later_form_before_anything_else(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
-    path = changed(tmp_path / "x.dmlrec", content, format=2, cases=None, new="")
-    assert "a recording of form 2; this dmlconf reads form 1" in refusal(path)
+    path = changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
+    assert "a recording of form 3; this dmlconf reads forms 1 and 2" in refusal(path)
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
@@ -343,7 +344,7 @@ OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
     "values",
     [
         {"backend": 1},
-        {"suite_digest": "abc"},
+        {"suite_digest": "a" * 64},
         {"environment": {}},
         {"environment": None},
         {"capabilities": {"feature_level": "6", "data_types": []}},
@@ -451,9 +452,21 @@ def test_entries_are_values() -> None:
 
 @pytest.mark.parametrize("path", suite_recordings([cases_directory()]), ids=lambda path: path.name)
 def test_no_recording_of_the_bundled_suite_is_stale(path: Path, bundled_suite: Suite) -> None:
-    bundled = read_recording(path)
+    stored = StoredRecording(path)
     cases = [build(planned) for planned in bundled_suite.plan()]
-    stale = [case.identifier for case in cases if bundled.gap(case) is Gap.STALE]
+    stale = [case.identifier for case in cases if stored.gap(case) is Gap.STALE]
     assert not stale, f"record again: {path}"
-    gone = bundled.entries.keys() - {case.identifier for case in cases}
-    assert not gone, f"record again: {path}"
+    known = {case.identifier for case in cases}
+    for operator, part in stored.files().items():
+        entries = read_recording(part).entries.keys()
+        assert not entries - known, f"record again: {part}"
+        assert {name.partition("/")[0].upper() for name in entries} == {operator}
+
+
+def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
+    content = recording_bytes(recording({"a": Rejection("CreateOperator", "E_INVALIDARG")}))
+    digests = {"suite_digest": "a" * 64, "catalogue_digest": "b" * 64}
+    path = changed(tmp_path / "x.dmlrec", content, format=1, **digests)
+    assert read_recording(path).entries.keys() == {"a"}
+    assert "'suite_digest'" in refusal(changed(path, content, format=1))
+    refusal(changed(path, content, **digests))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def recorded(
     assert isinstance(outcome, Outputs | Rejection)
     digests = {case.identifier: digest or case_digest(case)}
     made = recording({case.identifier: outcome}, digests, **environment)
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.write_bytes(recording_bytes(made))
     return path
 
@@ -107,9 +108,16 @@ def test_a_stale_case_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
-    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    case = replace(unstated(tmp_path), identifier="tile/another/case")
+    path = recorded(tmp_path / "x.dmlrec", case)
     with pytest.raises(BackendError, match=r"another suite: it has none of the 1 selected case$"):
         chosen(tmp_path, f"recording:{path}", names=("stated",))
+
+
+def test_a_recording_of_the_suite_may_lack_all_chosen_cases(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
+    found = chosen(tmp_path, f"recording:{path}", names=("stated",))
+    assert found.against(build(plan(tmp_path, "stated")[0])) is None
 
 
 def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
@@ -230,6 +238,69 @@ def test_recordings_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None
         assert suite_recordings([given]) == [path]
     assert suite_recordings([part, tmp_path / "cases"]) == [path]
     assert suite_recordings([tmp_path]) == []
+
+
+def test_recordings_by_operator_are_found_from_every_part_of_a_suite(tmp_path: Path) -> None:
+    suite = tmp_path / "cases"
+    recorded(suite / "tile" / "x.dmlrec", unstated(tmp_path))
+    (suite / "join").mkdir()
+    (suite / "join" / "y.dmlrec").touch()
+    (suite / "notes").mkdir()
+    (suite / "notes" / "z.dmlrec").touch()
+    part = write(suite / "tile")
+    for path in (suite, suite / "tile", part):
+        assert suite_recordings([path]) == [suite / "x.dmlrec", suite / "y.dmlrec"]
+    assert suite_recordings([tmp_path]) == []
+
+
+def test_auto_asks_the_file_of_the_operator(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    recorded(tmp_path / "tile" / "x.dmlrec", case)
+    # Files of other operators are not read.
+    (tmp_path / "join").mkdir()
+    (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
+    found = chosen(tmp_path, AUTO)
+    assert found.name == f"recording:{tmp_path / 'x.dmlrec'}"
+    assert isinstance(found.against(case), Recorded)
+    elsewhere = replace(case, operator_name="GATHER")
+    assert found.against(elsewhere) is None
+
+
+def test_a_damaged_file_of_an_operator_is_told_of_before_the_run(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path))
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(BackendError, match="a damaged one"):
+        chosen(tmp_path, AUTO)
+
+
+@pytest.mark.parametrize("name", ["", "x.dmlrec"])
+def test_against_takes_a_folder(tmp_path: Path, name: str) -> None:
+    case = unstated(tmp_path)
+    recorded(tmp_path / "tile" / "x.dmlrec", case)
+    found = chosen(tmp_path, f"recording:{tmp_path / name}")
+    assert isinstance(found.against(case), Recorded)
+
+
+def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -> None:
+    recorded(tmp_path / "tile" / "x.dmlrec", unstated(tmp_path), digest="0" * 64)
+    again = f"dmlconf record {tmp_path} -b directml --operator TILE -o {tmp_path} --name x"
+    with pytest.raises(BackendError) as caught:
+        chosen(tmp_path, f"recording:{tmp_path}")
+    assert str(caught.value).endswith(again)
+    found = chosen(tmp_path, AUTO)
+    assert found.against(unstated(tmp_path)) is None
+    assert str(found.recordings[0].stale_note([tmp_path])).endswith(again)
+
+
+def test_only_files_of_the_backend_under_test_do_not_judge_it(tmp_path: Path) -> None:
+    case = unstated(tmp_path)
+    one = recorded(tmp_path / "one.dmlrec", case)
+    recorded(tmp_path / "tile" / "x.dmlrec", case)
+    recorded(tmp_path / "gather" / "x.dmlrec", case, driver="32.0")
+    assert (
+        chosen(tmp_path, f"recording:{tmp_path / 'x.dmlrec'}", f"recording:{one}").against(case)
+        is None
+    )
 
 
 def test_recordings_are_no_case_files(tmp_path: Path) -> None:

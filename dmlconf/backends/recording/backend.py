@@ -1,9 +1,8 @@
-"""The backend `recording:FILE`: gives the outcomes that another backend had."""
+"""The backend `recording:PATH`: gives the outcomes that another backend had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 from dmlconf.backends.protocol import (
@@ -14,8 +13,8 @@ from dmlconf.backends.protocol import (
     Environment,
     Outcome,
 )
-from dmlconf.backends.recording.file import read_recording
-from dmlconf.backends.recording.model import Gap, Recording
+from dmlconf.backends.recording.model import Gap
+from dmlconf.backends.recording.store import StoredRecording, recording_path
 from dmlconf.cases.model import Case
 
 __all__ = ["RecordingBackend", "create"]
@@ -24,55 +23,55 @@ __all__ = ["RecordingBackend", "create"]
 class RecordingBackend:
     """A recording as a backend; what it cannot tell is a breakdown that says why."""
 
-    def __init__(self, path: Path, file_digest: str, recording: Recording) -> None:
+    def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
 
-        Args:
-            path: the file that it was read from.
-            file_digest: the file's SHA-256.
-            recording: what it holds.
+        Raises:
+            BackendError: it cannot be read.
         """
-        self._path = path
-        self._file_digest = file_digest
-        self._recording = recording
+        self._stored = stored
+        self._head = stored.head()
+        self._digest = stored.digest()
 
     def environment(self) -> Environment:
         """Return the recorded backend's adapter and driver, and all else that it ran on."""
-        recorded = self._recording.environment
+        recorded = self._head.environment
         return Environment(
             backend="recording",
             version=f"{recorded['backend']} {recorded['version']}",
             adapter=recorded["adapter"],
             driver=recorded["driver"],
             details={
-                "file": str(self._path),
-                "sha256": self._file_digest,
+                "file": str(self._stored.path),
+                "sha256": self._digest,
                 "recorded": dict(recorded),
             },
         )
 
     def capabilities(self) -> Capabilities:
         """Return what the recorded backend could run."""
-        return self._recording.capabilities
+        return self._head.capabilities
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield the recorded outcome of each case."""
+        """Yield the recorded outcome of each case.
+
+        Raises:
+            BackendError: an operator's file cannot be read.
+        """
         for case in cases:
-            found = self._recording.find(case)
+            found = self._stored.find(case)
             yield Breakdown(BreakdownKind.ERROR, found) if isinstance(found, Gap) else found
 
     def close(self) -> None:
-        """Give nothing back: the file was read at once."""
+        """Give nothing back: no file is open."""
 
 
 def create(argument: str) -> RecordingBackend:
     """Make the backend from what stands behind `recording:` on the command line.
 
     Raises:
-        BackendError: there is no file, or it is not a recording.
+        BackendError: there is no such recording, or it cannot be read.
     """
     if not argument:
-        raise BackendError("name the file to replay, as recording:FILE")
-    path = Path(argument)
-    recording = read_recording(path)
-    return RecordingBackend(path, sha256(path.read_bytes()).hexdigest(), recording)
+        raise BackendError("name the recording to replay, as recording:FILE or recording:FOLDER")
+    return RecordingBackend(StoredRecording(recording_path(Path(argument))))

@@ -12,6 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -30,13 +31,15 @@ __all__ = [
     "FORMAT",
     "SUFFIX",
     "manifest_of",
-    "read_environment",
+    "read_head",
     "read_recording",
     "recording_bytes",
 ]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the form; it grows when a reader of the old form could be misled."""
+
+_READABLE: Final = (1, FORMAT)
 
 SUFFIX: Final = ".dmlrec"
 
@@ -85,8 +88,6 @@ def manifest_of(recording: Recording) -> tuple[dict[str, Any], bytes]:
             "feature_level": str(capabilities.feature_level),
             "data_types": sorted(map(str, capabilities.data_types)),
         },
-        "suite_digest": recording.suite_digest,
-        "catalogue_digest": recording.catalogue_digest,
         "cases": {name: _entry(entry, blob) for name, entry in sorted(recording.entries.items())},
     }
     return manifest, blob.content()
@@ -170,8 +171,8 @@ def read_recording(path: Path) -> Recording:
     raise BackendError(printable(f"{path}: {reason}"))
 
 
-def read_environment(path: Path) -> Mapping[str, Any]:
-    """Return what a recording's backend ran on, without reading the cases where that can be.
+def read_head(path: Path) -> Recording:
+    """Return a recording without its entries, which are not read where that can be.
 
     Raises:
         BackendError: the file cannot be read or is not a recording of a known form.
@@ -179,13 +180,11 @@ def read_environment(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(_MANIFEST) as member:
             head = member.read(_HEAD_BYTES).partition(b',\n"cases"')[0]
-        found = json.loads(head + b"}")
-        if found["format"] == FORMAT and isinstance(found["environment"], dict):
-            environment: Mapping[str, Any] = found["environment"]
-            return environment
-    except (OSError, zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, RuntimeError):
-        pass  # Another layout, or a faulty file: reading all of it tells which.
-    return read_recording(path).environment
+        return _recording(_manifest(head + b',\n"cases": {}}'), b"")
+    except (OSError, _FaultyError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError,
+            ValueError, OverflowError, RuntimeError):  # fmt: skip
+        # Another layout, or a faulty file: reading all of it tells which.
+        return replace(read_recording(path), entries={})
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:
@@ -201,9 +200,10 @@ def _members(path: Path) -> tuple[bytes, bytes]:
 def _manifest(text: bytes) -> Mapping[str, Any]:
     manifest: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
     found = manifest.get("format") if isinstance(manifest, dict) else None
-    if type(found) is not int or found != FORMAT:
+    if type(found) is not int or found not in _READABLE:
         told = f"of form {found}" if type(found) is int else "without its form"
-        raise _FaultyError(f"a recording {told}; this dmlconf reads form {FORMAT}")
+        known = " and ".join(map(str, _READABLE))
+        raise _FaultyError(f"a recording {told}; this dmlconf reads forms {known}")
     # Checking thousands of cases against the schema takes longer than running them; `_outcome`
     # takes nothing but what the schema permits.
     checker = validator(bundled_schema("recording"))
@@ -243,8 +243,6 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
             FeatureLevel.parse(capabilities["feature_level"]),
             frozenset(map(DataType, capabilities["data_types"])),
         ),
-        suite_digest=manifest["suite_digest"],
-        catalogue_digest=manifest["catalogue_digest"],
         entries=entries,
     )
 

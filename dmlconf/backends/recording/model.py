@@ -43,8 +43,6 @@ class Recording:
         backend: the recorded backend as named on the command line.
         environment: what it ran on, as a run log's header has it.
         capabilities: what it could run.
-        suite_digest: SHA-256 of all case files.
-        catalogue_digest: SHA-256 of the catalogue.
         entries: by the case's identifier.
     """
 
@@ -52,8 +50,6 @@ class Recording:
     backend: str
     environment: Mapping[str, Any]
     capabilities: Capabilities
-    suite_digest: str
-    catalogue_digest: str
     entries: Mapping[str, Entry]
 
     def gap(self, case: Case) -> Gap | None:

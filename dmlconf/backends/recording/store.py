@@ -1,0 +1,181 @@
+"""Recordings on disk: one file, or one file for each operator in the operators' folders.
+
+The path FOLDER/NAME.dmlrec names the file of that name or, where there is none, the files
+FOLDER/<operator>/NAME.dmlrec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from dmlconf.backends import subject
+from dmlconf.backends.protocol import BackendError, Outputs, Rejection
+from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read_recording
+from dmlconf.backends.recording.model import Entry, Gap, Recording
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.problems import printable
+
+__all__ = [
+    "StoredRecording",
+    "by_operator",
+    "part_path",
+    "recording_path",
+    "recording_paths",
+    "same_outcomes",
+    "same_source",
+]
+
+_MOST_PARTS: Final = 4
+"""Parts kept in memory: cases come operator by operator."""
+
+
+class StoredRecording:
+    """A recording of which an operator's part is read when a case of that operator is asked for.
+
+    Attributes:
+        path: as it is named.
+        single: whether one file holds all of it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Name a recording; nothing is read yet.
+
+        Args:
+            path: its file, or FOLDER/NAME.dmlrec for FOLDER/<operator>/NAME.dmlrec.
+        """
+        self.path = path
+        self.single = path.exists()
+        self._parts: dict[str, Recording | None] = {}
+
+    def files(self, operators: Iterable[str] | None = None) -> dict[str, Path]:
+        """Return the files that hold the recording, by operator.
+
+        Args:
+            operators: names in the catalogue; all where there are none given.
+        """
+        names = operator_names() if operators is None else operators
+        if self.single:
+            return dict.fromkeys(names, self.path)
+        paths = {name: part_path(self.path, name) for name in names}
+        return {name: path for name, path in paths.items() if path.is_file()}
+
+    def heads(self, operators: Iterable[str] | None = None) -> Iterator[tuple[Path, Recording]]:
+        """Yield the files of these operators, each with what it holds apart from its entries.
+
+        Raises:
+            BackendError: a file cannot be read, or is no recording.
+        """
+        for path in dict.fromkeys(self.files(operators).values()):
+            yield path, read_head(path)
+
+    def head(self) -> Recording:
+        """Return what all files of the recording have in common.
+
+        Raises:
+            BackendError: there is no file, one cannot be read, or they were recorded on different
+                devices.
+        """
+        heads = list(self.heads()) or [(self.path, read_head(self.path))]
+        first_path, first = heads[0]
+        for path, head in heads:
+            if not same_source(head, first):
+                message = (
+                    f"{path} was recorded with another backend, adapter or driver than {first_path}"
+                    "; record one of them again, or name one file"
+                )
+                raise BackendError(printable(message))
+        return first
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the file; of several, that of their operators and digests."""
+        if self.single:
+            return sha256(self.path.read_bytes()).hexdigest()
+        digests = {name: sha256(path.read_bytes()) for name, path in self.files().items()}
+        lines = "".join(f"{name} {digest.hexdigest()}\n" for name, digest in digests.items())
+        return sha256(lines.encode()).hexdigest()
+
+    def part(self, operator: str) -> Recording | None:
+        """Return what holds an operator's cases; None where nothing does.
+
+        Raises:
+            BackendError: the file cannot be read, or is no recording.
+        """
+        key = "" if self.single else operator
+        if key not in self._parts:
+            path = self.path if self.single else self.files([operator]).get(operator)
+            if len(self._parts) >= _MOST_PARTS:
+                del self._parts[next(iter(self._parts))]
+            self._parts[key] = read_recording(path) if path else None
+        return self._parts[key]
+
+    def gap(self, case: Case) -> Gap | None:
+        """Return why the recording cannot tell the case's outcome; None where it can."""
+        part = self.part(case.operator_name)
+        return part.gap(case) if part else Gap.MISSING
+
+    def find(self, case: Case) -> Outputs | Rejection | Gap:
+        """Return the case's outcome, or why the recording cannot tell it."""
+        part = self.part(case.operator_name)
+        return part.find(case) if part else Gap.MISSING
+
+
+def part_path(path: Path, operator: str) -> Path:
+    """Return the file of one operator's cases, in a recording of one file for each operator."""
+    return path.parent / operator.lower() / path.name
+
+
+def recording_paths(folder: Path) -> list[Path]:
+    """Return the recordings by operator in a folder, each as FOLDER/NAME.dmlrec."""
+    names = {
+        file.name
+        for operator in operator_names()
+        for file in (folder / operator.lower()).glob(f"*{SUFFIX}")
+    }
+    return [folder / name for name in sorted(names)]
+
+
+def recording_path(path: Path) -> Path:
+    """Return the path of a recording that the user names by its path or by its folder.
+
+    Raises:
+        BackendError: the folder has no recording, or several.
+    """
+    if not path.is_dir():
+        return path
+    paths = [*sorted(path.glob(f"*{SUFFIX}")), *recording_paths(path)]
+    if len(paths) == 1:
+        return paths[0]
+    if not paths:
+        message = f"{path}: the folder holds no recording; their files end in {SUFFIX}"
+    else:
+        message = f"{path}: the folder holds several; name one: {', '.join(map(str, paths))}"
+    raise BackendError(printable(message))
+
+
+def by_operator(recording: Recording) -> Mapping[str, Recording]:
+    """Return the recording of each operator's cases, by operator."""
+    entries: dict[str, dict[str, Entry]] = {}
+    for identifier, entry in recording.entries.items():
+        name = identifier.partition("/")[0].upper()
+        entries.setdefault(name, {})[identifier] = entry
+    return {name: replace(recording, entries=part) for name, part in sorted(entries.items())}
+
+
+def same_source(one: Recording, other: Recording) -> bool:
+    """Tell whether two recordings were made with the same backend on the same device."""
+    same_environment = subject.same_source(one.environment, other.environment)
+    return same_environment and one.capabilities == other.capabilities
+
+
+def same_outcomes(one: Recording, other: Recording) -> bool:
+    """Tell whether two recordings of the same source hold the same entries, to the bit."""
+    if not same_source(one, other) or one.entries.keys() != other.entries.keys():
+        return False
+    manifests = [manifest_of(each) for each in (one, other)]
+    (first, first_outputs), (second, second_outputs) = manifests
+    return first["cases"] == second["cases"] and first_outputs == second_outputs

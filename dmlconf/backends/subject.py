@@ -1,0 +1,43 @@
+"""What a backend's results are results of: the software and the device, apart from where it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Environment
+
+__all__ = ["REFERENCE", "Subject", "is_independent", "same_source", "subject_of"]
+
+REFERENCE: Final = "numpy"
+"""The backend that runs the reference."""
+
+_PLACE: Final = frozenset({"luid", "directml_file", "directml_origin"})
+"""Details that differ between two runs of the same software on the same device."""
+
+Subject = tuple[Any, ...]
+"""Backend, version, adapter, driver, and the digests of their files."""
+
+
+def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
+    """Return the subject of an environment; of a replay, that of the recorded backend."""
+    record = asdict(environment) if isinstance(environment, Environment) else environment
+    if record["backend"] == "recording":
+        record = record["details"].get("recorded", record)
+    digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
+    return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
+
+
+def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
+    """Tell whether what was recorded in an environment may judge a subject."""
+    both_reference = str(recorded["backend"]) == REFERENCE == str(subject[0])
+    return not both_reference and subject_of(recorded) != subject
+
+
+def same_source(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether two recorded environments are of one device, one software and its options."""
+    if subject_of(one) != subject_of(other):
+        return False
+    keys = (one["details"].keys() | other["details"].keys()) - _PLACE
+    return all(one["details"].get(key) == other["details"].get(key) for key in keys)

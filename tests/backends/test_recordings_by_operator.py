@@ -1,0 +1,199 @@
+"""Recordings with a file for each operator, as a backend and as values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.protocol import BackendError, Breakdown, Outcome, Outputs, Rejection
+from dmlconf.backends.recording.digest import case_digest
+from dmlconf.backends.recording.file import read_head, read_recording, recording_bytes
+from dmlconf.backends.recording.model import Recording
+from dmlconf.backends.recording.store import (
+    StoredRecording,
+    by_operator,
+    part_path,
+    recording_path,
+    same_outcomes,
+)
+from dmlconf.cases.model import Case
+from tests.backends.recordings import changed, recording
+from tests.backends.test_recording import TILE
+from tests.cases.suites import built
+
+REFUSED = Rejection("CreateOperator", "E_INVALIDARG")
+
+
+@pytest.fixture
+def tile(tmp_path: Path) -> Case:
+    return built(tmp_path, TILE)
+
+
+@pytest.fixture
+def fold(tile: Case) -> Case:
+    """A case of another operator; what it holds does not matter here."""
+    return replace(tile, identifier="fold/x/a", operator_name="FOLD")
+
+
+def stored(folder: Path, *recordings: tuple[Case, Recording], name: str = "x.dmlrec") -> Path:
+    """Write recordings by operator, and return the path that names them together."""
+    path = folder / name
+    for case, part in recordings:
+        file = part_path(path, case.operator_name)
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(recording_bytes(part))
+    return path
+
+
+def of(case: Case, *, driver: str = "31.0.1") -> tuple[Case, Recording]:
+    digests = {case.identifier: case_digest(case)}
+    return case, recording({case.identifier: REFUSED}, digests, driver=driver)
+
+
+def replayed(argument: Path, *cases: Case) -> list[Outcome]:
+    return list(registry.create(registry.parse(f"recording:{argument}")).run(cases))
+
+
+def test_a_folder_is_replayed(tmp_path: Path, tile: Case, fold: Case) -> None:
+    path = stored(tmp_path, of(tile), of(fold))
+    assert replayed(tmp_path, tile, fold) == [REFUSED, REFUSED]
+    assert replayed(path, tile, fold) == [REFUSED, REFUSED]
+    assert replayed(part_path(path, "TILE").parent, tile) == [REFUSED]
+
+
+def test_a_case_of_an_operator_without_a_file_is_missing(
+    tmp_path: Path, tile: Case, fold: Case
+) -> None:
+    [outcome] = replayed(stored(tmp_path, of(fold)), tile)
+    assert isinstance(outcome, Breakdown)
+    assert outcome.message == "the recording has no such case"
+
+
+def test_only_the_files_of_the_cases_are_read(tmp_path: Path, tile: Case, fold: Case) -> None:
+    path = stored(tmp_path, of(tile), of(fold))
+    part_path(path, "FOLD").write_bytes(b"no recording")
+    store = StoredRecording(path)
+    assert store.find(tile) == REFUSED
+    with pytest.raises(BackendError, match="not a recording"):
+        store.find(fold)
+
+
+def test_the_digest_covers_every_file(tmp_path: Path, tile: Case, fold: Case) -> None:
+    path = stored(tmp_path, of(tile), of(fold))
+    digests = {StoredRecording(path).digest()}
+    stored(tmp_path, (fold, recording({})))
+    digests.add(StoredRecording(path).digest())
+    part_path(path, "FOLD").unlink()
+    digests.add(StoredRecording(path).digest())
+    assert len(digests) == 3
+
+
+def test_files_of_different_devices_are_no_backend(tmp_path: Path, tile: Case, fold: Case) -> None:
+    stored(tmp_path, of(tile), of(fold, driver="32.0"))
+    with pytest.raises(BackendError, match="another backend, adapter or driver than"):
+        replayed(tmp_path, tile)
+
+
+def test_a_folder_with_several_recordings_needs_a_name(tmp_path: Path, tile: Case) -> None:
+    for name in ("x.dmlrec", "y.dmlrec"):
+        stored(tmp_path, of(tile), name=name)
+    with pytest.raises(BackendError, match=r"name one: .*x\.dmlrec, .*y\.dmlrec$"):
+        recording_path(tmp_path)
+    assert recording_path(tmp_path / "y.dmlrec") == tmp_path / "y.dmlrec"
+
+
+def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "x.dmlrec").touch()
+    with pytest.raises(BackendError, match="holds no recording"):
+        recording_path(tmp_path)
+
+
+def test_neither_a_file_nor_parts_of_it_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match=r"x\.dmlrec: cannot be read: No such file"):
+        registry.create(registry.parse(f"recording:{tmp_path / 'x.dmlrec'}"))
+
+
+def test_a_file_comes_before_files_by_operator(tmp_path: Path, tile: Case, fold: Case) -> None:
+    path = stored(tmp_path, of(tile))
+    path.write_bytes(recording_bytes(of(fold)[1]))
+    store = StoredRecording(path)
+    assert store.find(fold) == REFUSED
+    assert set(store.files().values()) == {path}
+
+
+def test_the_parts_together_are_the_whole() -> None:
+    whole = recording(dict.fromkeys(("tile/a", "fold/a", "tile/b/c"), REFUSED))
+    parts = by_operator(whole)
+    assert {name: list(part.entries) for name, part in parts.items()} == {
+        "FOLD": ["fold/a"],
+        "TILE": ["tile/a", "tile/b/c"],
+    }
+    assert parts["FOLD"].environment == whole.environment
+
+
+def test_an_operators_file_does_not_depend_on_the_others() -> None:
+    small = recording({"tile/a": REFUSED})
+    large = recording({"tile/a": REFUSED, "fold/a": Outputs({"X": np.arange(9)})})
+    assert recording_bytes(by_operator(small)["TILE"]) == recording_bytes(
+        by_operator(large)["TILE"]
+    )
+
+
+def outputs(*values: float) -> Recording:
+    return recording({"tile/a": Outputs({"X": np.array(values, np.float32)})})
+
+
+def test_same_outcomes_are_the_same_to_the_bit() -> None:
+    one = outputs(1.0, 0.0)
+    assert same_outcomes(one, outputs(1.0, 0.0))
+    assert not same_outcomes(one, outputs(1.0, -0.0))
+    assert not same_outcomes(one, recording({"tile/a": REFUSED}))
+    assert not same_outcomes(one, recording({}))
+    stale = recording({"tile/a": one.entries["tile/a"].outcome}, {"tile/a": "1" * 64})
+    assert not same_outcomes(one, stale)
+
+
+@pytest.mark.parametrize(
+    ("environment", "same"),
+    [
+        ({"python": "3.14.0"}, True),
+        ({"details": {"metacommands": False, "luid": "1"}}, True),
+        ({"details": {"metacommands": False, "directml_sha256": "1"}}, False),
+        ({"details": {"metacommands": True}}, False),
+        ({"driver": "32.0"}, False),
+        ({"adapter": None}, False),
+    ],
+)
+def test_same_outcomes_are_of_the_same_device_and_options(
+    environment: dict[str, Any], same: bool
+) -> None:
+    assert same_outcomes(recording({}), recording({}, **environment)) is same
+    newer = replace(recording({}, **environment), dmlconf="9.9")
+    assert same_outcomes(recording({}), newer) is same
+
+
+def test_the_head_is_read_whatever_the_layout(tmp_path: Path) -> None:
+    whole = recording({"a": REFUSED})
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(recording_bytes(whole))
+    assert read_head(path) == replace(whole, entries={})
+    assert read_head(changed(path, recording_bytes(whole))) == replace(whole, entries={})
+    with pytest.raises(BackendError, match="form 9"):
+        read_head(changed(path, recording_bytes(whole), format=9))
+
+
+def test_memory_holds_few_operators_at_a_time(tmp_path: Path, tile: Case) -> None:
+    names = ("TILE", "FOLD", "GATHER", "JOIN", "SPLIT", "SLICE")
+    cases = [replace(tile, identifier=f"{name.lower()}/a", operator_name=name) for name in names]
+    path = stored(tmp_path, *map(of, cases))
+    store = StoredRecording(path)
+    parts = [store.part(name) for name in names]
+    assert store.part(names[-1]) is parts[-1]
+    assert store.part(names[0]) is not parts[0]
+    assert store.part(names[0]) == read_recording(part_path(path, names[0]))

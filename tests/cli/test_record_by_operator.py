@@ -1,0 +1,202 @@
+"""`dmlconf record -o FOLDER`: one file for each operator, renewed where its outcomes change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.recording.file import read_recording
+from dmlconf.runner.log import read_log
+from tests.cli.process import dmlconf
+
+RIGHT = "miniature:slow,on=nothing"
+"""A backend that is right and not the reference."""
+
+TILE = """
+operator: TILE
+cases:
+  - name: a
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+  - {name: b, desc: *tile}
+"""
+
+JOIN = """
+operator: JOIN
+cases:
+  - name: a
+    desc:
+      InputTensors:
+        - {Sizes: [1], DataType: INT32, values: [1]}
+        - {Sizes: [1], DataType: INT32, values: [2]}
+      OutputTensor: {Sizes: [2], DataType: INT32}
+      Axis: 0
+"""
+
+OTHER = TILE.replace(
+    "{name: b, desc: *tile}",
+    "{name: c, desc: {InputTensor: {Sizes: [1], DataType: INT32, values: [5]}, "
+    "OutputTensor: {Sizes: [2], DataType: INT32}, Repeats: [2]}}",
+)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    for operator, text in (("tile", TILE), ("join", JOIN)):
+        folder = tmp_path / "suite" / operator
+        folder.mkdir(parents=True)
+        (folder / "x.yaml").write_text(text, encoding="utf-8")
+    return tmp_path / "suite"
+
+
+def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
+    """Record into the suite, and return what the command says."""
+    done = dmlconf(suite.parent, "record", *arguments, "-b", backend, "-o", "suite", "--name", "r")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def cases(suite: Path, operator: str) -> list[str]:
+    return list(read_recording(suite / operator / "r.dmlrec").entries)
+
+
+def contents(suite: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in suite.glob("*/r.dmlrec")
+    }
+
+
+def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
+    told = record(suite, "suite")
+    named = Path("suite", "r.dmlrec")
+    assert told == f"{named}: recorded 3 of 3 cases in 2 files, 2 of them changed\n"
+    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+    assert cases(suite, "join") == ["join/x/a"]
+    assert sorted(path.name for path in (suite / "tile").iterdir()) == ["r.dmlrec", "x.yaml"]
+
+
+def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
+    done = dmlconf(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
+    assert done.returncode == 0
+    [path] = (suite / "tile").glob("*.dmlrec")
+    environment = read_recording(path).environment
+    assert path.stem == f"miniature-{environment['version']}"
+
+
+def test_a_run_uses_them_and_names_them_together(suite: Path) -> None:
+    record(suite, "suite")
+    done = dmlconf(suite.parent, "run", "suite", "--report", "json")
+    report = json.loads(done.stdout)
+    own = f"recording:{Path('suite', 'r.dmlrec')}"
+    assert report["run"]["against"] == own
+    assert {verdict["expectation"] for verdict in report["verdicts"]} == {"recorded"}
+    for use in ("recording:suite", own):
+        again = dmlconf(suite.parent, "run", "suite", "--against", use, "--report", "json")
+        assert json.loads(again.stdout)["summary"] == report["summary"]
+        replay = dmlconf(suite.parent, "run", "suite", "-b", use, "--log", "log.jsonl")
+        assert replay.returncode == 0
+        assert {v.status for v in read_log(suite.parent / "log.jsonl").verdicts} == {"passed"}
+
+
+def test_recording_again_touches_no_file(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)
+    told = record(suite, "suite", "-j", "2")
+    assert told.endswith("in 2 files, 0 of them changed\n")
+    assert contents(suite) == before
+
+
+def test_a_change_of_one_operators_cases_changes_one_file(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)
+    (suite / "tile" / "x.yaml").write_text(OTHER, encoding="utf-8")
+    told = record(suite, "suite")
+    assert told.endswith("in 2 files, 1 of them changed\n")
+    assert contents(suite)["join"] == before["join"]
+    assert cases(suite, "tile") == ["tile/x/a", "tile/x/c"]
+
+
+@pytest.mark.parametrize("chosen", [["suite/tile"], ["suite", "--operator", "TILE"]])
+def test_one_operator_is_recorded_alone(suite: Path, chosen: list[str]) -> None:
+    told = record(suite, *chosen)
+    assert "recorded 2 of 2 cases in 1 file, 1 of them changed" in told
+    assert contents(suite).keys() == {"tile"}
+
+
+def test_cases_that_are_not_selected_keep_their_entries(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)
+    (suite / "tile" / "x.yaml").write_text(OTHER.replace("name: c", "name: b"), encoding="utf-8")
+    old = read_recording(suite / "tile" / "r.dmlrec").entries
+    record(suite, "suite", "--case", "tile/x/b")
+    new = read_recording(suite / "tile" / "r.dmlrec").entries
+    assert list(new) == ["tile/x/a", "tile/x/b"]
+    assert new["tile/x/a"].digest == old["tile/x/a"].digest
+    assert new["tile/x/b"].digest != old["tile/x/b"].digest
+    assert contents(suite)["join"] == before["join"]
+
+
+def test_entries_of_other_files_stay_where_one_file_is_recorded(suite: Path) -> None:
+    (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
+    elsewhere = suite.parent / "mine.yaml"
+    elsewhere.write_text(TILE, encoding="utf-8")
+    record(suite, "suite/tile")
+    record(suite, "suite/tile/y.yaml")
+    record(suite, elsewhere)
+    names = [f"tile/{stem}/{name}" for stem in ("mine", "x", "y") for name in "ab"]
+    assert cases(suite, "tile") == names
+
+
+def test_entries_of_cases_that_are_gone_go(suite: Path) -> None:
+    (suite / "tile" / "y.yaml").write_text(TILE, encoding="utf-8")
+    record(suite, "suite")
+    (suite / "tile" / "y.yaml").unlink()
+    record(suite, "suite", "--case", "tile/x/a")
+    assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
+
+
+def test_one_file_never_mixes_two_devices(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)
+    other = ["-b", "miniature:zeros,on=nothing", "-o", "suite", "--name", "r"]
+    done = dmlconf(suite.parent, "record", "suite", "--case", "tile/x/a", *other)
+    assert done.returncode == 4
+    assert "record all cases of TILE, or choose another --name" in done.stderr
+    assert contents(suite) == before
+    assert dmlconf(suite.parent, "record", "suite/tile", *other).returncode == 0
+    assert read_recording(suite / "tile" / "r.dmlrec").environment["adapter"] == "zeros"
+
+
+def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)
+    done = dmlconf(
+        suite.parent, "record", "suite", "-b", "miniature:crash,on=tile", "-o", "suite",
+        "--name", "r",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "not recorded: 2 cases broken: crash" in done.stderr
+    assert contents(suite)["tile"] == before["tile"]
+
+
+def test_a_damaged_file_is_replaced(suite: Path) -> None:
+    record(suite, "suite")
+    before = contents(suite)["tile"][0]
+    (suite / "tile" / "r.dmlrec").write_bytes(b"damaged")
+    assert record(suite, "suite").endswith("in 2 files, 1 of them changed\n")
+    assert contents(suite)["tile"][0] == before
+
+
+def test_a_stale_file_is_named_with_the_command_that_renews_it(suite: Path) -> None:
+    record(suite, "suite")
+    (suite / "tile" / "x.yaml").write_text(TILE.replace("[1, 2]", "[1, 3]"), encoding="utf-8")
+    done = dmlconf(suite.parent, "run", "suite")
+    start = f"Record again: dmlconf record suite -b {RIGHT} --operator TILE -o suite --name r"
+    assert start in done.stderr
+    record(suite, "suite", "--operator", "TILE")
+    assert "Record again" not in dmlconf(suite.parent, "run", "suite").stderr
