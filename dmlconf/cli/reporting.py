@@ -106,9 +106,14 @@ def _reported(output: str) -> Iterator[list[str]]:
 def _write_text(text: str, file: Path | None) -> None:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_bytes(_encoded(text))
         return
     # A pipe's own encoding, on Windows for one, may lack characters of the report.
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode() if text.endswith("\n") else f"{text}\n".encode())
+    sys.stdout.buffer.write(_encoded(text if text.endswith("\n") else f"{text}\n"))
     sys.stdout.buffer.flush()
+
+
+def _encoded(text: str) -> bytes:
+    """Return the text in UTF-8, which lacks what names of files may have."""
+    return text.encode("utf-8", "backslashreplace")

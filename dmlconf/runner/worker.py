@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +33,19 @@ from dmlconf.backends.protocol import (
     Outcome,
 )
 from dmlconf.cases.model import Case
+from dmlconf.runner.boundary import (
+    checked_capabilities,
+    checked_environment,
+    checked_outcome,
+)
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 __all__ = ["Raised", "Ready", "Refused", "Results", "Task", "outcomes", "run_batch", "work"]
+
+_LONGEST_TRACE: Final = 8192
+"""Characters of a traceback that are kept, from the end."""
 
 GATHER_SECONDS: Final = 0.02
 """How long results wait for others: a message for each takes longer than many a case."""
@@ -98,28 +106,64 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     done, together = 0, len(cases)
     while done < len(cases):
         given = cases[done : done + together]
-        end = done + len(given)
         try:
-            for outcome in backend.run(given):
-                yield outcome
-                done += 1
-            if done < end:
-                message = "the backend returned fewer outcomes than cases"
-                yield Breakdown(BreakdownKind.ERROR, message)
+            for outcome in _as_many(backend.run(given), len(given)):
+                yield checked_outcome(outcome)
                 done += 1
         except Exception as error:
-            if len(given) > 1:
+            if len(given) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
             yield _broken(error)
             done += 1
 
 
-def _broken(error: Exception) -> Breakdown:
+class _TooFewError(Exception):
+    """A backend returned fewer outcomes than it was given cases."""
+
+
+class _TooManyError(Exception):
+    """A backend returned more outcomes than it was given cases."""
+
+
+def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
+    """Yield the outcomes; the last one when it is known that no other follows.
+
+    Raises:
+        _TooFewError: there are fewer.
+        _TooManyError: there are more.
+    """
+    iterator = iter(outcomes)
+    for place in range(count):
+        outcome = next(iterator, _NOTHING)
+        if outcome is _NOTHING:
+            raise _TooFewError("the backend returned fewer outcomes than cases")
+        if place == count - 1 and next(iterator, _NOTHING) is not _NOTHING:
+            raise _TooManyError(
+                f"the backend returned more than {count} outcomes for the batch of {count} cases "
+                "that ends here; any of them may be another case's"
+            )
+        yield outcome
+
+
+_NOTHING: Final[Any] = object()
+
+
+def _broken(error: Exception) -> Outcome:
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
-    message = f"{type(error).__name__}: {error}"
-    return Breakdown(BreakdownKind.ERROR, message, traceback.format_exc())
+    if isinstance(error, _TooFewError | _TooManyError):
+        return Breakdown(BreakdownKind.ERROR, str(error))
+    message = f"{type(error).__name__}: {_spoken(error)}"
+    trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace))
+
+
+def _spoken(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # A plugin's own exception may not even have a text.
+        return "an exception whose text raises another one"
 
 
 def work(
@@ -137,12 +181,13 @@ def work(
     try:
         made = registry.create(backend)
         results = task(made)
-        connection.send(Ready(made.environment(), made.capabilities()))
+        environment = checked_environment(made.environment())
+        connection.send(Ready(environment, checked_capabilities(made.capabilities())))
     except BackendError as error:
         connection.send(Refused(str(error)))
         return
     except Exception as error:
-        connection.send(Refused(f"{backend}: {type(error).__name__}: {error}"))
+        connection.send(Refused(f"{backend}: {type(error).__name__}: {_spoken(error)}"))
         return
     try:
         while (batch := connection.recv()) is not None:

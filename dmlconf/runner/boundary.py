@@ -1,0 +1,250 @@
+"""What crosses from a backend into dmlconf, checked and rebuilt in one place.
+
+A backend may be anybody's plugin. What it returns is taken apart in the worker process and rebuilt
+from plain values, so that nothing else of it is pickled, judged, logged or shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Environment,
+    Fault,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
+
+_LONGEST_TEXT: Final = 10_000
+_MOST_ITEMS: Final = 1_000
+_LARGEST_DETAILS: Final = 100_000
+"""Characters of an environment's details, as JSON."""
+
+
+_Value = TypeVar("_Value", Environment, Capabilities)
+_Member = TypeVar("_Member", FaultKind, BreakdownKind, DataType)
+
+
+class _MalformedError(Exception):
+    """Something is not what the protocol asks for; the message says what and where."""
+
+
+def checked_outcome(outcome: object) -> Outcome:
+    """Return the outcome rebuilt from plain values; a breakdown where it is none.
+
+    Args:
+        outcome: what a backend yielded.
+    """
+    try:
+        for kind, rebuild in _OUTCOMES.items():
+            if isinstance(outcome, kind):
+                return rebuild(outcome)
+        names = ", ".join(kind.__name__ for kind in _OUTCOMES)
+        message = f"the backend yielded {_named(outcome)}, not one of {names}"
+    except _MalformedError as error:
+        message = f"the backend returned a malformed {_type_name(outcome)}: {error}"
+    except Exception as error:  # Attributes of a plugin's own classes may raise anything.
+        message = f"the backend returned an outcome that raises {_named(error)} when it is read"
+    return Breakdown(BreakdownKind.ERROR, message)
+
+
+def checked_environment(environment: object) -> Environment:
+    """Return the environment rebuilt from plain values.
+
+    Raises:
+        BackendError: it is malformed.
+    """
+    return _required("environment()", environment, Environment, _environment)
+
+
+def checked_capabilities(capabilities: object) -> Capabilities:
+    """Return the capabilities rebuilt from plain values.
+
+    Raises:
+        BackendError: they are malformed.
+    """
+    return _required("capabilities()", capabilities, Capabilities, _capabilities)
+
+
+def _required(
+    method: str, value: object, kind: type[_Value], rebuild: Callable[[Any], _Value]
+) -> _Value:
+    try:
+        if not isinstance(value, kind):
+            raise _MalformedError(f"it returned {_named(value)}, not {kind.__name__}")
+        return rebuild(value)
+    except _MalformedError as error:
+        raise BackendError(f"the backend's {method} does not keep the protocol: {error}") from None
+    except Exception as error:
+        message = f"the backend's {method} returned what raises {_named(error)} when it is read"
+        raise BackendError(message) from error
+
+
+def _outputs(outcome: Any) -> Outputs:
+    arrays = {
+        _text("arrays: a name", name): _array(f"arrays[{name!r}]", array)
+        for name, array in _mapping("arrays", outcome.arrays).items()
+    }
+    faults = tuple(map(_fault, _items("faults", outcome.faults)))
+    dispatches = _items("dispatch_seconds", outcome.dispatch_seconds)
+    return Outputs(
+        arrays=arrays,
+        seconds=_seconds("seconds", outcome.seconds),
+        faults=faults,
+        dispatch_seconds=tuple(_seconds("dispatch_seconds", value) for value in dispatches),
+    )
+
+
+def _fault(fault: Any) -> Fault:
+    if not isinstance(fault, Fault):
+        raise _MalformedError(f"faults holds {_named(fault)}, not a Fault")
+    elements = fault.elements
+    if elements is not None:
+        elements = _array("a fault's elements", elements)
+        if elements.dtype.kind not in "iu" or elements.ndim != 1:
+            raise _MalformedError("a fault's elements are not a row of indices")
+    return Fault(
+        kind=_member("a fault's kind", fault.kind, FaultKind),
+        message=_text("a fault's message", fault.message),
+        output=_text("a fault's output", fault.output),
+        elements=elements,
+    )
+
+
+def _rejection(outcome: Any) -> Rejection:
+    constraints = _items("constraints", outcome.constraints)
+    return Rejection(
+        stage=_text("stage", outcome.stage),
+        hresult=_text("hresult", outcome.hresult),
+        constraints=tuple(_text("constraints", name) for name in constraints),
+        seconds=_seconds("seconds", outcome.seconds),
+    )
+
+
+def _breakdown(outcome: Any) -> Breakdown:
+    return Breakdown(
+        kind=_member("kind", outcome.kind, BreakdownKind),
+        message=_text("message", outcome.message),
+        diagnostics=_text("diagnostics", outcome.diagnostics),
+        seconds=_seconds("seconds", outcome.seconds),
+    )
+
+
+_OUTCOMES: Final[Mapping[type, Callable[[Any], Outcome]]] = {
+    Outputs: _outputs,
+    Rejection: _rejection,
+    Breakdown: _breakdown,
+}
+
+
+def _environment(environment: Environment) -> Environment:
+    details = json.dumps(dict(_mapping("details", environment.details)), default=str)
+    if len(details) > _LARGEST_DETAILS:
+        raise _MalformedError(f"details has {len(details):,} characters as JSON")
+    return Environment(
+        backend=_text("backend", environment.backend),
+        version=_text("version", environment.version),
+        adapter=_optional_text("adapter", environment.adapter),
+        driver=_optional_text("driver", environment.driver),
+        details=_finite(json.loads(details)),
+    )
+
+
+def _capabilities(capabilities: Capabilities) -> Capabilities:
+    level = capabilities.feature_level
+    if not (isinstance(level, tuple) and len(level) == 2 and all(type(n) is int for n in level)):
+        raise _MalformedError(f"feature_level is {_named(level)}, not a FeatureLevel")
+    types = _items("data_types", capabilities.data_types)
+    return Capabilities(
+        feature_level=FeatureLevel(*level),
+        data_types=frozenset(_member("data_types", value, DataType) for value in types),
+    )
+
+
+def _array(what: str, value: object) -> Array:
+    if not isinstance(value, np.ndarray):
+        raise _MalformedError(f"{what} is {_named(value)}, not a NumPy array")
+    if value.dtype.kind not in "biufc":
+        raise _MalformedError(f"{what} has elements of {value.dtype}, which is no type of numbers")
+    return np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+
+
+def _mapping(what: str, value: object) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _MalformedError(f"{what} is {_named(value)}, not a mapping")
+    return value
+
+
+def _items(what: str, value: object) -> list[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _MalformedError(f"{what} is {_named(value)}, not a tuple")
+    items: list[Any] = []
+    for item in value:
+        if len(items) == _MOST_ITEMS:
+            raise _MalformedError(f"{what} has more than {_MOST_ITEMS:,} items")
+        items.append(item)
+    return items
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _MalformedError(f"{what} is {_named(value)}, not text")
+    # Half of a surrogate pair is no character, and no file in UTF-8 can hold it.
+    return str(value)[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8")
+
+
+def _optional_text(what: str, value: object) -> str | None:
+    return None if value is None else _text(what, value)
+
+
+def _seconds(what: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise _MalformedError(f"{what} is {_named(value)}, not a number of seconds")
+    seconds = float(value)
+    if not math.isfinite(seconds) or seconds < 0:
+        raise _MalformedError(f"{what} is {seconds}, not a number of seconds")
+    return seconds
+
+
+def _member(what: str, value: Any, kind: type[_Member]) -> _Member:
+    try:
+        return kind(value)
+    except ValueError:
+        raise _MalformedError(f"{what} is {_named(value)}, not a {kind.__name__}") from None
+
+
+def _finite(value: Any) -> Any:
+    """Spell infinities and NaN, which JSON lacks, as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
+
+
+def _named(value: object) -> str:
+    """Return the type of a value, and the value itself where that is short and plain."""
+    if value is None or type(value) in (bool, int, float):
+        return repr(value)[:40]
+    if type(value) is str:
+        return repr(value[:40])
+    return f"a {_type_name(value)}"
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__

@@ -1,0 +1,263 @@
+"""Backends that keep no promise: each case costs its verdict, and nothing costs the run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.cli.process import dmlconf
+from tests.runner.test_pool import plugin
+
+CASES = """
+operator: TILE
+cases:
+  - matrix: {Number: "=range(5)"}
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+"""
+
+BACKEND = '''
+"""A backend that misbehaves at its third case, in the way that it is asked for."""
+
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import create as reference, run_case
+from dmlconf.backends.protocol import Breakdown, Environment, Fault, FaultKind, Outputs, Rejection
+
+
+class Poison:
+    def __reduce__(self):
+        return _raise, ()
+
+
+class PoisonText(str):
+    def __reduce__(self):
+        return _raise, ()
+
+
+class PoisonArray(np.ndarray):
+    def __reduce__(self):
+        return _raise, ()
+
+
+class Explosive(Outputs):
+    def __getattribute__(self, name):
+        raise RuntimeError("do not touch")
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def _raise():
+    raise RuntimeError("unpickled")
+
+
+RIGHT = np.array([1, 2, 1, 2], np.float32)
+NAME = "OutputTensor"
+OUTCOMES = {
+    "none": None,
+    "a number": 5,
+    "a class": Outputs,
+    "arrays as lists": Outputs({NAME: [1, 2, 1, 2]}),
+    "arrays in a list": Outputs([RIGHT]),
+    "no arrays": Outputs(None),
+    "objects": Outputs({NAME: np.array([1, 2, 1, None], object)}),
+    "text elements": Outputs({NAME: np.array(["a"] * 4)}),
+    "a name that is no text": Outputs({5: RIGHT}),
+    "NaN seconds": Outputs({NAME: RIGHT}, math.nan),
+    "negative seconds": Outputs({NAME: RIGHT}, -1.0),
+    "seconds as text": Outputs({NAME: RIGHT}, "1"),
+    "a fault that is none": Outputs({NAME: RIGHT}, 0.0, ("broken",)),
+    "faults that are none": Outputs({NAME: RIGHT}, 0.0, 5),
+    "an unknown kind of fault": Outputs({NAME: RIGHT}, 0.0, (Fault("rusty", "squeaks"),)),
+    "elements as text": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, "1"),)),
+    "dispatch seconds": Outputs({NAME: RIGHT}, 0.0, (), (math.inf,)),
+    "endless faults": Outputs({NAME: RIGHT}, 0.0, iter(lambda: Fault(FaultKind.INPUT, "x"), 5)),
+    "a stage that is none": Rejection(None, "E_FAIL"),
+    "constraints as text": Rejection("CreateOperator", "E_INVALIDARG", "all"),
+    "an unknown breakdown": Breakdown("tired", "wants to sleep"),
+    "a message that is none": Breakdown("crash", None),
+    "poison in place of text": Breakdown("crash", Poison()),
+    "explosive": Explosive({}),
+}
+HARMLESS = {
+    "a poisonous array": Outputs({NAME: RIGHT.view(PoisonArray)}),
+    "another order of bytes": Outputs({NAME: RIGHT.astype(">f4")}),
+    "every second element": Outputs({NAME: np.repeat(RIGHT, 2)[::2]}),
+    "seconds of NumPy": Outputs({NAME: RIGHT}, np.float32(0.5)),
+}
+
+
+class Unruly:
+    def __init__(self, what):
+        self.what = what
+        print("printed as it starts")
+        if what == "exits as it starts":
+            sys.exit(0)
+        if what == "mute as it starts":
+            raise Mute
+
+    def environment(self):
+        right = reference("").environment()
+        return {
+            "no environment": None,
+            "a version that is none": replace(right, version=5),
+            "endless details": replace(right, details={"a": "x" * 1_000_000}),
+            "poisonous details": replace(right, details={"a": Poison()}),
+        }.get(self.what, right)
+
+    def capabilities(self):
+        right = reference("").capabilities()
+        return {
+            "no capabilities": 5,
+            "a level as text": replace(right, feature_level="6_4"),
+            "unknown data types": replace(right, data_types=frozenset({"FLOAT3"})),
+        }.get(self.what, right)
+
+    def close(self):
+        raise RuntimeError("does not close")
+
+    def run(self, cases):
+        if self.what == "nothing":
+            return None
+        return self._outcomes(cases)
+
+    def _outcomes(self, cases):
+        for case in cases:
+            print("printed", flush=True)
+            if "=2]" in case.identifier:
+                if self.what == "too few":
+                    return
+                if self.what == "exits":
+                    sys.exit(0)
+                if self.what == "mute":
+                    raise Mute
+                if self.what == "surrogates":
+                    raise RuntimeError("half \\udc80")
+                if self.what in ("too many", "endless"):
+                    yield run_case(case)
+                while self.what == "endless":
+                    yield run_case(case)
+                known = {**OUTCOMES, **HARMLESS}
+                yield known.get(self.what) if self.what in known else run_case(case)
+            else:
+                yield run_case(case)
+
+
+create = Unruly
+'''
+
+_NAMES_OF_OUTCOMES = [
+    line.split('"')[1]
+    for line in BACKEND.split("OUTCOMES = {")[1].split("\nHARMLESS")[0].splitlines()
+    if line.startswith('    "')
+]
+_NAMES_OF_HARMLESS = [
+    line.split('"')[1]
+    for line in BACKEND.split("HARMLESS = {")[1].split("\n}\n")[0].splitlines()
+    if line.startswith('    "')
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install the plugin, and write five cases; return the folder."""
+    plugin(tmp_path, monkeypatch, "unruly", BACKEND)
+    (tmp_path / "case.yaml").write_text(CASES, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "plugin"))
+    return tmp_path
+
+
+def statuses(folder: Path, what: str, *more: str) -> tuple[int, list[Status], str]:
+    """Run the cases; return the exit code, every status, and the message about the third case."""
+    done = dmlconf(
+        folder, "run", "case.yaml", "-b", f"unruly:{what}", "--log", "run.jsonl",
+        "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml", *more,
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr.split("diagnostics")[0] or done.returncode != 70
+    report = json.loads(done.stdout)  # What the plugin prints is not in the report.
+    assert len(report["verdicts"]) == 5
+    verdicts = read_log(folder / "run.jsonl").verdicts
+    reason = verdicts[2].reason
+    return (
+        done.returncode,
+        [verdict.status for verdict in verdicts],
+        reason.message if reason else "",
+    )
+
+
+ONE_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
+
+
+@pytest.mark.parametrize("what", _NAMES_OF_OUTCOMES)
+def test_a_malformed_outcome_costs_one_case(folder: Path, what: str) -> None:
+    code, found, message = statuses(folder, what)
+    assert (code, found) == (1, ONE_BROKEN)
+    assert message.startswith("the backend ")
+
+
+@pytest.mark.parametrize("what", ["too few", "exits", "mute", "surrogates"])
+def test_a_run_that_goes_wrong_costs_one_case(folder: Path, what: str) -> None:
+    code, found, _ = statuses(folder, what)
+    assert (code, found) == (1, ONE_BROKEN)
+
+
+@pytest.mark.parametrize("what", ["too many", "endless"])
+def test_too_many_outcomes_cost_the_last_case_of_the_batch(folder: Path, what: str) -> None:
+    code, found, _ = statuses(folder, what)
+    assert (code, found) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
+    last = read_log(folder / "run.jsonl").verdicts[4].reason
+    assert last is not None
+    assert "more than 5 outcomes for the batch of 5 cases" in last.message
+    alone = dmlconf(folder, "run", "case.yaml", "-k", "=2", "-b", f"unruly:{what}")
+    assert alone.returncode == 1
+
+
+def test_a_run_that_returns_nothing_costs_every_case(folder: Path) -> None:
+    code, found, message = statuses(folder, "nothing")
+    assert (code, found) == (1, [Status.BROKEN] * 5)
+    assert "NoneType" in message
+
+
+@pytest.mark.parametrize("what", _NAMES_OF_HARMLESS)
+def test_right_arrays_of_unusual_form_pass(folder: Path, what: str) -> None:
+    assert statuses(folder, what)[:2] == (0, [Status.PASSED] * 5)
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["no environment", "a version that is none", "endless details", "no capabilities",
+     "a level as text", "unknown data types", "exits as it starts", "mute as it starts"],
+)  # fmt: skip
+def test_a_backend_that_cannot_say_what_it_is_cannot_be_used(folder: Path, what: str) -> None:
+    done = dmlconf(folder, "run", "case.yaml", "-b", f"unruly:{what}")
+    assert done.returncode == 4
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_details_are_kept_as_plain_values(folder: Path) -> None:
+    code, found, _ = statuses(folder, "poisonous details")
+    assert (code, found) == (0, [Status.PASSED] * 5)
+
+
+def test_what_is_wrong_is_a_backend_error(folder: Path) -> None:
+    statuses(folder, "arrays as lists")
+    reason = read_log(folder / "run.jsonl").verdicts[2].reason
+    assert reason is not None
+    assert reason.kind is ReasonKind.BACKEND_ERROR
+    assert "arrays['OutputTensor'] is a list, not a NumPy array" in reason.message
