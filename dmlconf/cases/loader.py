@@ -71,23 +71,29 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     problems = []
     for path in paths:
-        if path.is_dir():
-            inside = sorted(
-                file
-                for file in path.rglob("*")
-                if file.suffix in (".yaml", ".yml") and not file.is_dir()
-            )
-            if not inside:
-                hint = "case files end in .yaml"
-                problems.append(Problem(path, "the folder holds no case file", hint=hint))
-            found += inside
-        elif path.exists():
-            found.append(path)
-        else:
+        try:
+            inside = _files_under(path)
+        except OSError as error:  # Such as a name that is too long.
+            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+            continue
+        if inside is None:
             problems.append(Problem(path, "there is no such file or folder"))
+        elif not inside:
+            hint = "case files end in .yaml"
+            problems.append(Problem(path, "the folder holds no case file", hint=hint))
+        found += inside or ()
     if problems:
         raise InvalidFilesError(problems)
     return list(dict.fromkeys(found))
+
+
+def _files_under(path: Path) -> list[Path] | None:
+    """Return the case files of a folder, or a file itself; None where there is neither."""
+    if not path.is_dir():
+        return [path] if path.exists() else None
+    return sorted(
+        file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and not file.is_dir()
+    )
 
 
 def load_suite(
@@ -117,7 +123,8 @@ def load_suite(
     digest = sha256()
     for path in case_files(paths):
         content = _content(path)
-        digest.update(f"{path.parent.name}/{path.name}\0".encode() + content + b"\0")
+        name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
+        digest.update(name + content + b"\0")
         if not _wanted(path, content, operators, files):
             continue
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -34,7 +35,13 @@ def _state_directory() -> Path:
     if sys.platform in ("win32", "darwin"):
         return Path(click.get_app_dir("dmlconf", roaming=False))
     given = os.environ.get("XDG_STATE_HOME")
-    return (Path(given) if given else Path.home() / ".local" / "state") / "dmlconf"
+    if given:
+        return Path(given) / "dmlconf"
+    try:
+        return Path.home() / ".local" / "state" / "dmlconf"
+    except RuntimeError as error:
+        reason = "this account has no home folder; XDG_STATE_HOME or --log names another place"
+        raise OSError(errno.ENOENT, reason) from error
 
 
 def _logs() -> list[Path]:
@@ -66,7 +73,10 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 def latest_log() -> Path | None:
     """Return the path of the latest run's log; None where there is none."""
-    logs = _logs()
+    try:
+        logs = _logs()
+    except OSError:
+        return None
     return logs[-1] if logs else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,13 +43,21 @@ def parse_reports(
     if sum(file is None for _, file in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")
-    taken = {log.resolve()} if log else set()
+    taken = {_resolved(log)} if log else set()
     for _, file in reports:
-        if file is not None and file.resolve() in taken:
+        if file is not None and _resolved(file) in taken:
             message = f"{file} would be written twice; give each report and the log its own file"
             raise click.BadParameter(printable(message), param_hint="--report")
-        taken |= {file.resolve()} if file else set()
+        taken |= {_resolved(file)} if file else set()
     return reports
+
+
+def _resolved(file: Path) -> Path:
+    """Return what a file's name stands for; the name itself where the current folder is gone."""
+    try:
+        return file.resolve()
+    except OSError:
+        return file
 
 
 def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> bool:
@@ -106,7 +115,13 @@ def _reported(output: str) -> Iterator[list[str]]:
 def _write_text(text: str, file: Path | None) -> None:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(_encoded(text))
+        # A named pipe that nobody reads is refused; opening it the usual way would wait.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            if hasattr(os, "set_blocking"):
+                os.set_blocking(descriptor, True)
+            stream.write(_encoded(text))
         return
     # A pipe's own encoding, on Windows for one, may lack characters of the report.
     sys.stdout.flush()

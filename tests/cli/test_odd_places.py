@@ -1,0 +1,96 @@
+"""Names that are no text, folders that are gone, accounts without a home, files that are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from tests.cli.process import DMLCONF, TILE, dmlconf, environment
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> str:
+    """Write a case file whose name is not UTF-8."""
+    name = os.fsdecode(b"odd-\xff.yaml")
+    (tmp_path / name).write_text(TILE, encoding="utf-8")
+    return name
+
+
+def test_a_file_whose_name_is_no_text_runs_and_is_reported(tmp_path: Path, odd: str) -> None:
+    names = ("json:x.json", "junit:x.xml", "markdown:x.md", "text:x.txt")
+    reports = [part for name in names for part in ("--report", name)]
+    done = dmlconf(tmp_path, "run", odd, "--log", "run.jsonl", *reports)
+    assert done.returncode == 0, done.stderr
+    [verdict] = json.loads((tmp_path / "x.json").read_text("utf-8"))["verdicts"]
+    assert verdict["case"] == read_log(tmp_path / "run.jsonl").verdicts[0].case
+    for name in names:
+        assert (tmp_path / name.partition(":")[2]).stat().st_size > 0
+    assert r"odd-\udcff" in dmlconf(tmp_path, "list", odd).stdout
+
+
+def test_a_folder_with_more_than_files_tells_of_each(tmp_path: Path) -> None:
+    folder = tmp_path / "cases"
+    (folder / "folder.yaml").mkdir(parents=True)
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "device.yaml").symlink_to("/dev/zero")
+    (folder / "nothing.yaml").symlink_to("nowhere")
+    (folder / "right.yaml").write_text(TILE, encoding="utf-8")
+    done = dmlconf(tmp_path, "run", "cases")
+    assert done.returncode == 3
+    assert "device.yaml: is a device, not a regular file" in done.stderr
+    assert "nothing.yaml: cannot be read: No such file or directory" in done.stderr
+    assert "pipe.yaml: is a named pipe, not a regular file" in done.stderr
+    assert "3 problems found" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "list", "validate"])
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> None:
+    done = dmlconf(tmp_path, command, "a" * 300)
+    assert done.returncode == 3
+    assert "cannot be read: File name too long" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
+    script = f"mkdir gone; cd gone; rmdir ../gone; {' '.join(DMLCONF)}"
+    arguments = ("run -o TILE -q", "run x.yaml", "run -o TILE -q --report json:x.json", "validate")
+    codes = [
+        subprocess.run(
+            ["bash", "-c", f"{script} {each}"], cwd=tmp_path, env=environment(tmp_path),
+            capture_output=True, encoding="utf-8", timeout=120, check=False,
+        ).returncode
+        for each in arguments
+    ]  # fmt: skip
+    assert codes == [0, 3, 8, 0]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root may become another")
+def test_an_account_without_a_home_runs_and_says_where_the_log_is(tmp_path: Path) -> None:
+    kept = environment(tmp_path)
+    for name in ("HOME", "XDG_STATE_HOME", "DMLCONF_LOG_DIRECTORY"):
+        kept.pop(name, None)
+    done = subprocess.run(
+        ["setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", *DMLCONF,
+         "run", "-o", "TILE", "--quick", "-q"],
+        cwd="/", env=kept, capture_output=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+    if "ermission denied" in done.stderr or "No module named" in done.stderr:
+        pytest.skip("this checkout cannot be read by other accounts")
+    assert done.returncode == 0, done.stderr
+    assert "this account has no home folder" in done.stderr
+    assert "the run log is /tmp/dmlconf-run-" in done.stderr
+
+
+def test_a_report_into_a_pipe_that_nobody_reads_does_not_wait(tmp_path: Path) -> None:
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe")
+    done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")
+    assert done.returncode == 8
+    assert "--report json:pipe could not be written: No such device or address" in done.stderr
