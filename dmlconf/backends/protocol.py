@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "Backend",
@@ -101,12 +102,14 @@ class Outputs:
             with faults are to be looked at, not to be trusted.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
             has none.
+        samples: what is known of outputs that are not in `arrays`; a recording may have them.
     """
 
     arrays: Mapping[str, Array]
     seconds: float = 0.0
     faults: tuple[Fault, ...] = ()
     dispatch_seconds: tuple[float, ...] = ()
+    samples: Mapping[str, Sample] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dmlconf.catalogue.support import required_level
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
+from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "About",
@@ -67,10 +68,12 @@ class ExpectedOutputs:
     Attributes:
         outputs: arrays by output tensor.
         provenance: whether a page says so or a real DirectML computed it.
+        samples: what is known of outputs that are not known as a whole.
     """
 
     outputs: Mapping[str, Array]
     provenance: Provenance
+    samples: Mapping[str, Sample] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

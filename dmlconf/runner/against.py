@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import BackendError, Outcome, Rejection
+from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
+from dmlconf.runner.samples import filled
 from dmlconf.runner.session import OpenBackend, built, nobody, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
@@ -171,7 +172,7 @@ def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingA
     """Return what tells of a suite, whoever is under test: its recordings, else the reference."""
     recordings = tuple(RecordingAgainst(path) for path in suite_recordings(paths))
     backend = registry.create(registry.parse(REFERENCE))
-    return _First([*recordings, lambda case: next(iter(backend.run([case])))]), recordings
+    return _First(recordings, lambda case: next(iter(backend.run([case])))), recordings
 
 
 def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
@@ -211,12 +212,10 @@ def _automatic(
         if _has_independent_part(path, subject, plan)
     )
     names = [f"recording:{one.path}" for one in recordings]
-    sources: list[Against] = list(recordings)
-    if subject[0] != REFERENCE:
-        sources.append(reference(REFERENCE, tested.name))
+    otherwise = nobody if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
     if subject[0] != REFERENCE or not names:
         names.append(REFERENCE)
-    return Expectations(", else ".join(names), _First(sources), recordings)
+    return Expectations(", else ".join(names), _First(recordings, otherwise), recordings)
 
 
 def _recorded(
@@ -288,13 +287,27 @@ def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """Asks each source until one can tell."""
+    """Asks each recording until one can tell, and then the reference.
 
-    sources: Sequence[Against]
+    Of outputs that were recorded as a sample, the reference gives the other elements.
+    """
+
+    recordings: Sequence[Against]
+    reference: Against
 
     def __call__(self, case: Case) -> Outcome | Recorded | None:
-        answers = (source(case) for source in self.sources)
-        return next((answer for answer in answers if answer is not None), None)
+        answers = (recording(case) for recording in self.recordings)
+        answer = next((answer for answer in answers if answer is not None), None)
+        if answer is None:
+            return self.reference(case)
+        outcome = answer.outcome if isinstance(answer, Recorded) else answer
+        if not isinstance(outcome, Outputs) or not outcome.samples:
+            return answer
+        right = self.reference(case)
+        if not isinstance(right, Outputs):
+            return answer
+        whole = filled(case, outcome, right)
+        return Recorded(whole) if isinstance(answer, Recorded) else whole
 
 
 def _named(cases: Sequence[str]) -> str:

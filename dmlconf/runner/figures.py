@@ -8,16 +8,20 @@ from typing import Any
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
+from dmlconf.tensors.sample import Sample
 
 __all__ = ["figures_of"]
 
 
-def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]:
+def figures_of(
+    comparison: Comparison, rule: PrecisionRule, sample: Sample | None = None
+) -> Mapping[str, Any]:
     """Return what the log keeps of a comparison.
 
     Args:
         comparison: what comparing an output found.
         rule: the rule that it was compared under.
+        sample: of the output, where not all of it was recorded.
     """
     figures: dict[str, Any] = {
         "elements": comparison.elements,
@@ -30,6 +34,8 @@ def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]
     }
     if rule.kind == RuleKind.ACCUMULATE:
         figures["products"] = rule.products
+    if sample is not None:
+        figures["sample"] = len(sample.values)
     if comparison.worst_coordinates is not None:
         figures["worst_coordinates"] = list(comparison.worst_coordinates)
     if comparison.histogram:

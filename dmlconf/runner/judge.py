@@ -20,9 +20,11 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
+from dmlconf.runner.samples import is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample
 
 __all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
 
@@ -152,7 +154,9 @@ def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejecti
     reference = told.outcome if isinstance(told, Recorded) else told
     if isinstance(reference, Outputs):
         outputs = {**reference.arrays, **(stated.outputs if stated else {})}
-        return ExpectedOutputs(outputs, stated.provenance if stated else provenance)
+        known = stated.outputs if stated else {}
+        samples = {name: s for name, s in reference.samples.items() if name not in known}
+        return ExpectedOutputs(outputs, stated.provenance if stated else provenance, samples)
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
@@ -197,20 +201,26 @@ def _judge_outputs(
     faults = _conduct(outcome)
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
-    for name, wanted in expected.outputs.items():
-        fault = _form_fault(name, outcome.arrays.get(name), wanted)
-        if fault is not None:
-            faults.append(fault)
+    wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
+    for name, wanted in wanted_outputs.items():
+        actual = outcome.arrays.get(name, outcome.samples.get(name))
+        fault = _form_fault(name, actual, wanted)
+        if fault is not None or actual is None:
+            faults += [fault] if fault else []
             continue
-        actual = outcome.arrays[name]
         rule = case.rule(name)
         allowance = allowances.of(name)
-        comparison = compare(actual, wanted, rule, allowance)
-        figures[name] = figures_of(comparison, rule)
+        recorded = expected.samples.get(name)
+        if recorded is not None and is_whole(actual, recorded):
+            wanted, recorded = recorded, None
+        pair = paired(actual, wanted)
+        compared = compare(pair.actual, pair.expected, rule, pair.allowance(allowance))
+        comparison = pair.located(compared)
+        figures[name] = figures_of(comparison, rule, pair.sample or recorded)
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
-        else:
+        elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
     if not faults:
         return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
@@ -231,7 +241,9 @@ def _reason(faults: _Faults, differences: Iterable[Mapping[str, Any]] = ()) -> R
     return Reason(faults[0][0], message, tuple(differences))
 
 
-def _form_fault(name: str, actual: Array | None, wanted: Array) -> tuple[ReasonKind, str] | None:
+def _form_fault(
+    name: str, actual: Array | Sample | None, wanted: Array | Sample
+) -> tuple[ReasonKind, str] | None:
     if actual is None:
         return ReasonKind.MISSING_OUTPUT, f"{name} was not returned"
     if actual.dtype != wanted.dtype:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import dmlconf
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
-from dmlconf.backends.recording.digest import case_digest, outputs_fault
-from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.session import OpenBackend, environment_record, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
@@ -94,7 +94,7 @@ def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut
         wrong = outputs_fault(case, outcome)
         if wrong is not None:
             return LeftOut(case.identifier, True, "other outputs than the desc has", wrong)
-    return Entry(case_digest(case), outcome)
+    return entry_of(case, outcome)
 
 
 def _declined(verdict: Verdict) -> LeftOut:

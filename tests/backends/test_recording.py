@@ -338,6 +338,7 @@ def test_refuses_members_that_would_fill_the_memory(
 
 DIGEST = "0" * 64
 OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
+SAMPLE = OUTPUT | {"sample": 2, "sha256": DIGEST}
 
 
 @pytest.mark.parametrize(
@@ -372,6 +373,13 @@ OUTPUT = {"type": "FLOAT32", "sizes": [2], "at": 0}
         {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sizes": 2}}}}},
         {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"at": -1}}}}},
         {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"at": "0"}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sample": 2}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | {"sha256": DIGEST}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | {"sample": 1}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | {"sample": "2"}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | {"sha256": "0"}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | {"sha256": 1}}}}},
+        {"cases": {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | {"sizes": 2}}}}},
     ],
     ids=str,
 )
@@ -393,6 +401,18 @@ def test_refuses_outputs_that_are_not_in_the_file(tmp_path: Path, output: dict[s
     cases = {"a": {"digest": DIGEST, "outputs": {"X": OUTPUT | output}}}
     path = changed(tmp_path / "x.dmlrec", content, cases=cases)
     assert "the case a: X lies beyond the end of outputs.bin" in refusal(path)
+
+
+@pytest.mark.parametrize("output", [{"sample": 3}, {"sizes": [1]}, {"sample": 1 << 40}, {"at": 1}])
+def test_refuses_samples_that_are_not_in_the_file_or_the_output(
+    tmp_path: Path, output: dict[str, Any]
+) -> None:
+    content = recording_bytes(recording({"a": Outputs({"X": np.zeros(2, np.float32)})}))
+    path = changed(tmp_path / "x.dmlrec", content)
+    sound = {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE}}}
+    assert read_recording(changed(path, content, cases=sound)).entries.keys() == {"a"}
+    faulty = {"a": {"digest": DIGEST, "outputs": {"X": SAMPLE | output}}}
+    assert "the case a: " in refusal(changed(path, content, cases=faulty))
 
 
 @pytest.mark.parametrize("sizes", [[1] * 99, [1 << 47, 0, 1 << 47], [1 << 62]])

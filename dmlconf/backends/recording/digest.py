@@ -16,8 +16,9 @@ from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample, little_endian
 
-__all__ = ["case_digest", "little_endian", "outputs_fault"]
+__all__ = ["case_digest", "outputs_fault"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
@@ -42,17 +43,13 @@ def case_digest(case: Case) -> str:
     return digest.hexdigest()
 
 
-def little_endian(array: Array) -> bytes:
-    """Return the elements in row-major order, each the least significant byte first."""
-    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-
-
 def outputs_fault(case: Case, outputs: Outputs) -> str | None:
     """Say how the outputs are not those that the desc asks for; None where they are."""
     wanted = case.outputs()
-    if outputs.arrays.keys() != wanted.keys():
-        return f"outputs {', '.join(outputs.arrays) or 'none'}, not {', '.join(wanted)}"
-    for name, array in outputs.arrays.items():
+    recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
+    if recorded.keys() != wanted.keys():
+        return f"outputs {', '.join(recorded) or 'none'}, not {', '.join(wanted)}"
+    for name, array in recorded.items():
         dtype, sizes = wanted[name].DataType.dtype, wanted[name].Sizes
         if array.dtype != dtype or array.shape != sizes:
             return f"{name} is {array.dtype} {list(array.shape)}, not {dtype} {list(sizes)}"

@@ -20,12 +20,12 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
-from dmlconf.backends.recording.digest import little_endian
-from dmlconf.backends.recording.model import Entry, Recording
+from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample, little_endian, sample_places
 
 __all__ = [
     "FORMAT",
@@ -105,7 +105,15 @@ def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
         }
         for name, array in outcome.arrays.items()
     }
-    return {"digest": entry.digest, "outputs": outputs}
+    for name, sample in outcome.samples.items():
+        outputs[name] = {
+            "type": str(_STORED[sample.dtype]),
+            "sizes": list(sample.shape),
+            "at": blob.add(little_endian(sample.values)),
+            "sample": len(sample.values),
+            "sha256": sample.digest,
+        }
+    return {"digest": entry.digest, "outputs": dict(sorted(outputs.items()))}
 
 
 def recording_bytes(recording: Recording) -> bytes:
@@ -266,12 +274,31 @@ def _outcome(case: Mapping[str, Any], outputs: bytes) -> Outputs | Rejection:
             raise TypeError("its stage and HRESULT are not both text")
         return Rejection(stage, hresult)
     _require(case, {"digest", "outputs"})
-    return Outputs({name: _array(name, o, outputs) for name, o in case["outputs"].items()})
+    arrays, samples = {}, {}
+    for name, output in case["outputs"].items():
+        if "sample" in output:
+            samples[name] = _sample(name, output, outputs, case["digest"])
+        else:
+            arrays[name] = _array(name, output, outputs)
+    return Outputs(arrays, samples=samples)
 
 
 def _require(found: Mapping[str, Any], keys: set[str]) -> None:
     if found.keys() != keys:
         raise ValueError(f"it has {', '.join(found)}, not {', '.join(sorted(keys))}")
+
+
+def _sample(name: str, output: Mapping[str, Any], outputs: bytes, digest: str) -> Sample:
+    _require(output, {"type", "sizes", "at", "sample", "sha256"})
+    count, elements, sizes = output["sample"], output["sha256"], output["sizes"]
+    if not isinstance(elements, str) or _DIGEST.fullmatch(elements) is None:
+        raise ValueError(f"the SHA-256 of {name} is not 64 hexadecimal digits")
+    stored = {"type": output["type"], "sizes": [count], "at": output["at"]}
+    values = _array(name, stored, outputs)
+    if not isinstance(sizes, list) or not all(map(_is_count, sizes)):
+        raise ValueError(f"the sizes of {name} are not whole numbers from 0 on")
+    places = sample_places(math.prod(sizes), sample_seed(digest, name), count)
+    return Sample(values.dtype, tuple(sizes), elements, places, values)
 
 
 def _array(name: str, output: Mapping[str, Any], outputs: bytes) -> Array:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.backends.protocol import Capabilities, Outputs, Rejection
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.cases.model import Case
+from dmlconf.tensors.sample import sample_of
 
-__all__ = ["Entry", "Gap", "Recording"]
+__all__ = ["Entry", "Gap", "Recording", "entry_of", "sample_seed"]
+
+_SAMPLED_BYTES: Final = 1 << 16
+"""From this size on, a digest and a sample are kept of an output instead of all its elements."""
+
+_SAMPLE: Final = 512
+"""Elements of a sample: of 1% wrong elements it has none once in 170 times."""
 
 
 class Gap(StrEnum):
@@ -32,6 +39,23 @@ class Entry:
 
     digest: str
     outcome: Outputs | Rejection
+
+
+def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
+    """Return what a recording keeps of a case; of large outputs, a sample."""
+    digest = case_digest(case)
+    if isinstance(outcome, Rejection):
+        return Entry(digest, outcome)
+    arrays, samples = dict(outcome.arrays), {}
+    for name, array in outcome.arrays.items():
+        if array.nbytes >= _SAMPLED_BYTES:
+            samples[name] = sample_of(arrays.pop(name), sample_seed(digest, name), _SAMPLE)
+    return Entry(digest, replace(outcome, arrays=arrays, samples=samples))
+
+
+def sample_seed(digest: str, output: str) -> str:
+    """Return the seed of the places at which an output of a case is sampled."""
+    return f"{digest}/{output}"
 
 
 @dataclass(frozen=True, slots=True)

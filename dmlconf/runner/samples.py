@@ -1,0 +1,133 @@
+"""Judge outputs of which a recording has a digest and a sample only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.model import Case
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import Sample, elements_digest
+
+__all__ = ["Pair", "filled", "is_whole", "paired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What can be compared of two outputs.
+
+    Attributes:
+        actual: elements of the one.
+        expected: elements of the other, at the same places.
+        sample: where the elements are in the output; None where they are all of it.
+    """
+
+    actual: Array
+    expected: Array
+    sample: Sample | None = None
+
+    def allowance(self, allowance: Allowance) -> Allowance:
+        """Return the allowance of the elements that are compared."""
+        return _AllowanceAt(allowance, self.sample.places) if self.sample else allowance
+
+    def located(self, comparison: Comparison) -> Comparison:
+        """Return the comparison with the coordinates that its elements have in the output."""
+        if self.sample is None:
+            return comparison
+        sample = self.sample
+
+        def coordinates(at: tuple[int, ...]) -> tuple[int, ...]:
+            place = int(sample.places[at[0]])
+            return tuple(int(index) for index in np.unravel_index(place, sample.shape))
+
+        worst = comparison.worst_coordinates
+        return replace(
+            comparison,
+            worst_coordinates=None if worst is None else coordinates(worst),
+            first=tuple(
+                replace(d, coordinates=coordinates(d.coordinates)) for d in comparison.first
+            ),
+        )
+
+
+def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
+    """Return the elements of two outputs of one type and shape that can be compared.
+
+    Where the digest of a sample is that of the other output, all elements are the same.
+    """
+    if isinstance(actual, Sample):
+        if isinstance(expected, Sample):
+            return Pair(actual.values, expected.values, actual)
+        if is_whole(expected, actual):
+            return Pair(expected, expected)
+        return Pair(actual.values, _at(expected, actual.places), actual)
+    if isinstance(expected, Sample):
+        if is_whole(actual, expected):
+            return Pair(actual, actual)
+        return Pair(_at(actual, expected.places), expected.values, expected)
+    return Pair(actual, expected)
+
+
+def is_whole(output: Array | Sample, sample: Sample) -> bool:
+    """Tell whether an output is what a sample was taken of, to the bit."""
+    return not isinstance(output, Sample) and elements_digest(output) == sample.digest
+
+
+def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:
+    """Return recorded outputs with the reference's elements where only a sample was recorded.
+
+    The reference gives the other elements of an output if it has the same digest, or keeps the rule
+    at the places of the sample; else only the sample is known. Outputs whose digest is not the
+    reference's keep their sample beside the array.
+    """
+    arrays, samples = dict(recorded.arrays), dict(recorded.samples)
+    for name, sample in recorded.samples.items():
+        right = reference.arrays[name]
+        pair = paired(right, sample)
+        if pair.sample is None:
+            arrays[name] = right
+            del samples[name]
+            continue
+        allowance = pair.allowance(CaseAllowances(case).of(name))
+        if compare(pair.actual, pair.expected, case.rule(name), allowance).passed:
+            elements = np.array(right).ravel()
+            elements[sample.places] = sample.values
+            arrays[name] = elements.reshape(sample.shape)
+    return replace(recorded, arrays=arrays, samples=samples)
+
+
+def _at(array: Array, places: Array) -> Array:
+    elements: Array = np.ascontiguousarray(array).ravel()[places]
+    return elements
+
+
+@dataclass(frozen=True, slots=True)
+class _AllowanceAt:
+    """The allowance of some elements of an output, in one row."""
+
+    whole: Allowance
+    places: Array
+
+    @property
+    def half_precision(self) -> bool:
+        return self.whole.half_precision
+
+    def right(self) -> Array:
+        return _at(self.whole.right(), self.places)
+
+    def magnitude(self) -> Array | None:
+        magnitude = self.whole.magnitude()
+        return None if magnitude is None else _at(magnitude, self.places)
+
+    def interval(self) -> tuple[Array, Array] | None:
+        ends = self.whole.interval()
+        return None if ends is None else (_at(ends[0], self.places), _at(ends[1], self.places))
+
+    def flushed(self) -> tuple[Array, Array] | None:
+        both = self.whole.flushed()
+        return None if both is None else (_at(both[0], self.places), _at(both[1], self.places))

@@ -1,0 +1,88 @@
+"""Samples: a digest of all elements of a large array, and a few elements at places from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Sample", "elements_digest", "little_endian", "sample_of", "sample_places"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What is known of an array.
+
+    Attributes:
+        dtype: of the array.
+        shape: of the array.
+        digest: SHA-256 of all elements, in hexadecimal; `elements_digest` of the array.
+        places: of the sample's elements in row-major order, ascending.
+        values: the elements at these places.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    digest: str
+    places: Array
+    values: Array
+
+
+def sample_of(array: Array, seed: str, count: int) -> Sample:
+    """Return the sample of an array.
+
+    Args:
+        array: of any shape.
+        seed: decides the places.
+        count: how many elements, 2 to `array.size`.
+    """
+    places = sample_places(array.size, seed, count)
+    values = np.ascontiguousarray(array).ravel()[places]
+    return Sample(array.dtype, array.shape, elements_digest(array), places, values)
+
+
+def sample_places(size: int, seed: str, count: int) -> Array:
+    """Return different places of an array, INT64, ascending: the first, the last, and others.
+
+    They are the same on every platform and with every version of NumPy.
+
+    Args:
+        size: of the array.
+        seed: decides which others.
+        count: how many, 2 to `size`.
+
+    Raises:
+        ValueError: the array has too few elements.
+    """
+    if not 2 <= count <= size:
+        raise ValueError(f"no sample of {count} elements can be taken of {size}")
+    places = {0, size - 1}
+    for number in _numbers(seed):
+        if len(places) == count:
+            break
+        places.add(number % size)
+    return np.array(sorted(places), np.int64)
+
+
+def _numbers(seed: str) -> Iterator[int]:
+    block = 0
+    while True:
+        digest = sha256(f"{seed}/{block}".encode()).digest()
+        for start in range(0, len(digest), 8):
+            yield int.from_bytes(digest[start : start + 8], "little")
+        block += 1
+
+
+def elements_digest(array: Array) -> str:
+    """Return the SHA-256 of all elements, in hexadecimal."""
+    return sha256(little_endian(array)).hexdigest()
+
+
+def little_endian(array: Array) -> bytes:
+    """Return the elements in row-major order, each the least significant byte first."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

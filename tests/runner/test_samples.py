@@ -1,0 +1,221 @@
+"""Outputs that were recorded as a digest and a sample: what is compared, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outputs
+from dmlconf.backends.recording.file import read_recording, recording_bytes
+from dmlconf.backends.recording.model import Recording, entry_of
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, Provenance
+from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import Array
+from tests.backends.recordings import recording
+from tests.cases.suites import built
+from tests.runner.test_against import opened
+
+SIZE = 1 << 15
+
+EXP = f"""
+operator: ELEMENT_WISE_EXP
+cases:
+  - name: large
+    desc:
+      InputTensor:
+        Sizes: [2, {SIZE // 2}]
+        DataType: FLOAT32
+        fill: {{uniform: {{low: -4, high: 4, seed: 1}}}}
+      OutputTensor: {{Sizes: [2, {SIZE // 2}], DataType: FLOAT32}}
+"""
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Case:
+    return built(tmp_path, EXP)
+
+
+def right(case: Case) -> Array:
+    outcome = run_case(case)
+    assert isinstance(outcome, Outputs)
+    return outcome.arrays["OutputTensor"]
+
+
+def near(case: Case) -> Array:
+    """What a right backend may compute: another last bit here and there."""
+    array = right(case)
+    return np.where(
+        np.arange(SIZE).reshape(array.shape) % 2, np.nextafter(array, np.float32(9)), array
+    )
+
+
+def kept(case: Case, output: Array) -> Recording:
+    entry = entry_of(case, Outputs({"OutputTensor": output}))
+    return replace(recording({}), entries={case.identifier: entry})
+
+
+def places(case: Case) -> Array:
+    outcome = kept(case, right(case)).entries[case.identifier].outcome
+    assert isinstance(outcome, Outputs)
+    return outcome.samples["OutputTensor"].places
+
+
+def without(case: Case, at: int, array: Array) -> Array:
+    """Return the output with one wrong element."""
+    wrong = array.copy()
+    wrong.reshape(-1)[at] = -1
+    return wrong
+
+
+def given(directory: Path, case: Case, recorded: Array, backend: str) -> Expectations:
+    """Return what `run` would hold a case against, with a recording of it beside the suite."""
+    folder = directory / "element_wise_exp"
+    folder.mkdir(exist_ok=True)
+    (folder / "x.dmlrec").write_bytes(recording_bytes(kept(case, recorded)))
+    suite = load_suite([case.about.location.path])
+    with opened(backend) as tested:
+        return expectations(AUTO, tested, suite, list(suite.plan()), [directory])
+
+
+def verdict(
+    directory: Path, case: Case, actual: Array, recorded: Array, backend: str = "numpy"
+) -> Verdict:
+    against = given(directory, case, recorded, backend).against
+    return judge(case, Outputs({"OutputTensor": actual}), against)
+
+
+def figures(found: Verdict) -> Mapping[str, Any]:
+    return found.figures["OutputTensor"]
+
+
+def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> None:
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(recording_bytes(kept(case, right(case))))
+    assert path.stat().st_size < 5000 < right(case).nbytes
+    outcome = read_recording(path).entries[case.identifier].outcome
+    assert isinstance(outcome, Outputs)
+    sample = outcome.samples["OutputTensor"]
+    assert not outcome.arrays
+    assert sample.shape == right(case).shape
+    assert sample.dtype == np.float32
+    assert sample.values.tobytes() == right(case).reshape(-1)[sample.places].tobytes()
+    assert path.read_bytes() == recording_bytes(read_recording(path))
+
+
+def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
+    small = built(tmp_path, EXP.replace(f"[2, {SIZE // 2}]", f"[1, {SIZE // 2 - 1}]"))
+    outcome = kept(small, right(small)).entries[small.identifier].outcome
+    assert isinstance(outcome, Outputs)
+    assert not outcome.samples
+
+
+def test_the_same_bits_are_compared_as_a_whole(tmp_path: Path, case: Case) -> None:
+    passed = verdict(tmp_path, case, near(case), near(case))
+    assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
+    assert figures(passed)["elements"] == SIZE
+    assert "sample" not in figures(passed)
+
+
+def test_what_was_recorded_passes_whatever_the_reference_computes(
+    tmp_path: Path, case: Case
+) -> None:
+    recorded = without(case, elsewhere(case), right(case))
+    passed = verdict(tmp_path, case, recorded, recorded, "miniature:zeros")
+    assert passed.status is Status.PASSED
+    assert "sample" not in figures(passed)
+
+
+def test_other_bits_are_compared_at_the_places_of_the_sample(tmp_path: Path, case: Case) -> None:
+    passed = verdict(tmp_path, case, right(case), near(case))
+    assert (passed.status, passed.expectation) == (Status.PASSED, Provenance.RECORDED)
+    assert (figures(passed)["elements"], figures(passed)["sample"]) == (512, 512)
+    assert figures(passed)["worst_ulp"] == 1
+
+
+def test_a_wrong_element_of_the_sample_fails_and_is_located(tmp_path: Path, case: Case) -> None:
+    place = int(places(case)[300])
+    failed = verdict(tmp_path, case, without(case, place, right(case)), near(case))
+    assert failed.status is Status.FAILED
+    assert failed.reason is not None
+    assert failed.reason.kind is ReasonKind.WRONG_VALUES
+    coordinates = [place // (SIZE // 2), place % (SIZE // 2)]
+    assert [d["coordinates"] for d in failed.reason.differences] == [coordinates]
+    assert figures(failed)["worst_coordinates"] == coordinates
+    assert "1 of 512 elements" in failed.reason.message
+
+
+def elsewhere(case: Case) -> int:
+    """A place that is not in the sample."""
+    return int(np.setdiff1d(np.arange(SIZE), places(case))[1000])
+
+
+def test_other_backends_are_compared_with_the_reference_beside_the_sample(
+    tmp_path: Path, case: Case
+) -> None:
+    # The reference cannot be held against itself, all others can.
+    wrong = without(case, elsewhere(case), right(case))
+    assert verdict(tmp_path, case, wrong, near(case), "numpy").status is Status.PASSED
+    failed = verdict(tmp_path, case, wrong, near(case), "miniature:zeros")
+    assert (failed.status, failed.expectation) == (Status.FAILED, Provenance.RECORDED)
+    assert (figures(failed)["elements"], figures(failed)["sample"]) == (SIZE, 512)
+    assert figures(failed)["differing"] == 1
+
+
+def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: Case) -> None:
+    # With all of its bits the output would be the recorded one, and nothing else be asked.
+    actual = near(case)
+    actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
+    found = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
+    # Every other element is one step from the reference, but none of the sample is.
+    odd = int(np.count_nonzero(places(case) % 2))
+    assert figures(found)["histogram"]["1"] == SIZE // 2 - odd + 1
+
+
+def test_the_reference_tells_all_elements_where_it_has_the_digest(
+    tmp_path: Path, case: Case
+) -> None:
+    found = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
+    assert figures(found)["elements"] == SIZE
+    assert figures(found)["histogram"]["1"] == SIZE // 2
+    assert "sample" not in figures(found)
+
+
+def test_a_reference_that_contradicts_the_sample_tells_nothing(tmp_path: Path, case: Case) -> None:
+    recorded = right(case) * np.float32(2)
+    found = verdict(tmp_path, case, recorded + np.float32(0), recorded, "miniature:zeros")
+    assert found.status is Status.PASSED
+    other = without(case, elsewhere(case), recorded)
+    found = verdict(tmp_path, case, other, recorded, "miniature:zeros")
+    assert found.status is Status.PASSED
+    assert figures(found)["elements"] == 512
+    assert verdict(tmp_path, case, right(case), recorded, "miniature:zeros").status is Status.FAILED
+
+
+def test_a_replay_of_a_sample_is_judged_at_its_places(tmp_path: Path, case: Case) -> None:
+    outcome = kept(case, near(case)).entries[case.identifier].outcome
+    passed = judge(case, outcome, run_case)
+    assert passed.status is Status.PASSED
+    assert figures(passed)["elements"] == 512
+    place = int(places(case)[7])
+    wrong = kept(case, without(case, place, near(case))).entries[case.identifier].outcome
+    assert judge(case, wrong, run_case).status is Status.FAILED
+    same = kept(case, right(case)).entries[case.identifier].outcome
+    assert figures(judge(case, same, run_case))["elements"] == SIZE
+
+
+def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) -> None:
+    one, two = (
+        kept(case, array).entries[case.identifier].outcome for array in (near(case), right(case))
+    )
+    assert judge(case, one, lambda case: two).status is Status.PASSED
+    far = kept(case, right(case) * np.float32(2)).entries[case.identifier].outcome
+    assert judge(case, one, lambda case: far).status is Status.FAILED
