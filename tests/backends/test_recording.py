@@ -141,6 +141,15 @@ def test_the_same_outcomes_give_the_same_bytes_in_whatever_order() -> None:
     assert first == recording_bytes(recording(dict(reversed(slower))))
 
 
+def test_the_order_of_outputs_does_not_matter(tmp_path: Path) -> None:
+    arrays = {"Z": np.arange(3), "A": np.arange(5)}
+    content = recording_bytes(recording({"a": Outputs(arrays)}))
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(content)
+    assert recording_bytes(read_recording(path)) == content
+    assert recording_bytes(recording({"a": Outputs(dict(sorted(arrays.items())))})) == content
+
+
 def test_the_manifest_fits_its_schema_and_has_a_line_for_each_case() -> None:
     made = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
     text = unpacked(recording_bytes(made))["recording.json"].decode()

@@ -97,23 +97,22 @@ def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
     outcome = entry.outcome
     if isinstance(outcome, Rejection):
         return {"digest": entry.digest, "stage": outcome.stage, "hresult": outcome.hresult}
-    outputs = {
-        name: {
-            "type": str(_STORED[array.dtype]),
-            "sizes": list(array.shape),
-            "at": blob.add(little_endian(array)),
-        }
-        for name, array in outcome.arrays.items()
+    known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
+    # The order decides the places in the blob.
+    outputs = {name: _output(known[name], blob) for name in sorted(known)}
+    return {"digest": entry.digest, "outputs": outputs}
+
+
+def _output(output: Array | Sample, blob: _Blob) -> dict[str, Any]:
+    values = output.values if isinstance(output, Sample) else output
+    manifest = {
+        "type": str(_STORED[output.dtype]),
+        "sizes": list(output.shape),
+        "at": blob.add(little_endian(values)),
     }
-    for name, sample in outcome.samples.items():
-        outputs[name] = {
-            "type": str(_STORED[sample.dtype]),
-            "sizes": list(sample.shape),
-            "at": blob.add(little_endian(sample.values)),
-            "sample": len(sample.values),
-            "sha256": sample.digest,
-        }
-    return {"digest": entry.digest, "outputs": dict(sorted(outputs.items()))}
+    if isinstance(output, Sample):
+        manifest |= {"sample": len(values), "sha256": output.digest}
+    return manifest
 
 
 def recording_bytes(recording: Recording) -> bytes:
