@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = ["UnreadableFileError", "open_regular", "read_bytes"]
 
@@ -22,7 +22,7 @@ class UnreadableFileError(Exception):
         self.too_large = too_large
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; never wait, as opening a named pipe would.
 
     Raises:

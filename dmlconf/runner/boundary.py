@@ -27,6 +27,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample
 
 __all__ = ["checked_capabilities", "checked_environment", "checked_outcome"]
 
@@ -107,7 +108,23 @@ def _outputs(outcome: Any) -> Outputs:
         seconds=_seconds("seconds", outcome.seconds),
         faults=faults,
         dispatch_seconds=tuple(_seconds("dispatch_seconds", value) for value in dispatches),
+        samples=_samples(outcome.samples),
     )
+
+
+def _samples(value: object) -> dict[str, Sample]:
+    samples = {}
+    for name, sample in _mapping("samples", value).items():
+        if not isinstance(sample, Sample) or not isinstance(sample.dtype, np.dtype):
+            raise _MalformedError(f"samples holds {_named(sample)}, not a Sample")
+        samples[_text("samples: a name", name)] = Sample(
+            dtype=sample.dtype,
+            shape=tuple(map(int, sample.shape)),
+            digest=_text("a sample's digest", sample.digest),
+            places=_array("a sample's places", sample.places),
+            values=_array("a sample's values", sample.values),
+        )
+    return samples
 
 
 def _fault(fault: Any) -> Fault:

@@ -7,19 +7,19 @@ import zipfile
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.backends.protocol import Capabilities, Outputs, Rejection
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import DataType
 
-ENVIRONMENT = {
+ENVIRONMENT: Final[dict[str, Any]] = {
     "backend": "directml",
     "version": "1.15.4",
     "adapter": "An adapter",
     "driver": "31.0.1",
-    "details": {"metacommands": False},
+    "details": {"metacommands": False, "directml_sha256": "1" * 64, "feature_level": "6_4"},
     "platform": "Windows 11 AMD64",
     "python": "3.12.0",
     "numpy": "2.0.0",
@@ -32,10 +32,11 @@ def recording(
     **environment: Any,
 ) -> Recording:
     """Return a recording of these outcomes."""
+    described = {**ENVIRONMENT, **environment}
     return Recording(
         dmlconf="0.1.0",
-        backend="directml",
-        environment={**ENVIRONMENT, **environment},
+        backend=described["backend"],
+        environment=described,
         capabilities=Capabilities(FeatureLevel(6, 4), frozenset(DataType)),
         entries={
             name: Entry((digests or {}).get(name, "0" * 64), outcome)

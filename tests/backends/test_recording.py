@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,23 +21,30 @@ from dmlconf.backends.protocol import (
     BackendError,
     Breakdown,
     BreakdownKind,
+    Capabilities,
     Outcome,
     Outputs,
     Rejection,
 )
 from dmlconf.backends.recording import file
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
-from dmlconf.backends.recording.file import manifest_of, read_recording, recording_bytes
+from dmlconf.backends.recording.file import (
+    manifest_of,
+    read_head,
+    read_recording,
+    recording_bytes,
+)
 from dmlconf.backends.recording.model import Entry, Gap, Recording
 from dmlconf.backends.recording.store import StoredRecording
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import suite_recordings
 from dmlconf.tensors.datatypes import Array, DataType
-from tests.backends.recordings import changed, packed, recording, unpacked
+from tests.backends.recordings import ENVIRONMENT, changed, packed, recording, unpacked
 from tests.cases.suites import built
 from tests.cases.suites import changed as text_changed
 from tests.runner.cases import plan
@@ -289,7 +298,7 @@ def refusal(path: Path) -> str:
 
 def test_refuses_what_is_no_file(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nothing.dmlrec")
-    assert "cannot be read" in refusal(tmp_path)
+    assert "is a folder, not a regular file" in refusal(tmp_path)
     with pytest.raises(BackendError, match="name the recording to replay"):
         registry.create(registry.parse("recording"))
 
@@ -499,3 +508,78 @@ def test_a_recording_of_the_first_form_is_still_read(tmp_path: Path) -> None:
     assert read_recording(path).entries.keys() == {"a"}
     assert "'suite_digest'" in refusal(changed(path, content, format=1))
     refusal(changed(path, content, **digests))
+
+
+def relabelled(**changes: Any) -> Recording:
+    """Return a recording of one case that says of itself what it is told to."""
+    right = recording({"tile/mixed/unstated": Outputs({"OutputTensor": np.zeros(4, np.float32)})})
+    return replace(right, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"backend": "numpy"},
+            "it names the backend numpy, but its environment is that of directml",
+        ),
+        (
+            {"environment": {**ENVIRONMENT, "details": {}}},
+            "said to be of directml, but its environment lacks directml_sha256",
+        ),
+        (
+            {"capabilities": Capabilities(FeatureLevel(2, 1), frozenset(DataType))},
+            "its device has feature level 6_4, but its capabilities say 2_1",
+        ),
+        (
+            {"capabilities": Capabilities(FeatureLevel(6, 4), frozenset({DataType.INT32}))},
+            "an output of tile/mixed/unstated in FLOAT32, which its capabilities do not list",
+        ),
+    ],
+)
+def test_refuses_a_recording_that_contradicts_itself(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(recording_bytes(relabelled(**changes)))
+    with pytest.raises(BackendError, match=f"x.dmlrec: contradicts itself: .*{message}"):
+        read_recording(path)
+
+
+def test_refuses_outputs_of_a_level_that_the_device_lacks(tmp_path: Path) -> None:
+    path = tmp_path / "x.dmlrec"
+    details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
+    made = relabelled(
+        environment={**ENVIRONMENT, "details": details},
+        capabilities=Capabilities(FeatureLevel(2, 1), frozenset(DataType)),
+    )
+    outcome = next(iter(made.entries.values()))
+    path.write_bytes(recording_bytes(replace(made, entries={"fold/matrix/x": outcome})))
+    with pytest.raises(BackendError, match="fold/matrix/x, which needs feature level 6_4"):
+        read_recording(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.dmlrec")
+    for read in (read_recording, read_head):
+        with pytest.raises(BackendError, match="is a named pipe, not a regular file"):
+            read(tmp_path / "x.dmlrec")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_refuses_other_methods_of_compression(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "x.dmlrec"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in unpacked(recording_bytes(relabelled())).items():
+            archive.writestr(name, content)
+    with pytest.raises(BackendError, match="a member is compressed by another method"):
+        read_recording(path)
+
+
+def test_refuses_a_manifest_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    members = unpacked(recording_bytes(relabelled()))
+    deep = b'{"format": 2, "dmlconf": ' + b"[" * 99_999
+    path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": deep})
+    with pytest.raises(BackendError, match="not a recording, or a damaged one: RecursionError"):
+        read_recording(path)

@@ -23,7 +23,7 @@ from dmlconf.runner.against import AUTO, Expectations, expectations, suite_recor
 from dmlconf.runner.judge import Recorded, judge
 from dmlconf.runner.session import Limits, OpenBackend, open_backend
 from dmlconf.runner.verdict import Status
-from tests.backends.recordings import recording
+from tests.backends.recordings import ENVIRONMENT, recording
 from tests.runner.cases import plan, write
 
 REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": None, "driver": None}
@@ -147,7 +147,12 @@ def test_a_recording_of_the_reference_is_the_reference_to_others(tmp_path: Path)
 def test_what_was_recorded_on_the_same_device_never_judges_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     one = recorded(tmp_path / "one.dmlrec", case)
-    same = recorded(tmp_path / "same.dmlrec", case, details={"other": 1}, platform="another")
+    same = recorded(
+        tmp_path / "same.dmlrec",
+        case,
+        details={**ENVIRONMENT["details"], "other": 1},
+        platform="another",
+    )
     assert chosen(tmp_path, f"recording:{same}", f"recording:{one}").against(case) is None
 
 
@@ -157,7 +162,7 @@ def test_what_was_recorded_on_the_same_device_never_judges_it(tmp_path: Path) ->
         {"driver": "32.0"},
         {"adapter": "Another"},
         {"version": "1.16"},
-        {"details": {"directml_sha256": "1" * 64}},
+        {"details": {"directml_sha256": "2" * 64}},
     ],
 )
 def test_what_was_recorded_elsewhere_judges(tmp_path: Path, other: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,10 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
+from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
@@ -166,14 +169,18 @@ def read_recording(path: Path) -> Recording:
     """
     try:
         text, outputs = _members(path)
-        return _recording(_manifest(text), outputs)
+        recording = _recording(_manifest(text), outputs)
+        reason = contradiction(recording)
+        if reason is None:
+            return recording
+        reason = f"contradicts itself: {reason}; record it again"
+    except UnreadableFileError as error:
+        reason = str(error)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
     except _FaultyError as error:
         reason = str(error)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        reason = f"not a recording, or a damaged one: {error}"
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except _DAMAGES as error:
         reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
     raise BackendError(printable(f"{path}: {reason}"))
 
@@ -185,22 +192,39 @@ def read_head(path: Path) -> Recording:
         BackendError: the file cannot be read or is not a recording of a known form.
     """
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(_MANIFEST) as member:
+        with (
+            open_regular(path) as stream,
+            zipfile.ZipFile(stream) as archive,
+            archive.open(_MANIFEST) as member,
+        ):
             head = member.read(_HEAD_BYTES).partition(b',\n"cases"')[0]
-        return _recording(_manifest(head + b',\n"cases": {}}'), b"")
-    except (OSError, _FaultyError, zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError,
-            ValueError, OverflowError, RuntimeError):  # fmt: skip
-        # Another layout, or a faulty file: reading all of it tells which.
-        return replace(read_recording(path), entries={})
+        recording = _recording(_manifest(head + b',\n"cases": {}}'), b"")
+        if contradiction(recording) is None:
+            return recording
+    except (OSError, UnreadableFileError, _FaultyError, *_DAMAGES):
+        pass
+    # Another layout, or a faulty file: reading all of it tells which.
+    return replace(read_recording(path), entries={})
+
+
+_DAMAGES: Final = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, TypeError, ValueError,
+    AttributeError, OverflowError, RuntimeError, MemoryError,
+)  # fmt: skip
+"""What reading a damaged archive or manifest raises; deep nesting is a RuntimeError."""
+
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def _members(path: Path) -> tuple[bytes, bytes]:
-    with zipfile.ZipFile(path) as archive:
+    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         infos = {info.filename: info for info in archive.infolist()}
         if infos.keys() != {_MANIFEST, _OUTPUTS} or len(archive.infolist()) != len(infos):
             raise _FaultyError(f"not a recording: it does not consist of {_MANIFEST}, {_OUTPUTS}")
         if any(info.file_size > MOST_BYTES for info in infos.values()):
             raise _FaultyError(f"a member is larger than the {MOST_BYTES:,} bytes it may have")
+        if any(info.compress_type not in _METHODS for info in infos.values()):
+            raise _FaultyError("not a recording: a member is compressed by another method")
         return archive.read(infos[_MANIFEST]), archive.read(infos[_OUTPUTS])
 
 

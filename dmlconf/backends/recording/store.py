@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read
 from dmlconf.backends.recording.model import Entry, Gap, Recording
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 
 __all__ = [
@@ -94,9 +95,8 @@ class StoredRecording:
     def digest(self) -> str:
         """Return the SHA-256 of the file; of several, that of their operators and digests."""
         if self.single:
-            return sha256(self.path.read_bytes()).hexdigest()
-        digests = {name: sha256(path.read_bytes()) for name, path in self.files().items()}
-        lines = "".join(f"{name} {digest.hexdigest()}\n" for name, digest in digests.items())
+            return _file_digest(self.path)
+        lines = "".join(f"{name} {_file_digest(path)}\n" for name, path in self.files().items())
         return sha256(lines.encode()).hexdigest()
 
     def part(self, operator: str) -> Recording | None:
@@ -122,6 +122,20 @@ class StoredRecording:
         """Return the case's outcome, or why the recording cannot tell it."""
         part = self.part(case.operator_name)
         return part.find(case) if part else Gap.MISSING
+
+
+def _file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        BackendError: it cannot be read.
+    """
+    try:
+        with open_regular(path) as stream:
+            return file_digest(stream, "sha256").hexdigest()
+    except (OSError, UnreadableFileError) as error:
+        reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise BackendError(printable(f"{path}: {reason}")) from error
 
 
 def part_path(path: Path, operator: str) -> Path:
