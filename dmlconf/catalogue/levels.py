@@ -134,8 +134,10 @@ def _need_of_tensors(
     operator: Operator, desc: Desc, listing: tuple[SupportTable, ...]
 ) -> LevelNeed:
     level = min(table.since for table in listing)
-    holding = tables_that_hold(operator, desc)
-    return LevelNeed(level, _newest_part(holding, tensor_forms(operator, desc), level))
+    part = _newest_part(tables_that_hold(operator, desc), tensor_forms(operator, desc), level)
+    chosen = {name for table in listing if table.when is not None for name in table.when.names}
+    values = ", ".join(f"{name} {desc.get(name)}" for name in sorted(chosen))
+    return LevelNeed(level, f"{part} with {values}" if values else part)
 
 
 @lru_cache(maxsize=4096)
@@ -144,21 +146,27 @@ def _newest_part(
 ) -> str:
     """Name the tensors that older tables than the level's do not list, and what is new of them."""
     older = [table for table in tables if table.since < level]
-    parts = []
+    tensors: dict[str, list[str]] = {}
     for form in sorted(forms):
         rows = [table.tensors[form.tensor] for table in older if form.tensor in table.tensors]
         new = _new_of(form, rows)
-        if new:
-            parts.append(f"{form.tensor} of {' and '.join(new)}")
+        if new is not None:
+            tensors.setdefault(new, []).append(form.tensor)
+    parts = [f"{_listed(names)} of {new}" for new, names in tensors.items()]
     return ", ".join(parts) or "these data types and ranks together"
 
 
-def _new_of(form: Form, rows: list[Support]) -> list[str]:
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _new_of(form: Form, rows: list[Support]) -> str | None:
     data_type, rank = f"{form.data_type}", f"{form.rank} dimension{'s' if form.rank != 1 else ''}"
     if any(form.fits(row) for row in rows):
-        return []
+        return None
     if not any(form.data_type in row.data_types for row in rows):
-        return [data_type]
+        return data_type
     if not any(row.ranks[0] <= form.rank <= row.ranks[1] for row in rows):
-        return [rank]
-    return [data_type, rank]
+        return rank
+    return f"{data_type} and {rank}"
