@@ -57,11 +57,15 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return what the parts of a desc need, the operator first.
 
-    Tensors that no table lists need nothing: no page says from which level on they are supported.
+    Tensors are among them where they need more than the operator. Those that no table lists need
+    nothing: no page says from which level on they are supported.
     """
+    needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)
-    tables = (_need_of_tensors(operator, desc, listing),) if listing else ()
-    return *_needs_of_attributes(operator, desc), *tables
+    level = min((table.since for table in listing), default=operator.since)
+    if level <= operator.since:
+        return needs
+    return *needs, LevelNeed(level, _part_of_tensors(operator, desc, listing, level))
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
@@ -130,14 +134,13 @@ def _holds(when: Expression, names: dict[str, Any]) -> bool:
         return False
 
 
-def _need_of_tensors(
-    operator: Operator, desc: Desc, listing: tuple[SupportTable, ...]
-) -> LevelNeed:
-    level = min(table.since for table in listing)
+def _part_of_tensors(
+    operator: Operator, desc: Desc, listing: tuple[SupportTable, ...], level: FeatureLevel
+) -> str:
     part = _newest_part(tables_that_hold(operator, desc), tensor_forms(operator, desc), level)
     chosen = {name for table in listing if table.when is not None for name in table.when.names}
     values = ", ".join(f"{name} {desc.get(name)}" for name in sorted(chosen))
-    return LevelNeed(level, f"{part} with {values}" if values else part)
+    return f"{part} with {values}" if values else part
 
 
 @lru_cache(maxsize=4096)

@@ -177,6 +177,7 @@ NOTES: list[tuple[str, Mapping[str, Any], str, str]] = [
         "6_4",
         "a Steepness below 1 or NaN of FusedActivation ACTIVATION_SOFTPLUS",
     ),
+    ("ACTIVATION_SWISH", ACTIVATION, "6_2", "DML_OPERATOR_ACTIVATION_SWISH"),
     ("ACTIVATION_RELU", {"InputTensor": tensor("FLOAT32", 2), "OutputTensor": tensor("FLOAT32", 2)},
      "3_0", "InputTensor and OutputTensor of 1 dimension"),
 ]  # fmt: skip
