@@ -12,7 +12,7 @@ import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
@@ -34,6 +34,9 @@ BATCH: Final = 32
 
 START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
+
+END_SECONDS: Final = 5.0
+"""How long a worker that has closed its pipe may take to end, before it is ended."""
 
 MOST_DIAGNOSTICS: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
@@ -59,6 +62,7 @@ class _Worker:
         self.single = False
         self.alone = False
         self.fresh = True
+        self.ran_suspect = False
         self.deadline = monotonic() + START_SECONDS
 
     def give(self, cases: Sequence[Any], timeout: float) -> None:
@@ -92,15 +96,25 @@ class _Queue(Generic[_Case]):
     """The cases that are still to run.
 
     Attributes:
-        suspects: cases whose worker broke down, to be tried once alone in a fresh process.
+        suspects: cases to be tried once, alone in a fresh process: those whose worker broke down,
+            and those that may harm others.
         singles: cases of batches that broke down, to be tried one at a time.
     """
 
-    def __init__(self, cases: Iterator[_Case]) -> None:
-        self._cases: Iterator[_Case] = cases
+    def __init__(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> None:
+        self._cases = self._harmless(cases, alone)
         self._next: deque[_Case] = deque()
         self.suspects: deque[_Case] = deque()
         self.singles: deque[_Case] = deque()
+
+    def _harmless(
+        self, cases: Iterator[_Case], alone: Callable[[_Case], bool]
+    ) -> Iterator[_Case]:
+        for case in cases:
+            if alone(case):
+                self.suspects.append(case)
+            else:
+                yield case
 
     def waiting(self) -> bool:
         """Tell whether any case is still to be given to a worker."""
@@ -201,19 +215,22 @@ class WorkerPool:
             raise BackendError("\n".join(filter(None, (message.message, said))))
         worker.ready = message
 
-    def run(self, cases: Iterator[_Case]) -> Iterator[tuple[_Case, Any]]:
+    def run(
+        self, cases: Iterator[_Case], alone: Callable[[_Case], bool] = lambda case: False
+    ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result, as soon as it is known.
 
         That is what the task made of it, or a breakdown where its process broke down.
 
         Args:
             cases: what to run; it is read only as fast as workers need it.
+            alone: tells which cases may harm others; each runs in a process that runs nothing else.
 
         Raises:
             BackendError: a worker could not be started or replaced.
             Exception: the error of which a worker told by `Raised`.
         """
-        queue: _Queue[_Case] = _Queue(cases)
+        queue: _Queue[_Case] = _Queue(cases, alone)
         while True:
             for worker in list(self._workers):
                 if worker.ready and not worker.batch:
@@ -226,15 +243,13 @@ class WorkerPool:
             yield from self._collect(busy, queue)
 
     def _employ(self, worker: _Worker, queue: _Queue[_Case]) -> None:
-        if not queue.suspects:
-            batch = queue.batch()
-        elif worker.fresh:
-            batch = [queue.suspects.popleft()]
-        else:
-            # A suspect is tried in a process that ran nothing else; `run` starts that.
+        if worker.ran_suspect or (queue.suspects and not worker.fresh):
+            # A suspect has a process of its own; `run` starts another one where cases wait.
             worker.end()
             self._workers.remove(worker)
             return
+        worker.ran_suspect = bool(queue.suspects)
+        batch = [queue.suspects.popleft()] if queue.suspects else queue.batch()
         if batch:
             worker.give(batch, self._timeout)
 
@@ -286,9 +301,7 @@ class WorkerPool:
         outcome: Breakdown | None = None,
     ) -> Iterator[tuple[_Case, Any]]:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
-        if kind is BreakdownKind.CRASH:
-            worker.process.join(5)
-        ended = _ended(worker.process)
+        ended = _ended(worker.process) if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         if not worker.alone:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
@@ -330,7 +343,8 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _ended(process: SpawnProcess) -> str:
-    """Say how a process ended."""
+    """Say how a process ended that has closed its pipe, which it does a little before its end."""
+    process.join(END_SECONDS)
     code = process.exitcode
     if code is None:
         return "closed its pipe"

@@ -13,6 +13,7 @@ from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.runner.known_faults import KnownFaults
 from dmlconf.runner.session import OpenBackend, environment_record, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.undefined import without_excused_faults
@@ -62,7 +63,7 @@ def record(
     left_out: list[LeftOut] = []
     declined: deque[Verdict] = deque()
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        kept = _kept(case, outcome, substrate)
+        kept = _kept(case, outcome, substrate, backend.faults)
         if isinstance(kept, Entry):
             entries[case.identifier] = kept
         else:
@@ -83,7 +84,12 @@ def record(
     return recording, left_out
 
 
-def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut:
+def _kept(
+    case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
+) -> Entry | LeftOut:
+    fault = faults.explaining(case, outcome)
+    if fault is not None:
+        return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, fault.name)
     if isinstance(outcome, Breakdown):
         return LeftOut(case.identifier, True, outcome.kind, outcome.message)
     for limit in substrate.limits:
