@@ -102,14 +102,12 @@ class _Queue(Generic[_Case]):
     """
 
     def __init__(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> None:
-        self._cases = self._harmless(cases, alone)
+        self._cases: Iterator[_Case] = self._harmless(cases, alone)
         self._next: deque[_Case] = deque()
         self.suspects: deque[_Case] = deque()
         self.singles: deque[_Case] = deque()
 
-    def _harmless(
-        self, cases: Iterator[_Case], alone: Callable[[_Case], bool]
-    ) -> Iterator[_Case]:
+    def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
         for case in cases:
             if alone(case):
                 self.suspects.append(case)

@@ -87,9 +87,9 @@ def record(
 def _kept(
     case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
 ) -> Entry | LeftOut:
-    fault = faults.explaining(case, outcome)
-    if fault is not None:
-        return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, fault.name)
+    known = faults.explaining(case, outcome)
+    if known is not None:
+        return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, known.name)
     if isinstance(outcome, Breakdown):
         return LeftOut(case.identifier, True, outcome.kind, outcome.message)
     for limit in substrate.limits:

@@ -24,8 +24,8 @@ from dmlconf.cases.loader import Suite, case_problems
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
+from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Footer, Header, LogWriter
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
@@ -112,9 +112,7 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
             pool.close()
             raise
         execute = partial(pool.run, alone=faults.harms_others)
-        return OpenBackend(
-            name, ready.environment, ready.capabilities, execute, pool.close, faults
-        )
+        return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
     return opened(name, registry.create(name))
 
 

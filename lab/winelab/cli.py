@@ -66,17 +66,19 @@ def _parser() -> argparse.ArgumentParser:
     several = commands.add_parser("versions", help="fetch releases of DirectML, and test them")
     several.add_argument("versions", nargs="*", metavar="VERSION", help="all where none is named")
     several.add_argument(
-        "--run", action="store_true",
+        "--run",
+        action="store_true",
         help="run the whole suite on each that has no log of it yet; what stands behind -- are "
         "further options of dmlconf run",
     )
     several.add_argument(
-        "--logs", type=Path, default=LOGS, metavar="FOLDER",
+        "--logs",
+        type=Path,
+        default=LOGS,
+        metavar="FOLDER",
         help=f"the logs, below the current directory; {LOGS} where not given",
     )
-    several.add_argument(
-        "--page", action="store_true", help="print docs/versions.md from the logs"
-    )
+    several.add_argument("--page", action="store_true", help="print docs/versions.md from the logs")
     commands.add_parser("check", help="check that the lab works and computes")
     commands.add_parser("path", help="print where the lab is, or will be")
     removal = commands.add_parser("remove", help="remove the lab")

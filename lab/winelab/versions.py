@@ -90,8 +90,8 @@ def library(version: str) -> str:
     """
     [release] = chosen([version])
     if not release.file.is_file():
-        told = f"DirectML {version} is not here; fetch it with: python3 lab/lab.py versions {version}"
-        raise LabError(told)
+        command = f"python3 lab/lab.py versions {version}"
+        raise LabError(f"DirectML {version} is not here; fetch it with: {command}")
     return windows(f"{INSIDE}/{version}/DirectML.dll")
 
 
