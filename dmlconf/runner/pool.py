@@ -1,7 +1,8 @@
 """Worker processes that may crash or hang, so that each such case costs only its own verdict.
 
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
-ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
+ran before it or together with it may be at fault. Where several cases of an operator died alike by
+themselves, the next one of it that dies so is blamed at once. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 """
 
@@ -11,7 +12,7 @@ import multiprocessing
 import signal
 import tempfile
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -37,6 +38,9 @@ START_SECONDS: Final = 120.0
 
 END_SECONDS: Final = 5.0
 """How long a worker that has closed its pipe may take to end, before it is ended."""
+
+REPEATS: Final = 3
+"""So many cases of an operator that die alike by themselves are believed of the next one."""
 
 MOST_DIAGNOSTICS: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
@@ -133,6 +137,9 @@ class WorkerPool:
     """Gives cases to worker processes, each with a backend of its own.
 
     Use as a context manager; leaving it ends every worker.
+
+    Attributes:
+        started: how many processes were started.
     """
 
     def __init__(
@@ -152,8 +159,9 @@ class WorkerPool:
         self._timeout = timeout
         with _without_interrupts():
             self._directory = tempfile.TemporaryDirectory(prefix="dmlconf-")
-        self._started = 0
+        self.started = 0
         self._workers: list[_Worker] = []
+        self._crashes: Counter[tuple[str, str]] = Counter()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -191,9 +199,9 @@ class WorkerPool:
             self._start()
 
     def _start(self) -> _Worker:
-        self._started += 1
+        self.started += 1
         with _without_interrupts():
-            worker = _Worker(self._backend, self._task, Path(self._directory.name), self._started)
+            worker = _Worker(self._backend, self._task, Path(self._directory.name), self.started)
             self._workers.append(worker)
         return worker
 
@@ -241,6 +249,8 @@ class WorkerPool:
             yield from self._collect(busy, queue)
 
     def _employ(self, worker: _Worker, queue: _Queue[_Case]) -> None:
+        if not queue.waiting():
+            return
         if worker.ran_suspect or (queue.suspects and not worker.fresh):
             # A suspect has a process of its own; `run` starts another one where cases wait.
             worker.end()
@@ -248,8 +258,7 @@ class WorkerPool:
             return
         worker.ran_suspect = bool(queue.suspects)
         batch = [queue.suspects.popleft()] if queue.suspects else queue.batch()
-        if batch:
-            worker.give(batch, self._timeout)
+        worker.give(batch, self._timeout)
 
     def _collect(self, busy: list[_Worker], queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Wait for messages, and take them; end what is overdue."""
@@ -301,12 +310,16 @@ class WorkerPool:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
         ended = _ended(worker.process) if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
-        if not worker.alone:
+        suspect = worker.batch[0]
+        crash = (suspect.identifier.partition("/")[0], ended)
+        repeated = bool(ended) and worker.single and self._crashes[crash] >= REPEATS
+        if not worker.alone and not repeated:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
             held = queue.suspects if worker.single else queue.singles
             held.extend(worker.batch)
             return
-        suspect = worker.batch.popleft()
+        self._crashes[crash] += worker.alone
+        worker.batch.clear()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
             message = overdue if kind is BreakdownKind.HANG else f"its process {ended}"
