@@ -1,9 +1,10 @@
 """Worker processes that may crash or hang, so that each such case costs only its own verdict.
 
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
-ran before it or together with it may be at fault. Where several cases of an operator died alike by
-themselves, the next one of it that dies so is blamed at once. A backend may run a batch as one, so any case of
+ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
+Where several cases of an operator died alike by themselves, the next one of it that dies so is blamed
+at once.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
+from dmlconf.backends.exits import how_it_ended
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
@@ -35,9 +37,6 @@ BATCH: Final = 32
 
 START_SECONDS: Final = 120.0
 """How long a worker may take until its backend is ready."""
-
-END_SECONDS: Final = 5.0
-"""How long a worker that has closed its pipe may take to end, before it is ended."""
 
 REPEATS: Final = 3
 """So many cases of an operator that die alike by themselves are believed of the next one."""
@@ -214,7 +213,9 @@ class WorkerPool:
         try:
             message = worker.connection.recv()
         except (EOFError, OSError):
-            message = Refused(f"{self._backend}: its process {_ended(worker.process)} at the start")
+            message = Refused(
+                f"{self._backend}: its process {how_it_ended(worker.process)} at the start"
+            )
         if isinstance(message, Refused):
             said = worker.said()
             self._drop(worker)
@@ -308,7 +309,7 @@ class WorkerPool:
         outcome: Breakdown | None = None,
     ) -> Iterator[tuple[_Case, Any]]:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
-        ended = _ended(worker.process) if kind is BreakdownKind.CRASH else ""
+        ended = how_it_ended(worker.process) if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         suspect = worker.batch[0]
         crash = (suspect.identifier.partition("/")[0], ended)
@@ -351,19 +352,3 @@ def _without_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if held:
             signal.raise_signal(signal.SIGINT)
-
-
-def _ended(process: SpawnProcess) -> str:
-    """Say how a process ended that has closed its pipe, which it does a little before its end."""
-    process.join(END_SECONDS)
-    code = process.exitcode
-    if code is None:
-        return "closed its pipe"
-    if code < 0:
-        try:
-            return f"died of {signal.Signals(-code).name}"
-        except ValueError:
-            return f"died of signal {-code}"
-    if code > 0x8000_0000:
-        return f"died of exception 0x{code:08x}"
-    return f"ended with exit code {code}"

@@ -22,8 +22,8 @@ _HEAD: Final = """\
 # Versions of DirectML
 
 What the whole suite says of the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of
-it is measured there. DirectML's own kernels are the same on every device, but those for shader model
-6 do not run in the lab. This page is made by
+it is measured there. DirectML's own kernels are the same on every device, but those for shader
+model 6 do not run in the lab. This page is made by
 
 ```sh
 python3 lab/lab.py versions --run
@@ -34,10 +34,10 @@ python3 lab/lab.py versions --run
 _FAULTS_HEAD: Final = """\
 ## Known faults
 
-What DirectML itself does wrong, from `schemas/known-faults.yaml`. A case that fails for one of these
-is `waived` on every device, with the reason `known fault of DirectML`. A case that passes nonetheless,
-for one because of a driver's own implementation, has passed. Each fault names the first and the last
-of the versions above that have it.
+What DirectML itself does wrong, from `schemas/known-faults.yaml`. A case that fails for one of
+these is `waived` on every device, with the reason `known fault of DirectML`. A case that passes
+nonetheless, such as by a driver's own implementation, has passed. Each fault names the first and the
+last of the versions above that have it.
 """
 
 
@@ -113,9 +113,9 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
         figures = (f"{count:,}" for count in counts)
         yield _row([release.version, run.level, release.package, release.date, *figures])
     yield (
-        "\nThe last three are `unsupported`: cases that need a newer feature level than the release\n"
-        "has, kernels for shader model 6 only, and what a release refuses that no table of support\n"
-        "lists.\n"
+        "\nThe last three are `unsupported`: cases that need a newer feature level than the\n"
+        "release has, kernels for shader model 6 only, and what a release refuses that no table of\n"
+        "support lists.\n"
     )
 
 
