@@ -10,9 +10,9 @@ from typing import Any
 
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
-from dmlconf.catalogue.support import required_level
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -142,6 +142,11 @@ class Case:
     def required_level(self) -> FeatureLevel | None:
         """Lowest feature level that must support the desc; None where no page says so."""
         return required_level(self.operator, self.desc)
+
+    @property
+    def level_needs(self) -> tuple[LevelNeed, ...]:
+        """The feature levels that the parts of the desc need, the operator's first."""
+        return level_needs(self.operator, self.desc)
 
     @property
     def data_types(self) -> frozenset[DataType]:

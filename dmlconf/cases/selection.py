@@ -11,6 +11,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
@@ -81,8 +82,7 @@ def _within(planned: PlannedCase, level: FeatureLevel) -> bool:
         case = build(planned)
     except CaseError as error:
         raise InvalidFilesError(case_problems(planned.template, error)) from error
-    required = case.required_level
-    return (case.operator.since if required is None else required) <= level
+    return highest_level(case.level_needs) <= level
 
 
 def keyword_matcher(expression: str) -> Matcher:

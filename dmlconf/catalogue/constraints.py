@@ -9,15 +9,20 @@ from typing import Final
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
 from dmlconf.catalogue.model import Constraint, FieldKind, Operator
-from dmlconf.catalogue.support import data_types_of, ranks_of
+from dmlconf.catalogue.support import tables_that_hold
 from dmlconf.expressions import ExpressionError, Namespace, namespace
 
 __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
 
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
-    "supported-data-type": "A table of support lists the data type, or it is known to be taken.",
-    "supported-dimension-count": "A table of support lists the tensor's DimensionCount.",
+    "supported-data-type": (
+        "A table of support, for the desc's attributes, lists the data type, or it is known to be "
+        "taken."
+    ),
+    "supported-dimension-count": (
+        "A table of support, for the desc's attributes, lists the tensor's DimensionCount."
+    ),
 }
 """Constraints that follow from an operator's fields and tables, with what they ask."""
 
@@ -32,12 +37,14 @@ def constraint_names(operator: Operator) -> frozenset[str]:
 def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, most general first."""
     broken = dict.fromkeys(_broken_fields(operator, desc))
+    tables = tables_that_hold(operator, desc)
     for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
         broken.update(dict.fromkeys(_broken_by_tensor(field.kind, tensor)))
+        rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         extra = operator.undocumented_data_types.get(field.name, ())
-        if tensor.DataType not in (*data_types_of(operator, field.name), *extra):
+        if not any(tensor.DataType in (*row.data_types, *extra) for row in rows):
             broken["supported-data-type"] = None
-        if tensor.DimensionCount not in ranks_of(operator, field.name):
+        if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
             broken["supported-dimension-count"] = None
     broken.update(dict.fromkeys(_broken_by_operator(operator, desc)))
     return tuple(broken)

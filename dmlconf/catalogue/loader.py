@@ -17,6 +17,7 @@ from dmlconf.catalogue.model import (
     FieldKind,
     Gap,
     InPlace,
+    LevelRequirement,
     Operator,
     PageError,
     Support,
@@ -137,7 +138,13 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         page_errors=tuple(PageError(**error) for error in data.get("page_errors", ())),
         examples=data.get("examples", 0),
         gaps=tuple(map(_gap, data.get("gaps", ()))),
+        level_requirements=tuple(map(_level_requirement, data.get("level_requirements", ()))),
     )
+
+
+def _level_requirement(data: Mapping[str, Any]) -> LevelRequirement:
+    since, when = FeatureLevel.parse(data["since"]), Expression(data["when"])
+    return LevelRequirement(**{**data, "since": since, "when": when})
 
 
 def _gap(data: Mapping[str, Any]) -> Gap:
@@ -217,7 +224,13 @@ def enumeration(name: str) -> Enumeration:
         KeyError: the catalogue does not know it.
     """
     data = _common()["enums"][name]
-    return Enumeration(name, data.get("prefix", f"{name}_"), MappingProxyType(data["values"]))
+    since = {value: FeatureLevel.parse(level) for value, level in data.get("since", {}).items()}
+    return Enumeration(
+        name,
+        data.get("prefix", f"{name}_"),
+        MappingProxyType(data["values"]),
+        MappingProxyType(since),
+    )
 
 
 def is_page(name: str) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "FieldKind",
     "Gap",
     "InPlace",
+    "LevelRequirement",
     "Operator",
     "PageError",
     "Support",
@@ -149,7 +150,7 @@ class Support:
     data_types: tuple[DataType, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SupportTable:
     """One table of the page's section on tensor support.
 
@@ -162,6 +163,25 @@ class SupportTable:
     since: FeatureLevel
     tensors: Mapping[str, Support]
     when: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelRequirement:
+    """A part of a desc that needs a higher feature level than the tables of support say.
+
+    Attributes:
+        since: the feature level that introduced the part.
+        when: the condition over the desc's fields under which a desc has the part.
+        part: its name for people, such as `a ScaleTensor without a BiasTensor`.
+        source: `page`, `history` of the feature levels, or `measured` on a real DirectML.
+        note: what else there is to know, or None.
+    """
+
+    since: FeatureLevel
+    when: Expression
+    part: str
+    source: str
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +230,13 @@ class Enumeration:
         name: as the header spells it, such as `DML_AXIS_DIRECTION`.
         prefix: what its constants' names begin with, such as `DML_AXIS_DIRECTION_`.
         values: the constants' numbers, by name without the prefix.
+        since: the feature levels of constants that came later than the enum, by name.
     """
 
     name: str
     prefix: str
     values: Mapping[str, int]
+    since: Mapping[str, FeatureLevel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +279,7 @@ class Operator:
         page_errors: what is wrong on the page.
         examples: how many worked examples the page has.
         gaps: documented cells that no case can show.
+        level_requirements: parts of a desc that need a higher feature level than its tables say.
     """
 
     name: str
@@ -277,6 +300,7 @@ class Operator:
     page_errors: tuple[PageError, ...]
     examples: int = 0
     gaps: tuple[Gap, ...] = ()
+    level_requirements: tuple[LevelRequirement, ...] = ()
 
     def field(self, name: str) -> Field:
         """Return the field of that name.

@@ -1,58 +1,84 @@
-"""Which feature level a desc needs, by the documented tables of support."""
+"""Which data types and ranks the documented tables of support list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
-from dmlconf.catalogue import loader
-from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import (
-    AttributeKind,
-    FeatureLevel,
-    FieldKind,
-    Operator,
-    Support,
-    SupportTable,
-)
+from dmlconf.catalogue.desc import Desc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator, Support, SupportTable
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["data_types_of", "ranks_of", "required_level", "supported_tables"]
+__all__ = [
+    "Form",
+    "data_types_of",
+    "desc_values",
+    "ranks_of",
+    "tables_that_hold",
+    "tables_that_list",
+    "tensor_forms",
+]
 
 _TENSORS = (FieldKind.INPUT, FieldKind.OUTPUT)
 
 
-def _fits(support: Support, tensor: TensorDesc) -> bool:
-    least, greatest = support.ranks
-    return least <= tensor.DimensionCount <= greatest and tensor.DataType in support.data_types
+class Form(NamedTuple):
+    """What tables of support say of a tensor.
 
-
-def supported_tables(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
-    """Yield the tables of support that list all of the desc's tensors, newest first."""
-    tensors = [(field.name, tensor) for _, field, tensor in tensors_of(operator, desc, *_TENSORS)]
-    for table in operator.support:
-        if table.when is not None and not table.when.evaluate(operator.names(desc)):
-            continue
-        if all(name in table.tensors and _fits(table.tensors[name], t) for name, t in tensors):
-            yield table
-
-
-def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
-    """Return the lowest feature level that must support the desc; None where no table lists it.
-
-    A nested operator needs the level that introduced it.
+    Attributes:
+        tensor: its field.
+        data_type: the type of its elements.
+        rank: its DimensionCount.
     """
-    levels = [table.since for table in supported_tables(operator, desc)]
-    nested = (loader.operator(item["operator"]).since for item in _nested(operator, desc))
-    return max(min(levels), operator.since, *nested) if levels else None
+
+    tensor: str
+    data_type: DataType
+    rank: int
+
+    def fits(self, support: Support) -> bool:
+        """Tell whether a table's row lists the tensor."""
+        least, greatest = support.ranks
+        return least <= self.rank <= greatest and self.data_type in support.data_types
 
 
-def _nested(operator: Operator, desc: Desc) -> Iterator[Mapping[str, Any]]:
-    for field in operator.of_kind(FieldKind.ATTRIBUTE):
-        value = desc.get(field.name)
-        if field.attribute_kind is AttributeKind.OPERATOR and value is not None:
-            yield from value if field.is_array else (value,)
+def tensor_forms(operator: Operator, desc: Desc) -> frozenset[Form]:
+    """Return the forms of the tensors that a desc has."""
+    return frozenset(
+        Form(field.name, tensor.DataType, tensor.DimensionCount)
+        for _, field, tensor in tensors_of(operator, desc, *_TENSORS)
+    )
+
+
+def desc_values(operator: Operator, desc: Desc) -> Mapping[str, Any]:
+    """Return a desc's values, None for each field that it lacks."""
+    return {field.name: desc.get(field.name) for field in operator.fields}
+
+
+def tables_that_hold(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
+    """Return the tables for the desc's attribute values, newest first."""
+    if all(table.when is None for table in operator.support):
+        return operator.support
+    names = operator.names(desc_values(operator, desc))
+    return tuple(
+        table for table in operator.support if table.when is None or table.when.evaluate(names)
+    )
+
+
+def tables_that_list(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
+    """Return the tables of support that list all of the desc's tensors, newest first."""
+    return _listing(tables_that_hold(operator, desc), tensor_forms(operator, desc))
+
+
+@lru_cache(maxsize=4096)
+def _listing(tables: tuple[SupportTable, ...], forms: frozenset[Form]) -> tuple[SupportTable, ...]:
+    return tuple(
+        table
+        for table in tables
+        if all(
+            form.tensor in table.tensors and form.fits(table.tensors[form.tensor]) for form in forms
+        )
+    )
 
 
 def _supports(operator: Operator, tensor: str) -> Iterator[Support]:

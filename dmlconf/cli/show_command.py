@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = ["command"]
+
+_UNLISTED: Final = "what no table of support lists"
 
 
 @click.command("show")
@@ -76,12 +79,12 @@ def _lines(case: Case) -> Iterator[Text]:
 
 def _about(case: Case) -> Iterator[Text]:
     operator, about = case.operator, case.about
-    level = case.required_level
     yield _row("operator", f"{operator.name}: {operator.summary}")
     yield _row("page", about.page + (f", example {about.example}" if about.example else ""))
     yield _row("file", str(about.location))
     yield _row("tags", ", ".join(case.tags))
-    yield _row("needs", f"feature level {level}" if level else "what no table of support lists")
+    listed = case.required_level is not None
+    yield _row("needs", spoken_level(case.level_needs) if listed else _UNLISTED)
     if about.note:
         yield _row("note", about.note.strip())
 

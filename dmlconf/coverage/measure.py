@@ -9,9 +9,9 @@ from typing import Final
 
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.levels import LevelNeed, tables_in_effect
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator, SupportTable
-from dmlconf.catalogue.support import supported_tables
 from dmlconf.expressions import namespace
 
 __all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
@@ -25,7 +25,7 @@ class Part:
     """One thing that the documentation says of an operator, and that a case can show.
 
     Attributes:
-        kind: `support`, `attribute`, `optional`, `example` or `constraint`.
+        kind: `support`, `attribute`, `optional`, `level`, `example` or `constraint`.
         name: what it is, as reports show it.
     """
 
@@ -125,6 +125,8 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
         if entry.optional:
             yield Part("optional", f"{entry.name} present")
             yield Part("optional", f"{entry.name} absent")
+    for requirement in operator.level_requirements:
+        yield _level(LevelNeed(requirement.since, requirement.part))
     for number in range(1, operator.examples + 1):
         yield Part("example", str(number))
     for constraint in operator.constraints:
@@ -151,6 +153,10 @@ def _cell(table: SupportTable, tensor: str, data_type: str, rank: int) -> Part:
     return Part("support", f"{tensor} {data_type}, rank {rank}, at {table.since}{when}")
 
 
+def _level(need: LevelNeed) -> Part:
+    return Part("level", f"{need.level} for {need.part}")
+
+
 def _shown(case: Case) -> Iterator[Part]:
     """Yield the documented parts that a case shows."""
     if case.about.example is not None:
@@ -160,10 +166,11 @@ def _shown(case: Case) -> Iterator[Part]:
             yield Part("constraint", case.expectation.constraint)
         return
     tensors = list(tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT))
-    for table in supported_tables(case.operator, case.desc):
+    for table in tables_in_effect(case.operator, case.desc):
         for _, entry, tensor in tensors:
             yield _cell(table, entry.name, tensor.DataType, tensor.DimensionCount)
     yield from _attributes(case.operator, case.desc)
+    yield from map(_level, case.level_needs)
 
 
 def _attributes(operator: Operator, desc: Mapping[str, object]) -> Iterator[Part]:

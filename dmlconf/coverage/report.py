@@ -18,6 +18,7 @@ _PARTS: Final = {
     "support": "Support",
     "attribute": "Attributes",
     "optional": "Optional",
+    "level": "Levels",
     "example": "Examples",
     "constraint": "Constraints",
 }

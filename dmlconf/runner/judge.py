@@ -17,6 +17,8 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.catalogue.levels import highest_level, spoken_level
+from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
@@ -55,14 +57,13 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     """Return why the documentation lets the backend decline the case; None where it does not."""
-    operator = case.operator
-    newest = max(operator.since, *(table.since for table in operator.support))
-    required = newest
-    if newest > capabilities.feature_level:
-        required = case.required_level or operator.since
-    if required > capabilities.feature_level:
-        message = f"needs feature level {required}; the backend has {capabilities.feature_level}"
-        return Reason(ReasonKind.FEATURE_LEVEL, message)
+    # The highest level has everything, so most backends need no look at the desc.
+    if capabilities.feature_level < FEATURE_LEVELS[-1]:
+        needs = case.level_needs
+        required = highest_level(needs)
+        if required > capabilities.feature_level:
+            message = f"needs {spoken_level(needs)}; the backend has {capabilities.feature_level}"
+            return Reason(ReasonKind.FEATURE_LEVEL, message)
     if isinstance(case.expectation, ExpectedRejection):
         return None
     lacking = case.data_types - capabilities.data_types

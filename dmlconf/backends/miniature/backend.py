@@ -1,6 +1,7 @@
 """The backend `miniature:FAULT[,on=PART]`: the reference with one fault.
 
-With `on=PART` only the cases whose identifier contains PART meet the fault.
+With `on=PART` only the cases whose identifier contains PART meet the fault. `miniature:level=LEVEL`
+has no fault, and no more than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 import numpy as np
 
 import dmlconf
+from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
 from dmlconf.backends.protocol import (
@@ -28,14 +30,14 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["FAULTS", "MiniatureBackend", "create"]
+__all__ = ["FAULTS", "LevelBackend", "MiniatureBackend", "create"]
 
 _SLOW_SECONDS: Final = 0.5
 _FIRST_LEVEL: Final = Capabilities(
-    FeatureLevel(1, 0), frozenset({DataType.FLOAT32, DataType.FLOAT16, DataType.UINT32})
+    FEATURE_LEVELS[0], frozenset({DataType.FLOAT32, DataType.FLOAT16, DataType.UINT32})
 )
 
 
@@ -105,6 +107,11 @@ def _device_removed(case: Case) -> Outcome:
     return Breakdown(BreakdownKind.DEVICE_REMOVED, "DXGI_ERROR_DEVICE_REMOVED after dispatch")
 
 
+def _first_level(case: Case) -> Outcome:
+    """Compute rightly what feature level 1_0 has, and refuse the rest."""
+    return run_at(FEATURE_LEVELS[0], case)
+
+
 def _error(case: Case) -> Outcome:
     """Fail with an exception, as a plugin with a mistake does."""
     raise RuntimeError("a mistake in the backend")
@@ -122,7 +129,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "out-of-memory": _out_of_memory,
     "device-removed": _device_removed,
     "error": _error,
-    "first-level": run_case,
+    "first-level": _first_level,
 }
 """What each fault makes of a case; `first-level` is right, but supports level 1_0 only."""
 
@@ -159,15 +166,48 @@ class MiniatureBackend:
         """Give nothing back."""
 
 
-def create(argument: str) -> MiniatureBackend:
+@dataclass(frozen=True, slots=True)
+class LevelBackend:
+    """The reference, limited to what the documentation of one feature level offers.
+
+    Attributes:
+        level: that feature level.
+    """
+
+    level: FeatureLevel
+
+    def environment(self) -> Environment:
+        """Return the level as the adapter."""
+        return Environment("miniature", dmlconf.__version__, adapter=f"level {self.level}")
+
+    def capabilities(self) -> Capabilities:
+        """Return the level and its data types."""
+        return capabilities_of(self.level)
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield one outcome for each case: a refusal, or what the reference computes."""
+        return (run_at(self.level, case) for case in cases)
+
+    def close(self) -> None:
+        """Give nothing back."""
+
+
+def create(argument: str) -> MiniatureBackend | LevelBackend:
     """Make the backend from what stands behind `miniature:` on the command line.
 
     Raises:
-        BackendError: no fault is named, or an unknown one.
+        BackendError: no fault or level is named, or an unknown one.
     """
     words, options = split_options(argument)
+    if not words and options.keys() == {"level"}:
+        levels = {str(level): level for level in FEATURE_LEVELS}
+        return LevelBackend(levels[choose("feature level", options["level"], levels)])
     if len(words) != 1:
-        raise BackendError(f"name one fault, as miniature:zeros; one of {', '.join(FAULTS)}")
+        faults = ", ".join(FAULTS)
+        raise BackendError(
+            f"name one fault, as miniature:zeros (one of {faults}), "
+            "or a feature level, as miniature:level=3_1"
+        )
     for name in options:
         choose("option of the backend miniature", name, ["on"])
     return MiniatureBackend(choose("fault", words[0], FAULTS), options.get("on", ""))

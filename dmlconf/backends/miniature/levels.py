@@ -1,0 +1,144 @@
+"""What a device of one feature level refuses, read from the catalogue's files row by row.
+
+The judge decides by `dmlconf.catalogue.levels` whether a device may decline a case. This module is
+written without it, from the files' plain data, so that either shows an error of the other: it asks
+what the documentation of the level offers, where the judge asks which level the desc needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Capabilities, Outcome, Rejection
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.reader import read_document
+from dmlconf.expressions import Expression, ExpressionError, namespace
+from dmlconf.resources import schemas_directory
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["capabilities_of", "refusal", "run_at"]
+
+_Data = Mapping[str, Any]
+_DATA_TYPES: Final = "DML_TENSOR_DATA_TYPE"
+
+
+def run_at(level: FeatureLevel, case: Case) -> Outcome:
+    """Refuse a case with E_INVALIDARG where the level lacks a part of it; else compute rightly."""
+    if refusal(level, case) is None:
+        return run_case(case)
+    return Rejection("CreateOperator", "E_INVALIDARG")
+
+
+def capabilities_of(level: FeatureLevel) -> Capabilities:
+    """Return the level with every data type that it has."""
+    later = _enum(_DATA_TYPES).get("since", {})
+    return Capabilities(
+        level, frozenset(t for t in DataType if t not in later or _has(level, later[t]))
+    )
+
+
+def refusal(level: FeatureLevel, case: Case) -> str | None:
+    """Return a part of the case that a device of the level lacks; None where it has all."""
+    return next(_lacking(level, _file(case.operator_name), case.desc, nested=False), None)
+
+
+def _lacking(level: FeatureLevel, file: _Data, desc: _Data, *, nested: bool) -> Iterator[str]:
+    if not _has(level, file["since"]):
+        yield f"operator {file['operator']}"
+        return
+    fields = {field["name"]: field for field in file["fields"]}
+    for name, field in fields.items():
+        if field["kind"] == "attribute":
+            yield from _lacking_of_attribute(level, field, desc.get(name))
+    values = _values(file, {name: desc.get(name) for name in fields})
+    for note in file.get("level_requirements", ()):
+        if not _has(level, note["since"]) and _is_true(note["when"], values):
+            yield str(note["part"])
+    if not nested:
+        yield from _lacking_of_tensors(level, file, desc, values)
+
+
+def _lacking_of_attribute(level: FeatureLevel, field: _Data, value: Any) -> Iterator[str]:
+    kind = field["c_type"].removeprefix("const ").rstrip("*")
+    if kind == "DML_OPERATOR_DESC":
+        for activation in _several(value):
+            yield from _lacking(level, _file(activation["operator"]), activation, nested=True)
+    elif isinstance(value, str):
+        since = _enum(kind).get("since", {}).get(value)
+        if since is not None and not _has(level, since):
+            yield f"{kind}_{value}"
+
+
+def _lacking_of_tensors(
+    level: FeatureLevel, file: _Data, desc: _Data, values: dict[str, Any]
+) -> Iterator[str]:
+    """Yield the tensors that the level's own table, the newest of its group, does not list.
+
+    A row may be for one tensor only, so each is looked up by itself.
+    """
+    groups: dict[str, _Data] = {}
+    for table in file["support"]:
+        when = table.get("when", "True")
+        # An operator may have tables of older levels than its own: they are its first ones.
+        if _is_true(when, values) and (_has(level, table["since"])):
+            groups.setdefault(when, table)
+    if not groups:
+        yield "a table of support"
+    rows = [table["tensors"] for table in groups.values()]
+    for field in file["fields"]:
+        for tensor in _several(desc.get(field["name"])):
+            if isinstance(tensor, TensorDesc) and not any(
+                _lists(row.get(field["name"]), tensor) for row in rows
+            ):
+                yield f"{field['name']} of {tensor.DataType} and {tensor.DimensionCount} dimensions"
+
+
+def _lists(row: _Data | None, tensor: TensorDesc) -> bool:
+    if row is None:
+        return False
+    ranks = range(row["ranks"][0], row["ranks"][1] + 1)
+    return tensor.DataType in row["data_types"] and len(tensor.Sizes) in ranks
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return () if value is None else value if isinstance(value, tuple) else (value,)
+
+
+def _has(level: FeatureLevel, since: str) -> bool:
+    major, minor = since.split("_")
+    return (int(major), int(minor)) <= tuple(level)
+
+
+def _is_true(expression: str, values: dict[str, Any]) -> bool:
+    try:
+        return bool(Expression(expression).evaluate(values))
+    except ExpressionError:
+        return False
+
+
+def _values(file: _Data, desc: _Data) -> dict[str, Any]:
+    values = namespace(desc)
+    for name, term in file.get("terms", {}).items():
+        try:
+            values[name] = Expression(term).evaluate(values)
+        except ExpressionError:
+            continue
+    return values
+
+
+@cache
+def _file(operator: str) -> _Data:
+    data: _Data = read_document(schemas_directory() / "operators" / f"{operator.lower()}.yaml").data
+    return data
+
+
+@cache
+def _enum(name: str) -> _Data:
+    enums: _Data = read_document(schemas_directory() / "common.yaml").data["enums"]
+    enum: _Data = enums[name]
+    return enum

@@ -1,0 +1,164 @@
+"""Which feature level a desc needs, and which of its parts need it.
+
+A level is needed by the operator, by the tensors, of which a table of support must list all, by
+attributes whose value a later level introduced, by what `level_requirements` of the catalogue name,
+and by each of these in a nested operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dmlconf.catalogue import loader
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import (
+    AttributeKind,
+    FeatureLevel,
+    FieldKind,
+    Operator,
+    Support,
+    SupportTable,
+)
+from dmlconf.catalogue.support import (
+    Form,
+    desc_values,
+    tables_that_hold,
+    tables_that_list,
+    tensor_forms,
+)
+from dmlconf.expressions import Expression, ExpressionError
+
+__all__ = [
+    "LevelNeed",
+    "highest_level",
+    "level_needs",
+    "required_level",
+    "spoken_level",
+    "tables_in_effect",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelNeed:
+    """A part of a desc, and the feature level that it needs.
+
+    Attributes:
+        level: the level that introduced the part.
+        part: its name for people, such as `PaddingMode WRAP`.
+    """
+
+    level: FeatureLevel
+    part: str
+
+
+def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
+    """Return what the parts of a desc need, the operator first.
+
+    Tensors that no table lists need nothing: no page says from which level on they are supported.
+    """
+    listing = tables_that_list(operator, desc)
+    tables = (_need_of_tensors(operator, desc, listing),) if listing else ()
+    return *_needs_of_attributes(operator, desc), *tables
+
+
+def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
+    """Return the lowest feature level that must support the desc; None where no table lists it."""
+    if not tables_that_list(operator, desc):
+        return None
+    return highest_level(level_needs(operator, desc))
+
+
+def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
+    """Yield the tables that list all of the desc's tensors at a level that has the desc.
+
+    Of the tables before the level that the attributes need, the newest alone is still in effect.
+    """
+    level = highest_level(_needs_of_attributes(operator, desc))
+    for table in tables_that_list(operator, desc):
+        yield table
+        if table.since <= level:
+            return
+
+
+def highest_level(needs: Iterable[LevelNeed]) -> FeatureLevel:
+    """Return the highest of the levels."""
+    return max(need.level for need in needs)
+
+
+def spoken_level(needs: Sequence[LevelNeed]) -> str:
+    """Return the highest level and the parts that need it, `feature level 6_4 for Mode WRAP`."""
+    level = highest_level(needs)
+    parts = dict.fromkeys(need.part for need in needs if need.level == level)
+    return f"feature level {level} for {' and '.join(parts)}"
+
+
+def _needs_of_attributes(operator: Operator, desc: Desc) -> Iterator[LevelNeed]:
+    """Yield the needs of everything but the tensors' data types and ranks."""
+    yield LevelNeed(operator.since, f"DML_OPERATOR_{operator.name}")
+    for field in operator.of_kind(FieldKind.ATTRIBUTE):
+        value = desc.get(field.name)
+        if field.attribute_kind is AttributeKind.ENUM:
+            since = loader.enumeration(field.base_type).since.get(str(value))
+            if since is not None:
+                yield LevelNeed(since, f"{field.name} {value}")
+        elif field.attribute_kind is AttributeKind.OPERATOR and value is not None:
+            for nested in value if field.is_array else (value,):
+                yield from _needs_of_nested(field.name, nested)
+    if operator.level_requirements:
+        names = operator.names(desc_values(operator, desc))
+        for requirement in operator.level_requirements:
+            if _holds(requirement.when, names):
+                yield LevelNeed(requirement.since, requirement.part)
+
+
+def _needs_of_nested(field: str, nested: Mapping[str, Any]) -> Iterator[LevelNeed]:
+    name = nested["operator"]
+    whole, *parts = _needs_of_attributes(loader.operator(name), nested)
+    yield LevelNeed(whole.level, f"{field} {name}")
+    for need in parts:
+        yield LevelNeed(need.level, f"{need.part} of {field} {name}")
+
+
+def _holds(when: Expression, names: dict[str, Any]) -> bool:
+    try:
+        return bool(when.evaluate(names))
+    except ExpressionError:
+        # A desc that breaks constraints may lack what the condition reads.
+        return False
+
+
+def _need_of_tensors(
+    operator: Operator, desc: Desc, listing: tuple[SupportTable, ...]
+) -> LevelNeed:
+    level = min(table.since for table in listing)
+    holding = tables_that_hold(operator, desc)
+    return LevelNeed(level, _newest_part(holding, tensor_forms(operator, desc), level))
+
+
+@lru_cache(maxsize=4096)
+def _newest_part(
+    tables: tuple[SupportTable, ...], forms: frozenset[Form], level: FeatureLevel
+) -> str:
+    """Name the tensors that older tables than the level's do not list, and what is new of them."""
+    older = [table for table in tables if table.since < level]
+    parts = []
+    for form in sorted(forms):
+        rows = [table.tensors[form.tensor] for table in older if form.tensor in table.tensors]
+        new = _new_of(form, rows)
+        if new:
+            parts.append(f"{form.tensor} of {' and '.join(new)}")
+    return ", ".join(parts) or "these data types and ranks together"
+
+
+def _new_of(form: Form, rows: list[Support]) -> list[str]:
+    data_type, rank = f"{form.data_type}", f"{form.rank} dimension{'s' if form.rank != 1 else ''}"
+    if any(form.fits(row) for row in rows):
+        return []
+    if not any(form.data_type in row.data_types for row in rows):
+        return [data_type]
+    if not any(row.ranks[0] <= form.rank <= row.ranks[1] for row in rows):
+        return [rank]
+    return [data_type, rank]
