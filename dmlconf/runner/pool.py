@@ -3,8 +3,8 @@
 A case whose worker dies is tried once more, alone in a fresh process, before it is blamed: what
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
-Where several cases of an operator died alike by themselves, the next one of it that dies so is blamed
-at once.
+Where several cases of an operator died alike by themselves, the next one of it that dies so is
+blamed at once.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ _FAULTS_HEAD: Final = """\
 
 What DirectML itself does wrong, from `schemas/known-faults.yaml`. A case that fails for one of
 these is `waived` on every device, with the reason `known fault of DirectML`. A case that passes
-nonetheless, such as by a driver's own implementation, has passed. Each fault names the first and the
-last of the versions above that have it.
+nonetheless, such as by a driver's own implementation, has passed. Each fault names the first and
+the last of the versions above that have it.
 """
 
 
@@ -114,8 +114,8 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
         yield _row([release.version, run.level, release.package, release.date, *figures])
     yield (
         "\nThe last three are `unsupported`: cases that need a newer feature level than the\n"
-        "release has, kernels for shader model 6 only, and what a release refuses that no table of\n"
-        "support lists.\n"
+        "release has, kernels for shader model 6 only, and what a release refuses that no table\n"
+        "of support lists.\n"
     )
 
 

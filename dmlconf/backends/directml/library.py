@@ -151,8 +151,8 @@ def _advice() -> str:
         install = "Install a recent one with: pip install dmlconf[directml]"
     elif sys.platform == "linux":
         install = (
-            "On Linux DirectML runs in WSL 2 only; it comes with torch-directml, whose other parts\n"
-            "are not needed: pip install --no-deps torch-directml\n"
+            "On Linux DirectML runs in WSL 2 only; torch-directml brings it, and without PyTorch:\n"
+            "pip install --no-deps torch-directml\n"
             "Without Windows, the Wine lab runs it: see docs/wine-lab.md."
         )
     else:
