@@ -107,8 +107,8 @@ class TestFetch:
     @pytest.mark.parametrize("digest", ["sha256", "wheel_sha256"])
     def test_another_file_is_refused_and_leaves_nothing(self, digest: str) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
+        changed: Any = {digest: "0" * 64}
         with pytest.raises(LabError, match="SHA-256 is"):
-            changed: Any = {digest: "0" * 64}
             fetch(replace(release, **changed), download)
         assert not release.file.exists()
 
