@@ -4,7 +4,8 @@ A case whose worker dies is tried once more, alone in a fresh process, before it
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 Where several cases of an operator died alike by themselves, the next one of it that dies so is
-blamed at once.
+blamed at once. Where many in a row did, the others of their batches are not run: to start a process
+takes a second or more, and an operator may have hundreds of cases.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ START_SECONDS: Final = 120.0
 
 REPEATS: Final = 3
 """So many cases of an operator that die alike by themselves are believed of the next one."""
+
+HOPELESS: Final = 16
+"""After so many crashes of an operator in a row, cases of it that would run alone are not run."""
 
 MOST_DIAGNOSTICS: Final = 8192
 """Bytes of a worker's standard error that are kept with a verdict, from the end."""
@@ -161,6 +165,7 @@ class WorkerPool:
         self.started = 0
         self._workers: list[_Worker] = []
         self._crashes: Counter[tuple[str, str]] = Counter()
+        self._row: Counter[str] = Counter()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -239,6 +244,7 @@ class WorkerPool:
         """
         queue: _Queue[_Case] = _Queue(cases, alone)
         while True:
+            yield from self._given_up(queue)
             for worker in list(self._workers):
                 if worker.ready and not worker.batch:
                     self._employ(worker, queue)
@@ -248,6 +254,16 @@ class WorkerPool:
             if not busy:
                 return
             yield from self._collect(busy, queue)
+
+    def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Yield a breakdown for the cases that wait to run alone, of operators that only crash."""
+        for waiting in (queue.suspects, queue.singles):
+            for case in [waiting.popleft() for _ in range(len(waiting))]:
+                if self._row[_operator(case)] < HOPELESS:
+                    waiting.append(case)
+                    continue
+                message = f"not run: the {HOPELESS} cases of its operator before it crashed"
+                yield case, Breakdown(BreakdownKind.CRASH, message)
 
     def _employ(self, worker: _Worker, queue: _Queue[_Case]) -> None:
         if not queue.waiting():
@@ -294,7 +310,9 @@ class WorkerPool:
             if isinstance(outcome, Breakdown) and outcome.kind is removed:
                 heard += self._bury(worker, queue, removed, outcome)
                 break
-            heard.append((worker.batch.popleft(), outcome))
+            case = worker.batch.popleft()
+            self._row[_operator(case)] = 0
+            heard.append((case, outcome))
         if worker in self._workers and not worker.batch:
             self._employ(worker, queue)
         yield from heard
@@ -312,7 +330,7 @@ class WorkerPool:
         ended = how_it_ended(worker.process) if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
         suspect = worker.batch[0]
-        crash = (suspect.identifier.partition("/")[0], ended)
+        crash = (_operator(suspect), ended)
         repeated = bool(ended) and worker.single and self._crashes[crash] >= REPEATS
         if not worker.alone and not repeated:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
@@ -320,6 +338,7 @@ class WorkerPool:
             held.extend(worker.batch)
             return
         self._crashes[crash] += worker.alone
+        self._row[crash[0]] += kind is BreakdownKind.CRASH
         worker.batch.clear()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
@@ -328,6 +347,11 @@ class WorkerPool:
         elif not outcome.diagnostics:
             outcome = replace(outcome, diagnostics=worker.said())
         yield suspect, outcome
+
+
+def _operator(case: Case | PlannedCase) -> str:
+    """Return the first part of a case's identifier, which a case that is not built has too."""
+    return case.identifier.partition("/")[0]
 
 
 @contextmanager

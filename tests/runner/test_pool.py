@@ -12,7 +12,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome, Outputs
 from dmlconf.cases.build import build
 from dmlconf.cases.model import Case
-from dmlconf.runner.pool import WorkerPool
+from dmlconf.runner.pool import HOPELESS, WorkerPool
 from tests.runner.cases import many
 
 
@@ -264,6 +264,21 @@ def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
     assert broken == [f"tile/many[Number={number}]" for number in (5, 15, 25, 35, 45, 55)]
     # The first; one after each of 2 batches that died; after each of 6 crashes; 3 to try again.
     assert started <= 1 + 2 + 6 + 3
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) -> None:
+    plan = many(tmp_path, 40)
+    with WorkerPool(registry.parse("miniature:crash"), 2, 60) as pool:
+        pool.ready()
+        cases = (build(planned) for planned in plan)
+        heard = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
+        assert pool.started <= HOPELESS + 5
+    assert len(heard) == 40
+    assert all(isinstance(outcome, Breakdown) for outcome in heard)
+    assert {outcome.kind for outcome in heard} == {BreakdownKind.CRASH}
+    ran = [outcome for outcome in heard if "not run" not in outcome.message]
+    assert HOPELESS <= len(ran) <= HOPELESS + 2
 
 
 def test_a_process_that_ends_at_its_start_is_waited_for(
