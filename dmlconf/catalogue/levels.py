@@ -57,11 +57,15 @@ class LevelNeed:
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
     """Return what the parts of a desc need, the operator first.
 
-    Tensors that no table lists need nothing: no page says from which level on they are supported.
+    Tensors are among them where they need more than the operator. Those that no table lists need
+    nothing: no page says from which level on they are supported.
     """
+    needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)
-    tables = (_need_of_tensors(operator, desc, listing),) if listing else ()
-    return *_needs_of_attributes(operator, desc), *tables
+    level = min((table.since for table in listing), default=operator.since)
+    if level <= operator.since:
+        return needs
+    return *needs, LevelNeed(level, _part_of_tensors(operator, desc, listing, level))
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
@@ -130,12 +134,13 @@ def _holds(when: Expression, names: dict[str, Any]) -> bool:
         return False
 
 
-def _need_of_tensors(
-    operator: Operator, desc: Desc, listing: tuple[SupportTable, ...]
-) -> LevelNeed:
-    level = min(table.since for table in listing)
-    holding = tables_that_hold(operator, desc)
-    return LevelNeed(level, _newest_part(holding, tensor_forms(operator, desc), level))
+def _part_of_tensors(
+    operator: Operator, desc: Desc, listing: tuple[SupportTable, ...], level: FeatureLevel
+) -> str:
+    part = _newest_part(tables_that_hold(operator, desc), tensor_forms(operator, desc), level)
+    chosen = {name for table in listing if table.when is not None for name in table.when.names}
+    values = ", ".join(f"{name} {desc.get(name)}" for name in sorted(chosen))
+    return f"{part} with {values}" if values else part
 
 
 @lru_cache(maxsize=4096)
@@ -144,21 +149,27 @@ def _newest_part(
 ) -> str:
     """Name the tensors that older tables than the level's do not list, and what is new of them."""
     older = [table for table in tables if table.since < level]
-    parts = []
+    tensors: dict[str, list[str]] = {}
     for form in sorted(forms):
         rows = [table.tensors[form.tensor] for table in older if form.tensor in table.tensors]
         new = _new_of(form, rows)
-        if new:
-            parts.append(f"{form.tensor} of {' and '.join(new)}")
+        if new is not None:
+            tensors.setdefault(new, []).append(form.tensor)
+    parts = [f"{_listed(names)} of {new}" for new, names in tensors.items()]
     return ", ".join(parts) or "these data types and ranks together"
 
 
-def _new_of(form: Form, rows: list[Support]) -> list[str]:
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _new_of(form: Form, rows: list[Support]) -> str | None:
     data_type, rank = f"{form.data_type}", f"{form.rank} dimension{'s' if form.rank != 1 else ''}"
     if any(form.fits(row) for row in rows):
-        return []
+        return None
     if not any(form.data_type in row.data_types for row in rows):
-        return [data_type]
+        return data_type
     if not any(row.ranks[0] <= form.rank <= row.ranks[1] for row in rows):
-        return [rank]
-    return [data_type, rank]
+        return rank
+    return f"{data_type} and {rank}"

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from dmlconf.catalogue import loader
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.model import (
+    FEATURE_LEVELS,
+    AttributeKind,
+    FeatureLevel,
+    Field,
+    FieldKind,
+    Operator,
+)
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
@@ -47,6 +54,7 @@ def lint_operator(path: Path) -> list[Problem]:
         *_unreadable_terms(document),
         *_unreadable(document, "constraints", "require"),
         *_unreadable(document, "support", "when"),
+        *_unreadable(document, "level_requirements", "when"),
         *_unreadable_precision(document),
     ]
     if unreadable:
@@ -70,6 +78,7 @@ def _lint_common(path: Path) -> list[Problem]:
             message = f"only Tensor is known here, not {', '.join(sorted(unknown))}"
             problems.append(document.problem(where, message))
     problems += _unknown_members(document)
+    problems += _enum_problems(document)
     for name in _repeated(entry["name"] for entry in document.data["tensor_constraints"]):
         problems.append(document.problem(("tensor_constraints",), f"{name} is listed twice"))
     return problems
@@ -84,10 +93,24 @@ def _unknown_members(document: Document) -> Iterator[Problem]:
                 yield document.problem(("operator_sets", name, index), message)
 
 
+def _enum_problems(document: Document) -> Iterator[Problem]:
+    for name, enum in document.data["enums"].items():
+        for constant, level in enum.get("since", {}).items():
+            where = ("enums", name, "since", constant)
+            if constant not in enum["values"]:
+                yield document.problem(where, f"{name} has no constant {constant}")
+            if FeatureLevel.parse(level) not in FEATURE_LEVELS:
+                yield document.problem(where, _unknown_level(level))
+
+
+def _unknown_level(level: str | FeatureLevel) -> str:
+    return f"{level} is no feature level; they are {', '.join(map(str, FEATURE_LEVELS))}"
+
+
 def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
     """Return the problems of a section's expressions that cannot even be read."""
     problems = []
-    for index, entry in enumerate(document.data[section]):
+    for index, entry in enumerate(document.data.get(section, ())):
         try:
             Expression(entry.get(key, "True"))
         except ExpressionError as error:
@@ -132,6 +155,7 @@ def _faults(operator: Operator, document: Document) -> Iterator[_Fault]:
     yield from _field_faults(operator)
     yield from _term_faults(operator)
     yield from _support_faults(operator)
+    yield from _level_faults(operator)
     yield from _constraint_faults(operator)
     yield from _precision_faults(operator, document)
     for index, pair in enumerate(operator.in_place):
@@ -191,6 +215,7 @@ def _expressions(operator: Operator) -> Iterator[Expression]:
     yield from operator.terms.values()
     yield from (constraint.require for constraint in operator.constraints)
     yield from (table.when for table in operator.support if table.when is not None)
+    yield from (requirement.when for requirement in operator.level_requirements)
     for entry in (entry for entries in operator.precision.values() for entry in entries):
         yield from (part for part in (entry.when, entry.products) if part is not None)
 
@@ -218,6 +243,24 @@ def _support_faults(operator: Operator) -> Iterator[_Fault]:
     for group in levels.values():
         if group != sorted(set(group), reverse=True):
             yield ("support",), "must have the newest feature level first, and each once"
+
+
+def _level_faults(operator: Operator) -> Iterator[_Fault]:
+    if operator.since not in FEATURE_LEVELS:
+        yield ("since",), _unknown_level(operator.since)
+    for index, table in enumerate(operator.support):
+        if table.since not in FEATURE_LEVELS:
+            yield ("support", index, "since"), _unknown_level(table.since)
+    for name in _repeated(requirement.part for requirement in operator.level_requirements):
+        yield ("level_requirements",), f"`{name}` is listed twice"
+    for index, requirement in enumerate(operator.level_requirements):
+        where = ("level_requirements", index)
+        if requirement.since not in FEATURE_LEVELS:
+            yield (*where, "since"), _unknown_level(requirement.since)
+        elif requirement.since <= operator.since:
+            message = f"must be above {operator.since}, which introduced {operator.name}"
+            yield (*where, "since"), message
+        yield from _unknown_names(operator, requirement.when, (*where, "when"), operator.terms)
 
 
 def _constraint_faults(operator: Operator) -> Iterator[_Fault]:

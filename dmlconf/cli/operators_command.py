@@ -11,11 +11,12 @@ import click
 from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
 from dmlconf.catalogue.loader import (
     UnknownOperatorError,
+    enumeration,
     operator,
     operator_names,
     tensor_constraints,
 )
-from dmlconf.catalogue.model import Field, FieldKind, Operator, Support
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, Support
 from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option, complete_operator, load
@@ -101,6 +102,7 @@ def _print_one(console: Console, entry: Operator) -> None:
     console.print(f"since feature level {entry.since}; page {entry.page}\n")
     _print_struct(console, entry)
     _print_support(console, entry)
+    _print_levels(console, entry)
     _print_constraints(console, entry)
     _print_precision(console, entry)
     in_place = ", ".join(f"{pair.output} in place of {pair.input}" for pair in entry.in_place)
@@ -168,6 +170,31 @@ def _print_support(console: Console, entry: Operator) -> None:
     console.print(table)
     for tensor, data_types in entry.undocumented_data_types.items():
         console.print(f"{tensor} also takes {', '.join(data_types)}, which no table lists")
+
+
+def _print_levels(console: Console, entry: Operator) -> None:
+    """Print which parts of a desc need a higher level than the tables say."""
+    lines = [
+        f"  {since} for {field.name} {constant}"
+        for field in entry.of_kind(FieldKind.ATTRIBUTE)
+        if field.attribute_kind is AttributeKind.ENUM
+        for constant, since in enumeration(field.base_type).since.items()
+        if since > entry.since
+    ]
+    lines += [
+        f"  {requirement.since} for {requirement.part} ({requirement.source})"
+        for requirement in entry.level_requirements
+    ]
+    lines += [
+        f"  that of its operator for {field.name}"
+        for field in entry.of_kind(FieldKind.ATTRIBUTE)
+        if field.attribute_kind is AttributeKind.OPERATOR
+    ]
+    if lines:
+        console.print("Feature levels of attributes and of combinations", style="bold")
+        for line in lines:
+            _print(console, line, "      ")
+        console.print()
 
 
 def _ranks(support: Support) -> str:

@@ -217,6 +217,24 @@ def test_data_type_that_is_known_to_work_is_not_named() -> None:
     assert violations(tile, double) == ()
 
 
+@pytest.mark.parametrize("data_type", ["INT16", "INT8", "UINT16", "UINT8"])
+@pytest.mark.parametrize(
+    ("function", "taken"),
+    [("L1", False), ("SUM", False), ("MULTIPLY", False), ("SUM_SQUARE", False), ("MAX", True)],
+)
+def test_a_table_for_other_attribute_values_lists_nothing(
+    function: str, taken: bool, data_type: str
+) -> None:
+    desc = {
+        "Function": function,
+        "InputTensor": tensor(2, 3, data_type=DataType(data_type)),
+        "OutputTensor": tensor(2, 1, data_type=DataType(data_type)),
+        "AxisCount": 1,
+        "Axes": (1,),
+    }
+    assert violations(operator("REDUCE"), desc) == (() if taken else ("supported-data-type",))
+
+
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
 def test_rank_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
     found = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))

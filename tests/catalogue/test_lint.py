@@ -56,6 +56,8 @@ precision:
   OutputTensor: {kind: ulp, limit: 2, source: "the page"}
 page_errors:
   - {says: this, right: that, why: so}
+level_requirements:
+  - {since: 3_0, when: Direction != 'INCREASING', part: a fall, source: page}
 """
 
 LAST_FIELD = "type_field: Type}\n"
@@ -88,6 +90,48 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         frob.yaml:5:8: `since` must be text, not 1.0
              5 | since: 1.0
                |        ^^^
+        """,
+    ),
+    "a table of a feature level that does not exist": (
+        "- since: 2_0", "- since: 2_7",
+        """
+        frob.yaml:18:12: 2_7 is no feature level; they are 1_0, 2_0, 2_1, 3_0, 3_1, 4_0, 4_1, 5_0, \
+5_1, 5_2, 6_0, 6_1, 6_2, 6_3, 6_4
+            18 |   - since: 2_7
+               |            ^^^
+        """,
+    ),
+    "a requirement of the operator's own level": (
+        "{since: 3_0", "{since: 1_0",
+        """
+        frob.yaml:41:13: must be above 1_0, which introduced FROB
+            41 |   - {since: 1_0, when: Direction != 'INCREASING', part: a fall, source: page}
+               |             ^^^
+        """,
+    ),
+    "a requirement over a field that is none": (
+        "when: Direction != ", "when: Richtung != ",
+        """
+        frob.yaml:41:24: FROB has no field Richtung
+            41 |   - {since: 3_0, when: Richtung != 'INCREASING', part: a fall, source: page}
+               |                        ^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a requirement that cannot be read": (
+        "when: Direction != 'INCREASING'", "when: Direction !=",
+        """
+        frob.yaml:41:24: Direction !=: invalid syntax
+            41 |   - {since: 3_0, when: Direction !=, part: a fall, source: page}
+               |                        ^^^^^^^^^^^^
+        """,
+    ),
+    "a requirement without a part": (
+        ", part: a fall", "",
+        """
+        frob.yaml:41:5: `level_requirements[0]` lacks `part`
+            41 |   - {since: 3_0, when: Direction != 'INCREASING', source: page}
+               |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            hint: the part's name, as it follows 'needs feature level 5_2 for'
         """,
     ),
     "an unknown data type": (
@@ -224,7 +268,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         """,
     ),
     "a table for a field that is none": (
-        "when: Direction", "when: Richtung",
+        "when: Direction ==", "when: Richtung ==",
         """
         frob.yaml:19:11: FROB has no field Richtung
             19 |     when: Richtung == 'INCREASING'
@@ -457,6 +501,8 @@ def test_finds_faults_of_what_all_operators_share(copy: Path) -> None:
         ("in Tensor.Sizes)", "in Tenser.Sizes)", "only Tensor is known here, not Tenser"),
         ("name: sizes-not-zero", "name: strides-per-dimension", "is listed twice"),
         ("source: header", "source: rumour", 'cannot be "rumour"'),
+        ("WRAP: 6_4}", "WARP: 6_4}", "DML_PADDING_MODE has no constant WARP"),
+        ("WRAP: 6_4}", "WRAP: 6_5}", "6_5 is no feature level"),
     ):
         assert old in text
         common.write_text(text.replace(old, new, 1), "utf-8")

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.levels import required_level
 from dmlconf.catalogue.loader import operator, operator_from
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.catalogue.support import data_types_of, ranks_of, required_level, supported_tables
+from dmlconf.catalogue.support import data_types_of, ranks_of, tables_that_list
 from dmlconf.documents.reader import read_document
 from dmlconf.resources import schemas_directory
 from dmlconf.tensors.datatypes import DataType
@@ -75,7 +76,7 @@ def test_required_level_is_never_below_the_operators_own() -> None:
 
 
 def test_tables_that_fit_come_newest_first() -> None:
-    tables = supported_tables(operator("GATHER"), gather("FLOAT32", "UINT32", 4))
+    tables = tables_that_list(operator("GATHER"), gather("FLOAT32", "UINT32", 4))
     assert [str(table.since) for table in tables] == ["4_1", "3_0", "2_1", "1_0"]
 
 

@@ -64,6 +64,43 @@ def test_an_older_level_is_covered_by_what_it_supports_too(tmp_path: Path) -> No
     assert row.parts[Part("support", "InputTensor INT32, rank 1, at 3_0")] == 1
 
 
+PADDED = """
+operator: PADDING
+cases:
+  - name: one
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [3, 1]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+      PaddingMode: WRAP
+      PaddingValue: 0
+      StartPadding: [1]
+      EndPadding: [0]
+    expect: {OutputTensor: [1, 3, 1]}
+"""
+
+
+def test_a_case_shows_no_table_of_a_level_that_lacks_a_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "few.yaml"
+    cells = [
+        Part("support", f"InputTensor FLOAT32, rank 1, at {since}") for since in ("3_1", "5_0")
+    ]
+    counts = {}
+    for mode, values in (("WRAP", "[1, 3, 1]"), ("EDGE", "[3, 3, 1]")):
+        path.write_text(PADDED.replace("WRAP", mode).replace("[1, 3, 1]", values), encoding="utf-8")
+        row = measure([operator("PADDING")], map(build, load_suite([path]).plan()), lambda _: False)
+        counts[mode] = [row["PADDING"].parts[cell] for cell in cells]
+    assert counts == {"WRAP": [0, 1], "EDGE": [1, 1]}
+
+
+def test_each_part_with_a_level_of_its_own_is_a_part() -> None:
+    parts = [part.name for part in documented_parts(operator("GEMM")) if part.kind == "level"]
+    assert parts == [
+        "6_1 for FusedActivation ACTIVATION_SOFTMAX",
+        "6_1 for FusedActivation ACTIVATION_SOFTMAX1",
+        "6_0 for FusedActivation ELEMENT_WISE_CLIP",
+    ]
+
+
 def test_every_cell_of_every_table_is_a_part() -> None:
     entry = operator("ARGMIN")
     cells = sum(

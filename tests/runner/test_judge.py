@@ -155,7 +155,10 @@ def test_declines_what_needs_a_higher_level_or_another_type(tmp_path: Path) -> N
     by_level = unsupported_reason(stated, old)
     by_type = unsupported_reason(stated, no_floats)
     assert by_level is not None
-    assert by_level.message == "needs feature level 3_1; the backend has 1_0"
+    assert by_level.message == (
+        "needs feature level 3_1 for InputTensor and OutputTensor of 1 dimension; "
+        "the backend has 1_0"
+    )
     assert by_type is not None
     assert by_type.message == "the backend lacks FLOAT32"
 

@@ -1,0 +1,106 @@
+"""The miniatures of one feature level: what they refuse, and that a suite fails on none of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.miniature.backend import create
+from dmlconf.backends.miniature.levels import refusal
+from dmlconf.backends.protocol import BackendError, Outputs, Rejection
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.levels import highest_level
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.resources import cases_directory
+from dmlconf.runner.judge import judge, unsupported_reason
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import DataType
+
+OPERATORS = (
+    "activation_softplus", "activation_shrink", "batch_normalization", "convolution",
+    "element_wise_clip1", "element_wise_pow", "element_wise_quantize_linear", "gemm", "join",
+    "lstm",
+    "mean_variance_normalization", "mean_variance_normalization1", "padding", "padding1", "reduce",
+    "scatter_elements", "tile", "top_k",
+)  # fmt: skip
+
+
+@cache
+def sample() -> tuple[Case, ...]:
+    """Return every 7th case of operators that have levels of each kind."""
+    plan = load_suite([cases_directory() / name for name in OPERATORS]).plan()
+    return tuple(map(build, list(plan)[::7]))
+
+
+@pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
+def test_no_case_fails_for_what_a_newer_level_introduced(level: FeatureLevel) -> None:
+    backend = create(f"level={level}")
+    cases = [c for c in sample() if unsupported_reason(c, backend.capabilities()) is None]
+    assert cases
+    for case, outcome in zip(cases, backend.run(cases), strict=True):
+        verdict = judge(case, outcome, lambda _: None)
+        assert verdict.status is not Status.FAILED, (case.identifier, verdict.reason)
+        if case.required_level is not None and not isinstance(case.expectation, ExpectedRejection):
+            assert isinstance(outcome, Outputs), (case.identifier, refusal(level, case))
+
+
+@pytest.mark.parametrize("level", FEATURE_LEVELS, ids=str)
+def test_a_device_of_the_level_lacks_what_is_unsupported_there(level: FeatureLevel) -> None:
+    """The walk over tables and notes, and the level that the desc needs, come to the same."""
+    for case in sample():
+        if case.required_level is None or isinstance(case.expectation, ExpectedRejection):
+            continue
+        needed = highest_level(case.level_needs)
+        lacking = refusal(level, case)
+        assert (lacking is None) == (needed <= level), (case.identifier, lacking, needed)
+
+
+PAIR = """
+  - name: pair
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}
+      PaddingMode: WRAP
+      PaddingValue: 0
+      StartPadding: [0, 0, 0, 1]
+      EndPadding: [0, 0, 0, 0]
+    expect: {OutputTensor: [2, 1, 2]}
+"""
+
+
+def test_a_refusal_names_the_part_and_is_an_invalid_argument(tmp_path: Path) -> None:
+    (tmp_path / "padding.yaml").write_text("operator: PADDING\ncases:" + PAIR, encoding="utf-8")
+    (case,) = map(build, load_suite([tmp_path]).plan())
+    assert refusal(FeatureLevel(6, 3), case) == "DML_PADDING_MODE_WRAP"
+    assert refusal(FeatureLevel(6, 4), case) is None
+    (old,) = create("level=6_3").run([case])
+    (new,) = create("level=6_4").run([case])
+    assert isinstance(old, Rejection)
+    assert (old.stage, old.hresult) == ("CreateOperator", "E_INVALIDARG")
+    assert isinstance(new, Outputs)
+    assert new.arrays["OutputTensor"].tolist() == [[[[2, 1, 2]]]]
+
+
+@pytest.mark.parametrize(
+    ("level", "lacking"),
+    [
+        ("2_1", ("FLOAT64", "INT64", "UINT64", "INT4", "UINT4")),
+        ("3_0", ("INT4", "UINT4")),
+        ("6_3", ()),
+    ],
+)
+def test_a_level_has_the_data_types_of_its_time(level: str, lacking: tuple[str, ...]) -> None:
+    has = create(f"level={level}").capabilities()
+    assert has.feature_level == FeatureLevel.parse(level)
+    assert frozenset(DataType) - has.data_types == set(map(DataType, lacking))
+
+
+def test_a_level_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BackendError, match="no feature level '7_0'"):
+        create("level=7_0")
+    with pytest.raises(BackendError, match="level=3_1"):
+        create("level=3_1,on=x")
