@@ -21,7 +21,7 @@ __all__ = ["page", "section_of_faults"]
 _HEAD: Final = """\
 # Versions of DirectML
 
-What the whole suite says of the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of
+What the suite says of the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of
 it is measured there. DirectML's own kernels are the same on every device, but those for shader
 model 6 do not run in the lab. This page is made by
 
@@ -72,6 +72,8 @@ def page(chosen: Sequence[Release], logs: Path) -> str:
     suites = {run.log.header.suite_digest for run in runs}
     if len(suites) > 1:
         raise LabError("the logs are of different suites; run versions --run again")
+    if len({_selection(run.log) for run in runs}) > 1:
+        raise LabError("the logs are of different parts of the suite; run versions --run again")
     parts = [_HEAD, *_counts(runs), *_changes(runs), *_failures(runs), section_of_faults()]
     return "\n".join(parts)
 
@@ -94,10 +96,23 @@ def _row(cells: Iterable[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def _selection(log: RunLog) -> str:
+    """Return what was chosen of the suite; nothing where all of it was."""
+    chosen = {name: value for name, value in log.header.options.items() if name != "against"}
+    parts = (
+        f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in chosen.items()
+    )
+    return "; ".join(parts)
+
+
 def _counts(runs: Sequence[_Run]) -> Iterator[str]:
     selected = runs[0].log.header.selected
+    selection = _selection(runs[0].log)
     kinds = [ReasonKind.FEATURE_LEVEL, ReasonKind.SUBSTRATE, ReasonKind.NOT_DOCUMENTED]
     yield f"## Verdicts on {selected:,} cases\n"
+    if selection:
+        yield f"These are a part of the suite (`{selection}`), and so are all figures below.\n"
     yield _row(["DirectML", "Feature level", "Package", "Built", "Passed", "Failed", "Broken",
                 "Known faults", "Unchecked", "Newer level", "No kernel in the lab",
                 "Not documented"])  # fmt: skip

@@ -161,7 +161,7 @@ def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
     environment = {
         **reports.HEADER.environment, "version": version, "details": {"feature_level": level},
     }  # fmt: skip
-    return reports.run_log(*verdicts, environment=environment)
+    return reports.run_log(*verdicts, environment=environment, options={"against": "auto"})
 
 
 def write(path: Path, log: RunLog) -> None:
@@ -287,6 +287,20 @@ class TestPage:
         second.write_text("".join([other, *rest]))
         with pytest.raises(LabError, match="different suites"):
             page(some, tmp_path)
+        other = json.dumps({**json.loads(header), "options": {"quick": True}}) + "\n"
+        second.write_text("".join([other, *rest]))
+        with pytest.raises(LabError, match="different parts of the suite"):
+            page(some, tmp_path)
+
+    def test_a_part_of_the_suite_is_told_as_such(self, some: list[Release], tmp_path: Path) -> None:
+        assert "a part of the suite" not in page(some, tmp_path)
+        for release in some:
+            log = log_file(tmp_path, release)
+            header, *rest = log.read_text().splitlines(keepends=True)
+            options = {"tags": ["boundary", "invalid"], "against": "auto"}
+            other = json.dumps({**json.loads(header), "options": options}) + "\n"
+            log.write_text("".join([other, *rest]))
+        assert "a part of the suite (`tags: boundary, invalid`)" in page(some, tmp_path)
 
     def test_the_page_in_the_docs_has_the_known_faults_of_today(self) -> None:
         text = (CHECKOUT / "docs" / "versions.md").read_text("utf-8")
