@@ -11,6 +11,7 @@ from dmlconf.catalogue.loader import operator_files
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import load, paths_argument
 from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.known_faults import lint_known_faults
 
 __all__ = ["command"]
 
@@ -18,11 +19,11 @@ __all__ = ["command"]
 @click.command("validate")
 @paths_argument
 def command(paths: tuple[Path, ...]) -> int:
-    """Check the case files under PATHS, every case of every matrix, and the catalogue.
+    """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
     All problems are shown at once, each with its place.
     """
-    problems = lint_catalogue()
+    problems = lint_catalogue() + lint_known_faults()
     count = cases = 0
     try:
         suite = load(paths, every_case=True)

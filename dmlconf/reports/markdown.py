@@ -46,6 +46,12 @@ def _lines(log: RunLog) -> Iterator[str]:
         yield "Nearest to their limit:"
         yield ""
         yield from (f"- {_escaped(line)}" for line in nearest)
+    known = summary.known_fault_lines(log)
+    if known:
+        yield ""
+        yield "Waived for known faults of DirectML:"
+        yield ""
+        yield from (f"- {_escaped(line)}" for line in known)
     failing = summary.failures(log)
     for verdict in failing[:MOST_FAILURES]:
         yield ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason, Status, Verdict
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
     "OperatorTotals",
@@ -18,6 +18,7 @@ __all__ = [
     "diagnostic_lines",
     "environment_facts",
     "failures",
+    "known_fault_lines",
     "margin_cell",
     "nearest_lines",
     "number",
@@ -223,6 +224,16 @@ def nearest_lines(log: RunLog) -> list[str]:
         f"{_margin_text(margin)} {operator}: {case}"
         for operator, (margin, case) in ordered[:MOST_NEAREST]
     ]
+
+
+def known_fault_lines(log: RunLog) -> list[str]:
+    """Name DirectML's own known faults that cases failed for, with how many did."""
+    faults = Counter(
+        verdict.reason.message.partition(":")[0]
+        for verdict in log.verdicts
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT
+    )
+    return [f"{count:,} {fault}" for fault, count in sorted(faults.items())]
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:

@@ -41,6 +41,7 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
         return Group(*headlines, _closing(log))
     parts: list[RenderableType] = [_environment(log.header), "", OperatorsTable(log), ""]
     parts += _nearest(log)
+    parts += _known_faults(log)
     parts += _failures(log, verbose)
     if verbose:
         parts += _others(log)
@@ -96,6 +97,14 @@ def _nearest(log: RunLog) -> Iterator[RenderableType]:
     lines = summary.nearest_lines(log)
     if lines:
         yield _text("Nearest to their limit", "bold")
+        yield from (_line(f"  {line}", "") for line in lines)
+        yield ""
+
+
+def _known_faults(log: RunLog) -> Iterator[RenderableType]:
+    lines = summary.known_fault_lines(log)
+    if lines:
+        yield _text("Waived for known faults of DirectML", "bold")
         yield from (_line(f"  {line}", "") for line in lines)
         yield ""
 

@@ -4,12 +4,15 @@ A case whose worker dies is tried once more, alone in a fresh process, before it
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
+Where several cases of an operator died alike by themselves, the next one of it that dies so is
+blamed at once. Where many in a row did, the others of their batches are not run: to start a process
+takes a second or more, and an operator may have hundreds of cases.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -29,6 +32,12 @@ __all__ = ["WorkerPool"]
 BATCH: Final = 32
 """Cases that a worker is given at once."""
 
+REPEATS: Final = 3
+"""So many cases of an operator that die alike by themselves are believed of the next one."""
+
+HOPELESS: Final = 16
+"""After so many crashes of an operator in a row, cases of it that would run alone are not run."""
+
 _START_ATTEMPTS: Final = 3
 """How many workers in a row may fail to start before the run ends."""
 
@@ -43,15 +52,23 @@ class _Queue(Generic[_Case]):
     """The cases that are still to run.
 
     Attributes:
-        suspects: cases whose worker broke down, to be tried once alone in a fresh process.
+        suspects: cases to be tried once, alone in a fresh process: those whose worker broke down,
+            and those that may harm others.
         singles: cases of batches that broke down, to be tried one at a time.
     """
 
-    def __init__(self, cases: Iterator[_Case]) -> None:
-        self._cases: Iterator[_Case] = cases
+    def __init__(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> None:
+        self._cases: Iterator[_Case] = self._harmless(cases, alone)
         self._next: deque[_Case] = deque()
         self.suspects: deque[_Case] = deque()
         self.singles: deque[_Case] = deque()
+
+    def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
+        for case in cases:
+            if alone(case):
+                self.suspects.append(case)
+            else:
+                yield case
 
     def waiting(self) -> bool:
         """Tell whether any case is still to be given to a worker."""
@@ -72,6 +89,9 @@ class WorkerPool:
     """Gives cases to worker processes, each with a backend of its own.
 
     Use as a context manager; leaving it ends every worker.
+
+    Attributes:
+        started: how many processes were started.
     """
 
     def __init__(
@@ -100,9 +120,11 @@ class WorkerPool:
                 f"{backend} needs a temporary folder for its processes: {error}. "
                 "The environment variable TMPDIR (on Windows TEMP) names another one"
             ) from error
-        self._started = 0
+        self.started = 0
         self._failed_starts = 0
         self._workers: list[WorkerProcess] = []
+        self._crashes: Counter[tuple[str, str]] = Counter()
+        self._row: Counter[str] = Counter()
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -144,11 +166,11 @@ class WorkerPool:
             self._start()
 
     def _start(self) -> WorkerProcess:
-        self._started += 1
+        self.started += 1
         with deferred_interrupts(inherited=True):
             try:
                 worker = WorkerProcess(
-                    self._backend, self._task, Path(self._scratch.path), self._started
+                    self._backend, self._task, Path(self._scratch.path), self.started
                 )
             except OSError as error:
                 message = f"{self._backend}: no process could be started: {error}"
@@ -181,20 +203,24 @@ class WorkerPool:
         self._drop(worker)
         return "\n".join(filter(None, (reason, worker.diagnostics())))
 
-    def run(self, cases: Iterator[_Case]) -> Iterator[tuple[_Case, Any]]:
+    def run(
+        self, cases: Iterator[_Case], alone: Callable[[_Case], bool] = lambda case: False
+    ) -> Iterator[tuple[_Case, Any]]:
         """Yield each case with its result, as soon as it is known.
 
         That is what the task made of it, or a breakdown where its process broke down.
 
         Args:
             cases: what to run; it is read only as fast as workers need it.
+            alone: tells which cases may harm others; each runs in a process that runs nothing else.
 
         Raises:
             BackendError: several workers in a row could not be started or replaced.
             Exception: the error of which a worker told by `Raised`.
         """
-        queue: _Queue[_Case] = _Queue(cases)
+        queue: _Queue[_Case] = _Queue(cases, alone)
         while True:
+            yield from self._given_up(queue)
             for worker in list(self._workers):
                 if worker.idle:
                     yield from self._employ(worker, queue)
@@ -208,18 +234,28 @@ class WorkerPool:
             for worker in wait_for_messages(busy):
                 yield from self._receive(worker, queue)
 
+    def _given_up(self, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+        """Yield a breakdown for the cases that wait to run alone, of operators that only crash."""
+        for waiting in (queue.suspects, queue.singles):
+            for case in [waiting.popleft() for _ in range(len(waiting))]:
+                if self._row[_operator(case)] < HOPELESS:
+                    waiting.append(case)
+                    continue
+                message = f"not run: the {HOPELESS} cases of its operator before it crashed"
+                yield case, Breakdown(BreakdownKind.CRASH, message)
+
     def _employ(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
         """Send the next batch; a worker that died meanwhile breaks down with it."""
-        if not queue.suspects:
-            batch = queue.batch()
-        elif worker.fresh:
-            batch = [queue.suspects.popleft()]
-        else:
-            # A suspect is tried in a process that ran nothing else; `run` starts that.
+        if not queue.waiting():
+            return
+        if worker.ran_suspect or (queue.suspects and not worker.fresh):
+            # A suspect has a process of its own; `run` starts another one where cases wait.
             worker.end()
             self._workers.remove(worker)
             return
-        if batch and not worker.send(batch, self._timeout):
+        worker.ran_suspect = bool(queue.suspects)
+        batch = [queue.suspects.popleft()] if queue.suspects else queue.batch()
+        if not worker.send(batch, self._timeout):
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
@@ -265,7 +301,9 @@ class WorkerPool:
             if isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED:
                 received += self._break_down(worker, queue, outcome.kind, outcome)
                 break
-            received.append((worker.batch.popleft(), outcome))
+            case = worker.batch.popleft()
+            self._row[_operator(case)] = 0
+            received.append((case, outcome))
         worker.idle = message.last
         if worker in self._workers and worker.idle:
             received += self._employ(worker, queue)
@@ -283,14 +321,19 @@ class WorkerPool:
         """End a worker that broke down; blame its case, or keep that for one more try alone."""
         ending = worker.ending() if kind is BreakdownKind.CRASH else ""
         self._drop(worker)
-        if not worker.alone:
+        if not worker.batch:
+            return
+        suspect = worker.batch[0]
+        crash = (_operator(suspect), ending)
+        repeated = bool(ending) and worker.single and self._crashes[crash] >= REPEATS
+        if not worker.alone and not repeated:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
             held = queue.suspects if worker.single else queue.singles
             held.extend(worker.batch)
             return
-        if not worker.batch:
-            return
-        suspect = worker.batch.popleft()
+        self._crashes[crash] += worker.alone
+        self._row[crash[0]] += kind is BreakdownKind.CRASH
+        worker.batch.clear()
         if outcome is None:
             overdue = f"no result after {self._timeout:g} seconds, so its process was ended"
             message = overdue if kind is BreakdownKind.HANG else f"its process {ending}"
@@ -298,3 +341,8 @@ class WorkerPool:
         elif not outcome.diagnostics:
             outcome = replace(outcome, diagnostics=worker.diagnostics())
         yield suspect, outcome
+
+
+def _operator(case: Case | PlannedCase) -> str:
+    """Return the first part of a case's identifier, which a case that is not built has too."""
+    return case.identifier.partition("/")[0]

@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
+from dmlconf.backends.exits import how_it_ended
 from dmlconf.backends.registry import BackendName
 from dmlconf.runner.worker import Ready, Task, work
 
@@ -34,9 +35,6 @@ _DIAGNOSTICS_FILE_BYTES: Final = 1 << 20
 _END_SECONDS: Final = 1.0
 """How long a worker may take to close its backend."""
 
-_DEATH_SECONDS: Final = 5.0
-"""How long a process that has closed its pipe may take to die."""
-
 
 class WorkerProcess:
     """One process, and the batch that it is running.
@@ -48,6 +46,7 @@ class WorkerProcess:
         single: whether the batch had one case.
         alone: whether that was the first case of the process.
         fresh: whether it was sent nothing yet.
+        ran_suspect: whether it was sent a case that must have a process of its own.
         deadline: when it is overdue, by the monotonic clock.
     """
 
@@ -83,6 +82,7 @@ class WorkerProcess:
         self.single = False
         self.alone = False
         self.fresh = True
+        self.ran_suspect = False
         self.deadline = monotonic() + START_SECONDS
 
     def send(self, cases: Sequence[Any], timeout: float) -> bool:
@@ -123,18 +123,7 @@ class WorkerProcess:
 
     def ending(self) -> str:
         """Wait for a process that has closed its pipe, and say how it ended."""
-        self._process.join(_DEATH_SECONDS)
-        code = self._process.exitcode
-        if code is None:
-            return "closed its pipe"
-        if code < 0:
-            try:
-                return f"died of {signal.Signals(-code).name}"
-            except ValueError:
-                return f"died of signal {-code}"
-        if code > 0x8000_0000:
-            return f"died of exception 0x{code:08x}"
-        return f"ended with exit code {code}"
+        return how_it_ended(self._process)
 
     def diagnostics(self) -> str:
         """Return the end of what the process wrote to standard error."""

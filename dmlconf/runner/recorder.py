@@ -11,6 +11,7 @@ from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.runner.known_faults import KnownFaults
 from dmlconf.runner.session import OpenBackend, environment_record, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.undefined import without_excused_faults
@@ -58,7 +59,7 @@ def record(
     left_out: list[LeftOut] = []
     declined: deque[Verdict] = deque()
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        kept = _kept(case, outcome, substrate)
+        kept = _kept(case, outcome, substrate, backend.faults)
         if isinstance(kept, Entry):
             entries[case.identifier] = kept
         else:
@@ -81,7 +82,12 @@ def recording_head(backend: OpenBackend) -> Recording:
     )
 
 
-def _kept(case: Case, outcome: Outcome, substrate: Substrate) -> Entry | LeftOut:
+def _kept(
+    case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
+) -> Entry | LeftOut:
+    known = faults.explaining(case, outcome)
+    if known is not None:
+        return LeftOut(case.identifier, False, ReasonKind.KNOWN_FAULT, known.name)
     if isinstance(outcome, Breakdown):
         return LeftOut(case.identifier, True, outcome.kind, outcome.message)
     for limit in substrate.limits:

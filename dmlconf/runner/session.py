@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.runner.interrupts import deferred_interrupts
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
+from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
@@ -82,6 +84,7 @@ class OpenBackend:
         capabilities: what it can run.
         execute: yields each case with its outcome, as soon as it is known.
         close: gives back what the backend holds.
+        faults: the known faults of the DirectML that it runs.
     """
 
     name: registry.BackendName
@@ -89,6 +92,7 @@ class OpenBackend:
     capabilities: Capabilities
     execute: Callable[[Iterator[Case]], Iterator[tuple[Case, Outcome]]]
     close: Callable[[], None]
+    faults: KnownFaults = NO_KNOWN_FAULTS
 
 
 def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
@@ -104,10 +108,12 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
         pool = WorkerPool(name, limits.jobs, limits.timeout)
         try:
             ready = pool.ready()
+            faults = known_faults(ready.environment)
         except BaseException:
             pool.close()
             raise
-        return OpenBackend(name, ready.environment, ready.capabilities, pool.run, pool.close)
+        execute = partial(pool.run, alone=faults.harms_others)
+        return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
     return opened(name, registry.create(name))
 
 
@@ -119,7 +125,10 @@ def opened(name: registry.BackendName, backend: Backend) -> OpenBackend:
             for outcome in run_batch(backend, [case]):
                 yield case, outcome
 
-    return OpenBackend(name, backend.environment(), backend.capabilities(), execute, backend.close)
+    environment = backend.environment()
+    return OpenBackend(
+        name, environment, backend.capabilities(), execute, backend.close, known_faults(environment)
+    )
 
 
 def _with_inputs(case: Case) -> Case:
@@ -288,6 +297,7 @@ def judged(
         while declined:
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
+        verdict = backend.faults.waive(case, outcome, verdict)
         yield substrate.set_apart(case, outcome, verdict)
     yield from declined
 

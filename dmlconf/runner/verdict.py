@@ -55,6 +55,7 @@ class ReasonKind(StrEnum):
     FEATURE_LEVEL = "feature level"
     DATA_TYPE = "data type"
     SUBSTRATE = "limit of the substrate"
+    KNOWN_FAULT = "known fault of DirectML"
     NOT_DOCUMENTED = "not documented as supported"
     NO_INDEPENDENT_EXPECTATION = "no independent expectation"
     INTERRUPTED = "interrupted"

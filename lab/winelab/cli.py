@@ -16,6 +16,8 @@ from winelab.errors import LabError
 from winelab.paths import translate
 from winelab.recipe import CHECKOUT, Lab, cache_directory, this_lab
 from winelab.session import run, run_inside
+from winelab.suite_runs import LOGS, run_suite
+from winelab.versions import chosen, fetch, releases_directory
 
 __all__ = ["CANNOT_BE_USED", "SCRIPT", "main"]
 
@@ -29,8 +31,15 @@ INTERRUPTED: Final = 128 + signal.SIGINT
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command and return the exit code."""
-    options = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    behind: list[str] = []
+    if given[:1] == ["versions"] and "--" in given:
+        place = given.index("--")
+        given, behind = given[:place], given[place + 1 :]
+    options = _parser().parse_args(given)
     try:
+        if options.command == "versions":
+            return _versions(options, behind)
         return _carry_out(options)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -45,19 +54,43 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("build", help="build the lab, unless it is built")
-    passing = commands.add_parser("run", help="run a dmlconf command: run -- list cases/")
-    passing.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- ARGS")
-    passing = commands.add_parser("python", help="run Windows Python: python -- script.py")
-    passing.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- ARGS")
+    for name, told in {
+        "run": "run a dmlconf command: run -- list cases/",
+        "python": "run Windows Python: python -- script.py",
+    }.items():
+        passing = commands.add_parser(name, help=told)
+        passing.add_argument(
+            "--directml-version", metavar="VERSION", help="use this release of DirectML"
+        )
+        passing.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- ARGS")
+    several = commands.add_parser("versions", help="fetch releases of DirectML, and test them")
+    several.add_argument("versions", nargs="*", metavar="VERSION", help="all where none is named")
+    several.add_argument(
+        "--run",
+        action="store_true",
+        help="run the whole suite on each that has no log of it yet; what stands behind -- are "
+        "further options of dmlconf run",
+    )
+    several.add_argument(
+        "--logs",
+        type=Path,
+        default=LOGS,
+        metavar="FOLDER",
+        help=f"the logs, below the current directory; {LOGS} where not given",
+    )
+    several.add_argument("--page", action="store_true", help="print docs/versions.md from the logs")
     commands.add_parser("check", help="check that the lab works and computes")
     commands.add_parser("path", help="print where the lab is, or will be")
     removal = commands.add_parser("remove", help="remove the lab")
-    removal.add_argument("--all", action="store_true", help="labs of other recipes as well")
+    removal.add_argument(
+        "--all", action="store_true", help="labs of other recipes and releases of DirectML as well"
+    )
     # The lab calls itself with these, among mounts and processes of its own.
     inner = commands.add_parser("_build")
     inner.add_argument("directory", type=Path)
     inner = commands.add_parser("_run")
     inner.add_argument("directory", type=Path)
+    inner.add_argument("version")
     inner.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser
 
@@ -69,9 +102,10 @@ def _carry_out(options: argparse.Namespace) -> int:
             build(lab, SCRIPT)
             print(lab.path)
         case "run":
-            return run(lab, SCRIPT, ["-m", "dmlconf", *_given(options.arguments)])
+            given = ["-m", "dmlconf", *_given(options.arguments)]
+            return run(lab, SCRIPT, given, options.directml_version)
         case "python":
-            return run(lab, SCRIPT, _given(options.arguments))
+            return run(lab, SCRIPT, _given(options.arguments), options.directml_version)
         case "check":
             return check(lambda *given: run(lab, SCRIPT, given))
         case "path":
@@ -81,8 +115,32 @@ def _carry_out(options: argparse.Namespace) -> int:
         case "_build":
             build_tree(options.directory)
         case "_run":
-            return run_inside(Lab(options.directory), options.arguments)
+            return run_inside(Lab(options.directory), options.version or None, options.arguments)
     return 0
+
+
+def _versions(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Fetch releases of DirectML; run the suite on them, or print the page of their logs."""
+    releases = chosen(options.versions)
+    if options.page:
+        # The page reads logs and known faults as dmlconf does, which nothing else here needs.
+        try:
+            from winelab.versions_page import page
+        except ImportError as error:
+            told = f"{error}: call lab.py with the Python of an environment that has dmlconf"
+            raise LabError(told) from error
+        print(page(releases, options.logs), end="")
+        return 0
+    for release in releases:
+        fetched = "fetched" if fetch(release) else "here"
+        print(f"DirectML {release.version:7} {release.package}, {fetched}: {release.file}")
+    if not options.run:
+        return 0
+
+    def dmlconf(version: str, given: Sequence[str]) -> int:
+        return run(this_lab(), SCRIPT, ["-m", "dmlconf", *_given(list(given))], version)
+
+    return run_suite(releases, options.logs, arguments, dmlconf)
 
 
 def _given(arguments: list[str]) -> list[str]:
@@ -95,6 +153,7 @@ def _given(arguments: list[str]) -> list[str]:
 def _remove(lab: Lab, *, everything: bool) -> None:
     labs = [lab]
     if everything:
+        shutil.rmtree(releases_directory(), ignore_errors=True)
         labs = [Lab(path.with_suffix("")) for path in cache_directory().glob("*.lock")]
     for one in labs:
         for directory in (one.path, one.unfinished):

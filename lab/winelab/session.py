@@ -16,6 +16,7 @@ from winelab.machine import furnish, in_tree, mount, start_display
 from winelab.recipe import CHECKOUT as CHECKOUT_HERE
 from winelab.recipe import Lab
 from winelab.tree import CHECKOUT, ENVIRONMENT, HERE, PYTHON, windows
+from winelab.versions import INSIDE, library, releases_directory
 
 __all__ = ["environment_for", "run", "run_inside"]
 
@@ -31,39 +32,47 @@ OUTSIDE: Final = ("DMLCONF_DIRECTML", "DMLCONF_LAB", "DMLCONF_LAB_MIRROR")
 """Those that mean something only where the caller is."""
 
 
-def run(lab: Lab, script: Path, arguments: Sequence[str]) -> int:
+def run(lab: Lab, script: Path, arguments: Sequence[str], version: str | None = None) -> int:
     """Run Windows CPython in the lab, in the caller's current directory, and return its exit code.
 
     Args:
         lab: the lab.
         script: the script that runs `run_inside` when called with `_run`, a directory, arguments.
         arguments: what Windows CPython is given.
+        version: the release of DirectML to use, or None for the lab's own.
 
     Raises:
-        LabError: the lab is not built or cannot be used.
+        LabError: the lab is not built or cannot be used, or the release was not fetched.
     """
     require(RUN_COMMANDS)
     if not lab.is_built():
         raise LabError(f"the lab is not built; build it with: python3 {script} build")
-    command = [sys.executable, str(script), "_run", str(lab.path), *arguments]
+    if version is not None:
+        library(version)
+    command = [sys.executable, str(script), "_run", str(lab.path), version or "", *arguments]
     return supervise(command, network=False)
 
 
-def environment_for(caller: Mapping[str, str]) -> dict[str, str]:
+def environment_for(caller: Mapping[str, str], version: str | None = None) -> dict[str, str]:
     """Return the environment of programs in the lab.
 
     Args:
         caller: the environment of who starts them.
+        version: the release of DirectML to use, or None for the lab's own.
+
+    Raises:
+        LabError: the release was not fetched.
     """
     passed_on = {
         name: value
         for name, value in caller.items()
         if name in PASSED_ON or (name.startswith("DMLCONF_") and name not in OUTSIDE)
     }
-    return {**ENVIRONMENT, **passed_on}
+    directml = {"DMLCONF_DIRECTML": library(version)} if version is not None else {}
+    return {**ENVIRONMENT, **directml, **passed_on}
 
 
-def run_inside(lab: Lab, arguments: Sequence[str]) -> int:
+def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
     """Run Windows CPython; this process is the first of its namespace and has its own mounts."""
     here = Path.cwd()
     view = lab.mount_point
@@ -76,13 +85,16 @@ def run_inside(lab: Lab, arguments: Sequence[str]) -> int:
     furnish(tree)
     mount("--bind", "-o", "ro", CHECKOUT_HERE, tree / CHECKOUT[1:])
     mount("--rbind", here, tree / HERE[1:])
+    if releases_directory().is_dir():
+        (tree / INSIDE[1:]).mkdir()
+        mount("--bind", "-o", "ro", releases_directory(), tree / INSIDE[1:])
     # Ctrl-C is for the program: this process must outlive it to pass its exit code on.
     signal.signal(signal.SIGINT, lambda *_: None)
     interpreter = windows(f"{PYTHON}/python.exe")
     command = in_tree(tree, "wine", interpreter, *arguments, directory=HERE)
     code = NO_DEVICE
     for _ in range(2):
-        environment = start_display(tree, environment_for(os.environ))
+        environment = start_display(tree, environment_for(os.environ, version))
         code = _wait_for(subprocess.Popen(command, env=environment))
         if code != NO_DEVICE:
             return code

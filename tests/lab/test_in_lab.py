@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -145,3 +147,38 @@ def command_line(process: Path) -> str:
         return (process / "cmdline").read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+@pytest.mark.parametrize(("version", "level"), [("1.8.0", "5_0"), ("1.15.4", "6_4")])
+def test_devices_names_the_release_that_was_chosen(
+    version: str, level: str, tmp_path: Path
+) -> None:
+    fetched = lab("versions", version, cwd=tmp_path)
+    assert fetched.returncode == 0, fetched.stderr
+    done = lab("run", "--directml-version", version, "--", "devices", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].strip() == f"DirectML {version}"
+    assert re.search(rf"feature level\s+{level}\b", done.stdout)
+
+
+@pytest.mark.parametrize(("version", "waived"), [("1.9.0", True), ("1.9.1", False)])
+def test_a_fault_is_waived_in_the_versions_that_have_it(
+    version: str, waived: bool, tmp_path: Path
+) -> None:
+    assert lab("versions", version, cwd=tmp_path).returncode == 0
+    case = "one_hot/boundary/unsigned-is-never-negative"
+    arguments = ("run", "--case", case, "-b", "directml", "--report", "json", "-q")
+    done = lab("run", "--directml-version", version, "--", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [verdict] = json.loads(done.stdout)["verdicts"]
+    assert verdict["status"] == ("waived" if waived else "passed")
+
+
+def test_a_case_that_corrupts_memory_harms_no_other(tmp_path: Path) -> None:
+    harmful = "gather/boundary/more-than-8-dimensions-with-those-of-the-indices"
+    arguments = ("run", "-o", "GATHER", "--tag", "boundary", "-b", "directml", "--report", "json")
+    done = lab("run", "--", *arguments, "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    verdicts = {each["case"]: each["status"] for each in json.loads(done.stdout)["verdicts"]}
+    assert verdicts.pop(harmful) == "waived"
+    assert set(verdicts.values()) <= {"passed", "unsupported"}

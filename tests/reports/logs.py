@@ -134,6 +134,13 @@ WAIVED: Final = verdict(
     Reason(ReasonKind.WRONG_VALUES, "known as DRV-1234 until 2027-01-01"),
     figures=figures(40.0, 1),
 )
+KNOWN_FAULT: Final = verdict(
+    "argmin/boundary/int64",
+    Status.WAIVED,
+    Reason(ReasonKind.KNOWN_FAULT, "low-words, in DirectML 1.15.4: The low words are compared."),
+    operator="ARGMIN",
+    figures=figures(None, 1),
+)
 STALE: Final = verdict(
     "scatter_elements/matrix[Axis=1]",
     Status.STALE,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind, Outcome, Outputs
 from dmlconf.cases.build import build
 from dmlconf.cases.model import Case
-from dmlconf.runner.pool import WorkerPool
+from dmlconf.runner.pool import HOPELESS, WorkerPool
 from tests.runner.cases import many
 from tests.runner.processes import running
 
@@ -381,3 +382,84 @@ def test_a_backend_that_hangs_as_it_closes_is_ended(tmp_path: Path, faulty: Path
     began = monotonic()
     assert len(run(tmp_path, "faulty:hangs as it closes", 3)) == 3
     assert monotonic() - began < 20
+
+
+def starts(directory: Path, backend: str, count: int, **how: Any) -> int:
+    """Return how many worker processes the cases take."""
+    plan = many(directory, count)
+    with WorkerPool(registry.parse(backend), 1, 60) as pool:
+        pool.ready()
+        list(pool.run((build(planned) for planned in plan), **how))
+        return pool.started
+
+
+def test_a_case_that_may_harm_others_has_a_process_of_its_own(tmp_path: Path) -> None:
+    def alone(case: Case) -> bool:
+        return case.identifier.endswith("=1]")
+
+    assert starts(tmp_path, "numpy", 4) == 1
+    assert starts(tmp_path, "numpy", 4, alone=alone) == 2
+    assert starts(tmp_path, "numpy", 1, alone=lambda case: True) == 1
+    assert starts(tmp_path, "numpy", 3, alone=lambda case: True) == 3
+
+
+def test_cases_with_processes_of_their_own_all_have_outcomes(tmp_path: Path) -> None:
+    plan = many(tmp_path, 70)
+    with WorkerPool(registry.parse("miniature:crash,on==69]"), 2, 60) as pool:
+        pool.ready()
+        cases = (build(planned) for planned in plan)
+        heard = {
+            case.identifier: outcome
+            for case, outcome in pool.run(cases, lambda case: case.identifier[-2] in "09")
+        }
+    assert len(heard) == 70
+    broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
+    assert broken == ["tile/many[Number=69]"]
+
+
+def test_a_crash_that_repeats_is_soon_believed_at_once(tmp_path: Path) -> None:
+    # Most cases pass, so each of these crashes is in a process that ran others before.
+    plan = many(tmp_path, 60)
+    with WorkerPool(registry.parse("miniature:crash,on=5]"), 1, 60) as pool:
+        pool.ready()
+        heard = {
+            case.identifier: outcome
+            for case, outcome in pool.run(build(planned) for planned in plan)
+        }
+        started = pool.started
+    broken = [name for name, outcome in heard.items() if isinstance(outcome, Breakdown)]
+    assert len(heard) == 60
+    assert broken == [f"tile/many[Number={number}]" for number in (5, 15, 25, 35, 45, 55)]
+    # The first; one after each of 2 batches that died; after each of 6 crashes; 3 to try again.
+    assert started <= 1 + 2 + 6 + 3
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_operator_that_only_crashes_is_given_up(tmp_path: Path, alone: bool) -> None:
+    plan = many(tmp_path, 40)
+    with WorkerPool(registry.parse("miniature:crash"), 2, 60) as pool:
+        pool.ready()
+        cases = (build(planned) for planned in plan)
+        heard = [outcome for _, outcome in pool.run(cases, lambda case: alone)]
+        assert pool.started <= HOPELESS + 5
+    assert len(heard) == 40
+    assert all(isinstance(outcome, Breakdown) for outcome in heard)
+    assert {outcome.kind for outcome in heard} == {BreakdownKind.CRASH}
+    ran = [outcome for outcome in heard if "not run" not in outcome.message]
+    assert HOPELESS <= len(ran) <= HOPELESS + 2
+
+
+def test_a_process_that_ends_at_its_start_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "dies-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: dies\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[dmlconf.backends]\ndies = dies:create\n")
+    (tmp_path / "dies.py").write_text("import os\ndef create(options): os._exit(7)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with (
+        WorkerPool(registry.BackendName("dies", ""), 1, 60) as pool,
+        pytest.raises(BackendError, match="its process ended with exit code 7 at the start"),
+    ):
+        pool.ready()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
-import struct
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 from platform import machine
 from typing import Any, Final
 
+from dmlconf.backends.directml.version import native_version
 from dmlconf.backends.directml.vtable import HRESULT
 from dmlconf.backends.protocol import BackendError
 
@@ -31,7 +30,6 @@ __all__ = [
     "find",
     "function",
     "load",
-    "native_version",
 ]
 
 PATH_VARIABLE: Final = "DMLCONF_DIRECTML"
@@ -42,8 +40,6 @@ LIBRARY_FOLDER_VARIABLE: Final = "DMLCONF_WSL_LIBRARIES"
 
 _WSL_FOLDER: Final = "/usr/lib/wsl/lib"
 _LINUX_PACKAGES: Final = ("torch-directml", "tensorflow-directml-plugin", "tensorflow-directml")
-_VERSION_SIGNATURE: Final = b"\xbd\x04\xef\xfe\x00\x00\x01\x00"
-_VERSION_TEXT: Final = re.compile(rb"DirectML[ /](\d+\.\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +151,13 @@ def _advice() -> str:
         install = "Install a recent one with: pip install dmlconf[directml]"
     elif sys.platform == "linux":
         install = (
-            "On Linux DirectML runs in WSL 2 only; it comes with: pip install torch-directml\n"
+            "On Linux DirectML runs in WSL 2 only; torch-directml brings it, and without PyTorch:\n"
+            "pip install --no-deps torch-directml\n"
             "Without Windows, the Wine lab runs it: see docs/wine-lab.md."
         )
     else:
         return "DirectML exists for Windows and WSL 2 only; --backend numpy runs here."
     return f"{install}\nOr name the file: --directml FILE, or {PATH_VARIABLE}=FILE."
-
-
-def native_version(content: bytes) -> str:
-    """Return the version that a library's file tells: in its PE resource, or else in its text."""
-    place = content.find(_VERSION_SIGNATURE)
-    if place >= 0 and len(content) >= place + 16:
-        high, low = struct.unpack_from("<II", content, place + 8)
-        parts = (high >> 16, high & 0xFFFF, low >> 16, low & 0xFFFF)
-        return ".".join(map(str, parts[: 4 if parts[3] else 3]))
-    match = _VERSION_TEXT.search(content)
-    return match[1].decode("ascii") if match else "unknown"
 
 
 def load(path: str | None = None) -> Libraries:

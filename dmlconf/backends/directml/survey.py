@@ -1,16 +1,29 @@
-"""What DirectML can do on each adapter of this machine."""
+"""What DirectML can do on each adapter of this machine.
+
+Devices are opened in another process: a driver that ends it costs its adapter's entry and no other.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Final
 
 from dmlconf.backends.directml.adapters import Adapter, Adapters
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.hresult import HResultError
-from dmlconf.backends.directml.library import DirectMLFile, load
+from dmlconf.backends.directml.library import DirectMLFile, Libraries, load
+from dmlconf.backends.exits import how_it_ended
 from dmlconf.backends.protocol import BackendError, Capabilities
 
 __all__ = ["Survey", "Surveyed", "survey"]
+
+_SECONDS: Final = 60.0
+"""How long DirectML may take to load, or a device to open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +63,95 @@ def survey(path: str | None = None) -> Survey:
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
     """
-    libraries = load(path)
-    found = []
-    with Adapters(libraries) as adapters:
-        for adapter in adapters.found:
-            try:
-                device = Device(libraries, adapters.native(adapter))
-            except BackendError as error:
-                found.append(Surveyed(adapter, None, str(error)))
-                continue
-            try:
-                found.append(Surveyed(adapter, device.capabilities()))
-            except HResultError as error:
-                found.append(Surveyed(adapter, None, str(error)))
-            finally:
-                device.close()
-    if not found:
-        raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
-    return Survey(libraries.file, tuple(found))
+    found: list[Surveyed] = []
+    while True:
+        process = _Process(path, len(found))
+        for message in process.messages():
+            if isinstance(message, Surveyed):
+                found.append(message)
+        listed = process.listed
+        if listed is None:
+            raise BackendError(process.refusal or f"DirectML: its process {process.end}")
+        if not listed.adapters:
+            raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
+        if len(found) < len(listed.adapters):
+            # The process ended at this adapter; the next one begins behind it.
+            adapter = listed.adapters[len(found)]
+            found.append(Surveyed(adapter, None, f"opening it, the process {process.end}"))
+        if len(found) >= len(listed.adapters):
+            return Survey(listed.file, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """What was found before any device was opened."""
+
+    file: DirectMLFile
+    adapters: tuple[Adapter, ...]
+
+
+class _Process:
+    """A process that loads DirectML, lists the adapters, and opens devices on some of them.
+
+    Attributes:
+        listed: what it found; None where it did not come so far.
+        refusal: why DirectML cannot be used; None where it can, or where the process did not tell.
+        end: how the process ended.
+    """
+
+    def __init__(self, path: str | None, first: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.listed: _Listed | None = None
+        self.refusal: str | None = None
+        self.end = ""
+        self._connection, theirs = context.Pipe(duplex=False)
+        self._process = context.Process(target=_work, args=(theirs, path, first), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def messages(self) -> Iterator[Surveyed]:
+        """Yield what it says of each adapter, from the first that it is asked for."""
+        try:
+            while self._connection.poll(_SECONDS):
+                message = self._connection.recv()
+                if isinstance(message, _Listed):
+                    self.listed = message
+                elif isinstance(message, str):
+                    self.refusal = message
+                else:
+                    yield message
+            self.end = f"did not answer for {_SECONDS:.0f} seconds"
+        except (EOFError, OSError):
+            self.end = how_it_ended(self._process)
+        finally:
+            self._process.kill()
+            self._process.join()
+            self._connection.close()
+
+
+def _work(connection: Connection, path: str | None, first: int) -> None:
+    """Send what is found, then a `Surveyed` for each adapter from the first one on."""
+    # Ctrl-C reaches the whole process group; ending this process is for dmlconf to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(BrokenPipeError):
+        try:
+            libraries = load(path)
+            with Adapters(libraries) as adapters:
+                connection.send(_Listed(libraries.file, adapters.found))
+                for adapter in adapters.found[first:]:
+                    connection.send(_surveyed(libraries, adapters, adapter))
+        except BackendError as error:
+            connection.send(str(error))
+
+
+def _surveyed(libraries: Libraries, adapters: Adapters, adapter: Adapter) -> Surveyed:
+    try:
+        device = Device(libraries, adapters.native(adapter))
+    except BackendError as error:
+        return Surveyed(adapter, None, str(error))
+    try:
+        return Surveyed(adapter, device.capabilities())
+    except HResultError as error:
+        return Surveyed(adapter, None, str(error))
+    finally:
+        device.close()

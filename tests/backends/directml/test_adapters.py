@@ -73,6 +73,25 @@ def test_dxcore_adapters_are_read(directml: str) -> None:
     assert (second.index, second.driver_version, second.software) == (1, None, True)
 
 
+@pytest.mark.parametrize("dying", [0, 1])
+def test_a_driver_that_ends_its_process_costs_only_its_own_entry(
+    directml: str, dying: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")
+    first, second = survey(directml).adapters
+    refusals = [str(first.refusal), str(second.refusal)]
+    assert refusals[dying] == "opening it, the process died of SIGABRT"
+    assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
+
+
+def test_a_library_that_ends_its_process_is_told_as_such(
+    directml: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANDIN_LIBRARY_DIES", "1")
+    with pytest.raises(BackendError, match=r"DirectML: its process ended with exit code 9"):
+        survey(directml)
+
+
 def test_adapter_that_cannot_be_used_is_listed_with_the_reason(directml: str) -> None:
     found = survey(directml)
     assert [one.adapter.index for one in found.adapters] == [0, 1]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import struct
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.backends.directml import library
-from dmlconf.backends.directml.library import find, load, native_version
+from dmlconf.backends.directml.library import find, load
 from dmlconf.backends.protocol import BackendError
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the messages are those of Linux")
@@ -27,7 +26,7 @@ def test_nothing_found_says_what_was_tried_and_what_to_install() -> None:
         find()
     message = str(caught.value)
     assert "the package no-such-package: not installed" in message
-    assert "pip install torch-directml" in message
+    assert "pip install --no-deps torch-directml" in message
     assert library.PATH_VARIABLE in message
 
 
@@ -107,16 +106,3 @@ def test_what_was_loaded_is_told(wsl_folder: Path, monkeypatch: pytest.MonkeyPat
     assert file.origin == "the option path"
     assert file.version == "1.99.3"
     assert file.sha256 == sha256(path.read_bytes()).hexdigest()
-
-
-@pytest.mark.parametrize(
-    ("parts", "text"), [((1, 15, 4, 0), "1.15.4"), ((10, 0, 19041, 3636), "10.0.19041.3636")]
-)
-def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
-    numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
-    resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
-    assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
-
-
-def test_unknown_version_is_told_as_such() -> None:
-    assert native_version(b"\x7fELF" + bytes(64)) == "unknown"

@@ -1,6 +1,7 @@
 // Stands in for DXCore, Direct3D 12 and DirectML on Linux, for their ABI only: methods return
 // structures of several sizes and pass back what they are given. No operator's result is from here.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 // Each library keeps to its own, although dmlconf opens some of them for all to see.
@@ -124,6 +125,11 @@ struct Factory final : Object<IDXCoreAdapterFactory> {
     }
 };
 
+// A library that ends the process when it is loaded, where a test asks for it.
+struct Loaded {
+    Loaded() { if (getenv("STANDIN_LIBRARY_DIES")) _Exit(9); }
+} loaded;
+
 }  // namespace
 
 extern "C" {
@@ -133,7 +139,14 @@ HRESULT DXCoreCreateAdapterFactory(const GUID &, void **out) {
     *out = new Factory;
     return 0;
 }
-HRESULT D3D12CreateDevice(void *, UINT, const GUID &, void **) { return (HRESULT)0x887a0004; }
+HRESULT D3D12CreateDevice(void *adapter, UINT, const GUID &, void **) {
+    // A driver that ends the process, where a test asks for it.
+    const char *dies = getenv("STANDIN_DRIVER_DIES");
+    char name[32] = "";
+    static_cast<IDXCoreAdapter *>(static_cast<IUnknown *>(adapter))->GetProperty(2, sizeof name, name);
+    if (dies && !strcmp(name, dies)) abort();
+    return (HRESULT)0x887a0004;
+}
 #ifdef WITH_DIRECTML
 const char *standin_version = "DirectML/1.99.3";
 HRESULT DMLCreateDevice1(void *, UINT, UINT, const GUID &, void **) { return (HRESULT)0x80004005; }

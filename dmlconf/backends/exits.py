@@ -1,0 +1,28 @@
+"""How a process ended, in words."""
+
+from __future__ import annotations
+
+import signal
+from multiprocessing.process import BaseProcess
+from typing import Final
+
+__all__ = ["how_it_ended"]
+
+_END_SECONDS: Final = 5.0
+"""How long a process that has closed its pipe may take to end."""
+
+
+def how_it_ended(process: BaseProcess) -> str:
+    """Say how a process ended that has closed its pipe, which it does a little before its end."""
+    process.join(_END_SECONDS)
+    code = process.exitcode
+    if code is None:
+        return "closed its pipe"
+    if code < 0:
+        try:
+            return f"died of {signal.Signals(-code).name}"
+        except ValueError:
+            return f"died of signal {-code}"
+    if code > 0x8000_0000:
+        return f"died of exception 0x{code:08x}"
+    return f"ended with exit code {code}"

@@ -1,0 +1,258 @@
+"""DirectML's own known faults: cases that fail for one are waived, whatever the device.
+
+The list is `schemas/known-faults.yaml`, by version of DirectML. It holds for the backend `directml`
+and for recordings of it. A case that passes in spite of a listed fault has passed: a driver's
+metacommand may replace the kernel that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator_name
+from dmlconf.documents.problems import InvalidFilesError, Problem
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.resources import schemas_directory
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+
+__all__ = [
+    "NO_KNOWN_FAULTS",
+    "KnownFault",
+    "KnownFaults",
+    "Version",
+    "known_faults",
+    "lint_known_faults",
+    "parse_version",
+    "read_known_faults",
+]
+
+Version = tuple[int, ...]
+"""The numbers of a version, such as (1, 15, 4)."""
+
+_OUTPUTS: Final = "outputs"
+_CRASH: Final = "crash"
+_GRAPH: Final = "graph"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFault:
+    """One fault of DirectML.
+
+    Attributes:
+        name: what to call it.
+        reason: what DirectML does, for people.
+        first: the first version that has it, of those that were tried.
+        last: the last one.
+        operators: names of the operators that have it.
+        outcome: how it shows: `outputs` where the case runs and gives what it must not, `crash`, or
+            a refusal such as `E_INVALIDARG by CreateOperator`.
+        cases: identifiers of the cases that it concerns; None for all.
+        when: a condition over the desc that these cases meet; None for all.
+        graph: whether it needs an operator that is compiled as a graph.
+        alone: whether its cases may harm others in the same process.
+    """
+
+    name: str
+    reason: str
+    first: Version
+    last: Version
+    operators: frozenset[str]
+    outcome: str
+    cases: frozenset[str] | None = None
+    when: Expression | None = None
+    graph: bool = False
+    alone: bool = False
+
+    def concerns(self, case: Case) -> bool:
+        """Tell whether a case meets the fault."""
+        if case.operator_name not in self.operators:
+            return False
+        if self.cases is not None and case.identifier not in self.cases:
+            return False
+        return self.when is None or _holds(self.when, case)
+
+    def explains(self, case: Case, outcome: Outcome) -> bool:
+        """Tell whether the fault is why a case that should have passed did not."""
+        return self.concerns(case) and _form(outcome) == self.outcome
+
+
+def _holds(condition: Expression, case: Case) -> bool:
+    values = {field.name: case.desc.get(field.name) for field in case.operator.fields}
+    try:
+        return bool(condition.evaluate(case.operator.names(values)))
+    except ExpressionError:
+        return False  # Such as the size of an optional tensor that is not there.
+
+
+def _form(outcome: Outcome) -> str | None:
+    match outcome:
+        case Outputs():
+            return _OUTPUTS
+        case Rejection():
+            return f"{outcome.hresult} by {outcome.stage}"
+        case Breakdown(kind=BreakdownKind.CRASH):
+            return _CRASH
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFaults:
+    """The faults of the DirectML under test.
+
+    Attributes:
+        version: its version, for people; empty where no DirectML is tested.
+        faults: those that it has.
+    """
+
+    version: str = ""
+    faults: tuple[KnownFault, ...] = ()
+
+    def explaining(self, case: Case, outcome: Outcome) -> KnownFault | None:
+        """Return the fault that explains why the case did not pass; None where there is none."""
+        return next((fault for fault in self.faults if fault.explains(case, outcome)), None)
+
+    def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or `waived` where a known fault explains why the case failed."""
+        if verdict.status not in (Status.FAILED, Status.BROKEN):
+            return verdict
+        fault = self.explaining(case, outcome)
+        if fault is None:
+            return verdict
+        message = f"{fault.name}, in DirectML {self.version}: {fault.reason}"
+        before = verdict.reason
+        reason = Reason(
+            ReasonKind.KNOWN_FAULT,
+            message,
+            before.differences if before else (),
+            before.diagnostics if before else "",
+        )
+        return replace(verdict, status=Status.WAIVED, reason=reason)
+
+    def harms_others(self, case: Case) -> bool:
+        """Tell whether the case must run in a process of its own."""
+        return any(fault.alone and fault.concerns(case) for fault in self.faults)
+
+
+NO_KNOWN_FAULTS: Final = KnownFaults()
+"""What is known of a backend that is no DirectML."""
+
+
+def known_faults(environment: Environment) -> KnownFaults:
+    """Return the known faults of what a backend ran on.
+
+    Raises:
+        InvalidFilesError: the list cannot be read.
+    """
+    recorded = environment.details.get("recorded")
+    tested: Mapping[str, Any] = recorded or {
+        "backend": environment.backend,
+        "version": environment.version,
+        "details": environment.details,
+    }
+    version = parse_version(tested["version"])
+    if tested["backend"] != "directml" or version is None:
+        return NO_KNOWN_FAULTS
+    graph = tested["details"].get("compile") == _GRAPH
+    faults = tuple(
+        fault
+        for fault in read_known_faults()
+        if fault.first <= version <= fault.last and (graph or not fault.graph)
+    )
+    return KnownFaults(tested["version"], faults)
+
+
+def parse_version(text: str) -> Version | None:
+    """Return the numbers of a version; None where the text is none, such as `unknown`."""
+    parts = text.split(".")
+    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
+
+
+@cache
+def read_known_faults(path: Path | None = None) -> tuple[KnownFault, ...]:
+    """Return the list of DirectML's known faults.
+
+    Args:
+        path: another file than dmlconf's own.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path or _file())
+    problems = _problems(document)
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(map(_fault, document.data["faults"]))
+
+
+def lint_known_faults(path: Path | None = None) -> list[Problem]:
+    """Return every problem of the list.
+
+    Args:
+        path: another file than dmlconf's own.
+    """
+    try:
+        return _problems(read_document(path or _file()))
+    except InvalidFilesError as error:
+        return list(error.problems)
+
+
+def _file() -> Path:
+    return schemas_directory() / "known-faults.yaml"
+
+
+def _problems(document: Document) -> list[Problem]:
+    problems = schema_problems(document, validator(bundled_schema("known-faults")), document.data)
+    if problems:
+        return problems
+    names: set[str] = set()
+    for index, data in enumerate(document.data["faults"]):
+        where = ("faults", index)
+        if data["name"] in names:
+            problems.append(document.problem((*where, "name"), f"{data['name']} is listed twice"))
+        names.add(data["name"])
+        first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+        if first > last:
+            message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
+            problems.append(document.problem((*where, "versions"), message))
+        for place, name in enumerate(data["operators"]):
+            try:
+                operator_name(name)
+            except LookupError as error:
+                problems.append(document.problem((*where, "operators", place), str(error)))
+        if "when" in data:
+            try:
+                Expression(data["when"])
+            except ExpressionError as error:
+                problems.append(document.problem((*where, "when"), str(error)))
+    return problems
+
+
+def _fault(data: Mapping[str, Any]) -> KnownFault:
+    first, last = (parse_version(data["versions"][end]) or () for end in ("first", "last"))
+    return KnownFault(
+        name=data["name"],
+        reason=" ".join(data["reason"].split()),
+        first=first,
+        last=last,
+        operators=frozenset(data["operators"]),
+        outcome=data["outcome"],
+        cases=frozenset(data["cases"]) if "cases" in data else None,
+        when=Expression(data["when"]) if "when" in data else None,
+        graph=data.get("compile") == _GRAPH,
+        alone=data.get("alone", False),
+    )

@@ -1,0 +1,149 @@
+"""The releases of DirectML that the lab can run: where they come from, and where they are kept."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from winelab.build import verified
+from winelab.errors import LabError
+from winelab.recipe import FOLDER, cache_directory
+from winelab.tree import windows
+
+__all__ = ["INSIDE", "Release", "chosen", "fetch", "library", "releases", "releases_directory"]
+
+INSIDE: Final = "/directml"
+"""Where the lab sees the libraries, read-only."""
+
+_MEMBER: Final = "onnxruntime/capi/DirectML.dll"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of DirectML; `versions.toml` explains its fields.
+
+    Attributes:
+        version: the version of DirectML.dll.
+        wheel: the file of PyPI that it comes in.
+        wheel_sha256: that file's SHA-256.
+        sha256: SHA-256 of DirectML.dll.
+        date: when the package was built.
+    """
+
+    version: str
+    wheel: str
+    wheel_sha256: str
+    sha256: str
+    date: datetime.date
+
+    @property
+    def package(self) -> str:
+        """The package with its version, such as `onnxruntime-directml 1.24.4`."""
+        name, version = self.wheel.split("-")[:2]
+        return f"{name.replace('_', '-')} {version}"
+
+    @property
+    def file(self) -> Path:
+        """Where the library is kept, fetched or not."""
+        return releases_directory() / self.version / "DirectML.dll"
+
+
+def releases(folder: Path = FOLDER) -> list[Release]:
+    """Return the releases, the oldest first."""
+    data = tomllib.loads((folder / "versions.toml").read_text("utf-8"))
+    return [Release(**release) for release in data["release"]]
+
+
+def chosen(versions: Sequence[str]) -> list[Release]:
+    """Return the releases of these versions, or all of them where none is named.
+
+    Raises:
+        LabError: there is no such version.
+    """
+    known = {release.version: release for release in releases()}
+    for version in versions:
+        if version not in known:
+            raise LabError(f"no DirectML {version} here; the versions are {', '.join(known)}")
+    return [known[version] for version in versions or known]
+
+
+def releases_directory() -> Path:
+    """Return the directory that holds the libraries, whatever lab runs them."""
+    return cache_directory() / "directml"
+
+
+def library(version: str) -> str:
+    """Return what a program in the lab calls the library of a version.
+
+    Raises:
+        LabError: there is no such version, or it was not fetched.
+    """
+    [release] = chosen([version])
+    if not release.file.is_file():
+        command = f"python3 lab/lab.py versions {version}"
+        raise LabError(f"DirectML {version} is not here; fetch it with: {command}")
+    return windows(f"{INSIDE}/{version}/DirectML.dll")
+
+
+def fetch(release: Release, download: Callable[[Release, Path], None] | None = None) -> bool:
+    """Fetch a release unless it is there; return whether it had to be fetched.
+
+    Args:
+        release: the release.
+        download: puts its wheel into a folder; pip where there is none.
+
+    Raises:
+        LabError: it cannot be had, or a file is not the pinned one.
+    """
+    if release.file.is_file():
+        verified(release.file.read_bytes(), release.sha256, str(release.file))
+        return False
+    with tempfile.TemporaryDirectory(prefix="directml-") as name:
+        folder = Path(name)
+        (download or _download)(release, folder)
+        content = _unpacked(release, folder / release.wheel)
+    release.file.parent.mkdir(parents=True, exist_ok=True)
+    # A file gets its name when it is complete.
+    unfinished = release.file.with_suffix(".unfinished")
+    unfinished.write_bytes(content)
+    unfinished.replace(release.file)
+    return True
+
+
+def _unpacked(release: Release, wheel: Path) -> bytes:
+    try:
+        packed = wheel.read_bytes()
+    except OSError as error:
+        raise LabError(f"{release.wheel} was not downloaded: {error.strerror}") from error
+    verified(packed, release.wheel_sha256, release.wheel)
+    with zipfile.ZipFile(wheel) as archive:
+        # In older wheels the package lies in a folder of its own, NAME.data/purelib.
+        [member] = [name for name in archive.namelist() if name.endswith(_MEMBER)]
+        return verified(archive.read(member), release.sha256, member)
+
+
+def _download(release: Release, folder: Path) -> None:
+    name, version, python = release.wheel.split("-")[:3]
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{name}=={version} --hash=sha256:{release.wheel_sha256}\n")
+    pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip3"]
+    if shutil.which(pip[0]) is None:
+        raise LabError("missing on this machine: pip; on Debian: apt-get install python3-pip")
+    command = [
+        *pip, "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+        "--only-binary=:all:", "--platform", "win_amd64", "--python-version", python[2:],
+        "--dest", str(folder), "--requirement", str(requirements),
+    ]  # fmt: skip
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise LabError(f"{release.wheel} was not downloaded:\n{done.stderr.strip()}")

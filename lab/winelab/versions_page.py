@@ -1,0 +1,204 @@
+"""The page `docs/versions.md`: what the suite says of each release of DirectML."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from dmlconf.runner.known_faults import KnownFault, parse_version, read_known_faults
+from dmlconf.runner.log import InvalidLogError, RunLog, read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from winelab.errors import LabError
+from winelab.suite_runs import log_file
+from winelab.versions import Release, releases
+
+__all__ = ["page", "section_of_faults"]
+
+_HEAD: Final = """\
+# Versions of DirectML
+
+What the suite says of the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of
+it is measured there. DirectML's own kernels are the same on every device, but those for shader
+model 6 do not run in the lab. This page is made by
+
+```sh
+python3 lab/lab.py versions --run
+.venv/bin/python lab/lab.py versions --page > docs/versions.md
+```
+"""
+
+_FAULTS_HEAD: Final = """\
+## Known faults
+
+What DirectML itself does wrong, from `schemas/known-faults.yaml`. A case that fails for one of
+these is `waived` on every device, with the reason `known fault of DirectML`. A case that passes
+nonetheless, such as by a driver's own implementation, has passed. Each fault names the first and
+the last of the versions above that have it.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    release: Release
+    log: RunLog
+
+    @property
+    def level(self) -> str:
+        return str(self.log.header.environment["details"]["feature_level"])
+
+    def count(self, *statuses: Status) -> int:
+        return sum(verdict.status in statuses for verdict in self.log.verdicts)
+
+    def reasons(self, status: Status) -> Counter[ReasonKind]:
+        verdicts = self.log.verdicts
+        return Counter(v.reason.kind for v in verdicts if v.status is status and v.reason)
+
+
+def page(chosen: Sequence[Release], logs: Path) -> str:
+    """Return the page.
+
+    Args:
+        chosen: the releases that it is about, the oldest first.
+        logs: the folder of their logs, as `versions --run` made them.
+
+    Raises:
+        LabError: a log is missing, of another DirectML, of part of the suite or of another suite.
+    """
+    runs = [_Run(release, _read(log_file(logs, release), release)) for release in chosen]
+    suites = {run.log.header.suite_digest for run in runs}
+    if len(suites) > 1:
+        raise LabError("the logs are of different suites; run versions --run again")
+    if len({_selection(run.log) for run in runs}) > 1:
+        raise LabError("the logs are of different parts of the suite; run versions --run again")
+    parts = [_HEAD, *_counts(runs), *_changes(runs), *_failures(runs), section_of_faults()]
+    return "\n".join(parts)
+
+
+def _read(path: Path, release: Release) -> RunLog:
+    try:
+        log = read_log(path)
+    except (InvalidLogError, OSError) as error:
+        told = f"{error}; make it with: python3 lab/lab.py versions --run {release.version}"
+        raise LabError(told) from error
+    version = log.header.environment["version"]
+    if version != release.version:
+        raise LabError(f"{path} is of DirectML {version}, not of {release.version}")
+    if not log.complete:
+        raise LabError(f"{path} is of a run that did not finish")
+    return log
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _selection(log: RunLog) -> str:
+    """Return what was chosen of the suite; nothing where all of it was."""
+    chosen = {name: value for name, value in log.header.options.items() if name != "against"}
+    parts = (
+        f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in chosen.items()
+    )
+    return "; ".join(parts)
+
+
+def _counts(runs: Sequence[_Run]) -> Iterator[str]:
+    selected = runs[0].log.header.selected
+    selection = _selection(runs[0].log)
+    kinds = [ReasonKind.FEATURE_LEVEL, ReasonKind.SUBSTRATE, ReasonKind.NOT_DOCUMENTED]
+    yield f"## Verdicts on {selected:,} cases\n"
+    if selection:
+        yield f"These are a part of the suite (`{selection}`), and so are all figures below.\n"
+    yield _row(["DirectML", "Feature level", "Package", "Built", "Passed", "Failed", "Broken",
+                "Known faults", "Unchecked", "Newer level", "No kernel in the lab",
+                "Not documented"])  # fmt: skip
+    yield "|---|---|---|---|" + "---:|" * 8
+    for run in runs:
+        unsupported = run.reasons(Status.UNSUPPORTED)
+        counts = [
+            run.count(Status.PASSED), run.count(Status.FAILED), run.count(Status.BROKEN),
+            run.count(Status.WAIVED), run.count(Status.UNCHECKED),
+            *(unsupported[kind] for kind in kinds),
+        ]  # fmt: skip
+        release = run.release
+        figures = (f"{count:,}" for count in counts)
+        yield _row([release.version, run.level, release.package, release.date, *figures])
+    yield (
+        "\nThe last three are `unsupported`: cases that need a newer feature level than the\n"
+        "release has, kernels for shader model 6 only, and what a release refuses that no table\n"
+        "of support lists.\n"
+    )
+
+
+def _changes(runs: Sequence[_Run]) -> Iterator[str]:
+    """Yield what changes from each release to the next: level, cases that it can run, faults."""
+    yield "## What changes\n"
+    yield _row(["From", "To", "Feature level", "Cases that become possible", "Mended", "Came in"])
+    yield "|---|---|---|---:|---|---|"
+    for before, after in pairwise(runs):
+        level = after.level if after.level == before.level else f"{before.level} to {after.level}"
+        possible = len(_unreached(before) - _unreached(after))
+        old, new = _version(before), _version(after)
+        faults = read_known_faults()
+        yield _row([
+            before.release.version, after.release.version, level, f"{possible:,}",
+            _names(f for f in faults if f.first <= old <= f.last < new),
+            _names(f for f in faults if old < f.first <= new <= f.last),
+        ])  # fmt: skip
+    yield ""
+
+
+def _unreached(run: _Run) -> set[str]:
+    return {
+        verdict.case
+        for verdict in run.log.verdicts
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.FEATURE_LEVEL
+    }
+
+
+def _version(run: _Run) -> tuple[int, ...]:
+    return parse_version(run.release.version) or ()
+
+
+def _names(faults: Iterable[KnownFault]) -> str:
+    return "<br>".join(f"[{f.name}](#{f.name})" for f in faults) or "-"
+
+
+def _failures(runs: Sequence[_Run]) -> Iterator[str]:
+    """Yield what fails without an explanation, if anything does."""
+    lines = [
+        f"- {run.release.version}: `{verdict.case}`: {verdict.reason.kind}"
+        for run in runs
+        for verdict in run.log.verdicts
+        if verdict.status.fails_run and verdict.reason is not None
+    ]
+    if lines:
+        yield "## Not explained\n"
+        yield from lines
+        yield ""
+
+
+def section_of_faults() -> str:
+    """Return the page's section on the known faults, which needs no logs."""
+    known = {parse_version(release.version): release.version for release in releases()}
+    return "\n".join([_FAULTS_HEAD, *(_fault(fault, known) for fault in read_known_faults())])
+
+
+def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> str:
+    span = f"{known[fault.first]} to {known[fault.last]}"
+    if fault.first == fault.last:
+        span = f"{known[fault.first]} only"
+    how = ", compiled as a graph" if fault.graph else ""
+    alone = " Its cases run in a process of their own." if fault.alone else ""
+    concerned = sorted(fault.cases or ())
+    cases = "".join(f"\n- `{case}`" for case in concerned) or "\n- every case"
+    if fault.when is not None:
+        cases = f"\n- where `{fault.when}`"
+    return (
+        f"### {fault.name}\n\n"
+        f"{', '.join(sorted(fault.operators))}{how}, {span}. {fault.reason}{alone}\n{cases}\n"
+    )

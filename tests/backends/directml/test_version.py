@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from dmlconf.backends.directml.version import native_version
+
+
+def shared_object(*names: str) -> bytes:
+    """Return what of a shared object tells its version: names, each behind another text."""
+    return b"\x7fELF" + bytes(60) + b"".join(f"text\0{name}\0".encode() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"), [((1, 15, 4, 0), "1.15.4"), ((10, 0, 19041, 3636), "10.0.19041.3636")]
+)
+def test_version_is_read_from_the_resource(parts: tuple[int, int, int, int], text: str) -> None:
+    numbers = (parts[0] << 16 | parts[1], parts[2] << 16 | parts[3])
+    resource = struct.pack("<IIII", 0xFEEF04BD, 0x00010000, *numbers)
+    assert native_version(b"MZ" + bytes(99) + resource + bytes(40)) == text
+
+
+def test_unknown_version_is_told_as_such() -> None:
+    assert native_version(b"\x7fELF" + bytes(64)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("names", "version"),
+    [
+        (["DML_OPERATOR_RESAMPLE2"], "1.9.0"),
+        (["DML_OPERATOR_RESAMPLE2", "OneHot_256_uint32_native_uint64_emulated_4"], "1.9.1"),
+        (["DML_OPERATOR_LP_POOLING1", "DML_OPERATOR_MULTIHEAD_ATTENTION"], "1.13.1"),
+        (["DML_OPERATOR_FOLD", "DML_OPERATOR_QUANTIZE"], "1.15.1"),
+        (["DML_OPERATOR_QUANTIZED_GEMM", "UNDML_OPERATOR_FOLD"], "unknown"),
+    ],
+)
+def test_a_shared_object_is_told_by_its_operators_and_kernels(
+    names: list[str], version: str
+) -> None:
+    assert native_version(shared_object(*names)) == version
+
+
+def test_only_a_shared_object_is_told_by_them() -> None:
+    assert native_version(shared_object("DML_OPERATOR_FOLD")[1:]) == "unknown"

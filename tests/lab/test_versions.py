@@ -1,0 +1,313 @@
+"""Releases of DirectML in the lab: fetched, chosen, run over the suite, and told of on a page."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports import logs as reports
+
+if sys.platform == "win32":
+    pytest.skip("the Wine lab is for Linux", allow_module_level=True)
+
+from dmlconf.runner.log import LogWriter, RunLog
+from dmlconf.runner.verdict import Reason, ReasonKind, Status
+from winelab import cli
+from winelab.errors import LabError
+from winelab.recipe import CHECKOUT, Recipe
+from winelab.session import environment_for
+from winelab.suite_runs import log_file, run_suite, suite_digest
+from winelab.versions import Release, chosen, fetch, library, releases
+from winelab.versions_page import page, section_of_faults
+
+DLL = b"MZ this is DirectML"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DMLCONF_LAB", str(tmp_path / "labs"))
+    return tmp_path / "labs"
+
+
+class TestReleases:
+    def test_are_pinned_and_in_order(self) -> None:
+        known = releases()
+        assert [r.version for r in known] == [
+            "1.8.0", "1.9.0", "1.9.1", "1.10.1", "1.12.0", "1.12.1", "1.13.1", "1.14.1", "1.15.1",
+            "1.15.4",
+        ]  # fmt: skip
+        for release in known:
+            assert re.fullmatch(r"onnxruntime_directml-[\w.-]+-win_amd64\.whl", release.wheel)
+            assert re.fullmatch("[0-9a-f]{64}", release.wheel_sha256)
+            assert re.fullmatch("[0-9a-f]{64}", release.sha256)
+        assert len({digest for r in known for digest in (r.sha256, r.wheel_sha256)}) == 20
+        assert sorted(known, key=lambda release: release.date) == known
+
+    def test_the_latest_is_the_lab_s_own(self) -> None:
+        recipe = Recipe.load()
+        latest = releases()[-1]
+        assert (latest.version, latest.sha256) == (
+            recipe.directml["version"], recipe.directml["sha256"],
+        )  # fmt: skip
+        assert recipe.wheels[latest.wheel] == latest.wheel_sha256
+
+    def test_package_is_told_as_pip_names_it(self) -> None:
+        assert chosen(["1.8.0"])[0].package == "onnxruntime-directml 1.10.0"
+
+    def test_all_are_chosen_where_none_is_named(self) -> None:
+        assert chosen([]) == releases()
+
+    def test_an_unknown_version_is_refused_with_those_there_are(self) -> None:
+        with pytest.raises(LabError, match=r"no DirectML 1\.8\.1 here; the versions are 1\.8\.0, "):
+            chosen(["1.15.4", "1.8.1"])
+
+
+def download_of(members: dict[str, bytes]) -> tuple[Release, Callable[[Release, Path], None]]:
+    """Return a release whose wheel has these members, and what downloads it."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    wheel = packed.getvalue()
+
+    def download(release: Release, folder: Path) -> None:
+        (folder / release.wheel).write_bytes(wheel)
+
+    release = replace(
+        releases()[0], sha256=hashlib.sha256(DLL).hexdigest(),
+        wheel_sha256=hashlib.sha256(wheel).hexdigest(),
+    )  # fmt: skip
+    return release, download
+
+
+def no_download(release: Release, folder: Path) -> None:
+    raise AssertionError("nothing should be downloaded")
+
+
+class TestFetch:
+    @pytest.mark.parametrize("folder", ["", "onnxruntime_directml-1.10.0.data/purelib/"])
+    def test_takes_the_library_out_of_its_wheel_once(self, folder: str) -> None:
+        members = {f"{folder}onnxruntime/capi/DirectML.dll": DLL, "other/x.dll": b"x"}
+        release, download = download_of(members)
+        assert fetch(release, download)
+        assert release.file.read_bytes() == DLL
+        assert [path.name for path in release.file.parent.iterdir()] == ["DirectML.dll"]
+        assert not fetch(release, no_download)
+
+    @pytest.mark.parametrize("digest", ["sha256", "wheel_sha256"])
+    def test_another_file_is_refused_and_leaves_nothing(self, digest: str) -> None:
+        release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
+        changed: Any = {digest: "0" * 64}
+        with pytest.raises(LabError, match="SHA-256 is"):
+            fetch(replace(release, **changed), download)
+        assert not release.file.exists()
+
+    def test_a_file_that_changed_since_is_refused(self) -> None:
+        release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
+        fetch(release, download)
+        release.file.write_bytes(b"changed")
+        with pytest.raises(LabError, match=r"DirectML\.dll: SHA-256 is"):
+            fetch(release, no_download)
+
+    def test_a_download_that_brings_nothing_is_told(self) -> None:
+        release, _ = download_of({})
+        with pytest.raises(LabError, match=r"\.whl was not downloaded"):
+            fetch(release, lambda release, folder: None)
+
+
+class TestInTheLab:
+    def test_a_release_that_was_not_fetched_says_how_to_fetch_it(self) -> None:
+        with pytest.raises(LabError, match=r"fetch it with: python3 lab/lab\.py versions 1\.9\.0"):
+            library("1.9.0")
+
+    def test_a_release_takes_the_place_of_the_lab_s_own(self) -> None:
+        [release] = chosen(["1.9.0"])
+        release.file.parent.mkdir(parents=True)
+        release.file.write_bytes(DLL)
+        environment = environment_for({}, "1.9.0")
+        assert environment["DMLCONF_DIRECTML"] == r"Z:\directml\1.9.0\DirectML.dll"
+        assert {**environment, "DMLCONF_DIRECTML": ""} == {
+            **environment_for({}), "DMLCONF_DIRECTML": "",
+        }  # fmt: skip
+
+    def test_an_unknown_release_ends_with_4(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["versions", "1.8.1"]) == 4
+        assert "no DirectML 1.8.1 here" in capsys.readouterr().err
+
+    def test_remove_all_takes_the_releases_away(self, cache: Path) -> None:
+        release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
+        fetch(release, download)
+        assert cli.main(["remove"]) == 0
+        assert release.file.is_file()
+        assert cli.main(["remove", "--all"]) == 0
+        assert not release.file.exists()
+
+
+KNOWN = Reason(ReasonKind.KNOWN_FAULT, "a-fault, in DirectML 1.9.0: It is wrong.")
+NEWER = Reason(ReasonKind.FEATURE_LEVEL, "needs feature level 6_4")
+
+
+def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
+    environment = {
+        **reports.HEADER.environment, "version": version, "details": {"feature_level": level},
+    }  # fmt: skip
+    return reports.run_log(*verdicts, environment=environment, options={"against": "auto"})
+
+
+def write(path: Path, log: RunLog) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        writer = LogWriter(stream)
+        writer.header(log.header)
+        for place, verdict in enumerate(log.verdicts):
+            writer.verdict(verdict, place)
+        if log.footer:
+            writer.footer(log.footer)
+
+
+class Lab:
+    """Runs dmlconf as the lab would, but each run is over at once: it writes a log."""
+
+    def __init__(self, *verdicts: Any, code: int = 0, ends: bool = True) -> None:
+        self.verdicts = verdicts
+        self.code = code
+        self.ends = ends
+        self.calls: list[tuple[str, list[str]]] = []
+
+    def __call__(self, version: str, arguments: Sequence[str]) -> int:
+        self.calls.append((version, list(arguments)))
+        log = log_of(version, "5_0", *self.verdicts)
+        write(Path(arguments[-1]), log if self.ends else replace(log, footer=None))
+        return self.code
+
+
+class TestSuite:
+    def test_runs_the_whole_suite_on_each_and_keeps_the_logs(self, tmp_path: Path) -> None:
+        lab = Lab(reports.PASSED)
+        assert run_suite(chosen(["1.8.0", "1.9.0"]), tmp_path / "logs", ["--quick"], lab) == 0
+        assert [version for version, _ in lab.calls] == ["1.8.0", "1.9.0"]
+        command = lab.calls[0][1]
+        assert command[:4] == ["run", str(CHECKOUT / "cases"), "-b", "directml"]
+        assert "--quick" in command
+        assert (tmp_path / "logs" / "1.9.0.jsonl").is_file()
+
+    def test_what_is_done_is_not_done_again(self, tmp_path: Path) -> None:
+        some = chosen(["1.8.0", "1.9.0"])
+        run_suite(some[:1], tmp_path, [], Lab(reports.PASSED))
+        lab = Lab(reports.PASSED)
+        run_suite(some, tmp_path, [], lab)
+        assert [version for version, _ in lab.calls] == ["1.9.0"]
+        run_suite(some, tmp_path, ["--quick"], lab)
+        assert [version for version, _ in lab.calls] == ["1.9.0", "1.8.0", "1.9.0"]
+
+    def test_a_run_that_did_not_end_is_done_again(self, tmp_path: Path) -> None:
+        some = chosen(["1.8.0"])
+        run_suite(some, tmp_path, [], Lab(reports.PASSED, ends=False))
+        lab = Lab(reports.PASSED)
+        run_suite(some, tmp_path, [], lab)
+        run_suite(some, tmp_path, [], lab)
+        assert len(lab.calls) == 1
+
+    def test_a_failure_stops_nothing_and_is_the_exit_code_again_and_again(
+        self, tmp_path: Path
+    ) -> None:
+        some = chosen(["1.8.0", "1.9.0"])
+        lab = Lab(reports.FAILED, code=1)
+        assert run_suite(some, tmp_path, [], lab) == 1
+        assert run_suite(some, tmp_path, [], lab) == 1
+        assert len(lab.calls) == 2
+
+    def test_the_digest_is_of_cases_catalogue_code_and_options(self, tmp_path: Path) -> None:
+        for name in ("cases/a.yaml", "dmlconf/b.py", "schemas/c.yaml", "lab/substrate.yaml"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text("x")
+        first = suite_digest([], tmp_path)
+        assert suite_digest(["--quick"], tmp_path) != first
+        for path in sorted(tmp_path.rglob("*.*")):
+            path.write_text("y")
+            assert suite_digest([], tmp_path) != first
+            path.write_text("x")
+        assert suite_digest([], tmp_path) == first
+
+
+class TestPage:
+    @pytest.fixture
+    def some(self, tmp_path: Path) -> list[Release]:
+        some = chosen(["1.9.0", "1.9.1"])
+        waived = replace(reports.WAIVED, reason=KNOWN)
+        newer = replace(reports.UNSUPPORTED, reason=NEWER)
+        old = log_of("1.9.0", "5_0", reports.PASSED, waived, newer)
+        new = log_of("1.9.1", "5_2", reports.PASSED, reports.PASSED_NEAR, reports.UNSUPPORTED)
+        write(log_file(tmp_path, some[0]), old)
+        write(log_file(tmp_path, some[1]), new)
+        return some
+
+    def test_counts_verdicts_of_each_release(self, some: list[Release], tmp_path: Path) -> None:
+        rows = [line for line in page(some, tmp_path).splitlines() if line.startswith("| 1.9")]
+        old = "1.9.0 | 5_0 | onnxruntime-directml 1.12.1 | 2022-08-03"
+        new = "1.9.1 | 5_2 | onnxruntime-directml 1.13.1 | 2022-10-22"
+        assert rows[:2] == [
+            f"| {old} | 1 | 0 | 0 | 1 | 0 | 1 | 0 | 0 |",
+            f"| {new} | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        ]
+
+    def test_tells_what_changes(self, some: list[Release], tmp_path: Path) -> None:
+        fault = "unsigned-64-bit-index-taken-as-negative"
+        row = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault}) | - |"
+        assert row in page(some, tmp_path)
+
+    def test_names_what_nothing_explains(self, some: list[Release], tmp_path: Path) -> None:
+        assert "Not explained" not in page(some, tmp_path)
+        write(log_file(tmp_path, some[1]), log_of("1.9.1", "5_2", reports.FAILED))
+        assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(some, tmp_path)
+
+    def test_refuses_logs_that_do_not_fit(self, some: list[Release], tmp_path: Path) -> None:
+        first, second = (log_file(tmp_path, release) for release in some)
+        kept = second.read_text()
+        second.unlink()
+        with pytest.raises(LabError, match=r"make it with: .* versions --run 1\.9\.1"):
+            page(some, tmp_path)
+        second.write_text(first.read_text())
+        with pytest.raises(LabError, match=r"is of DirectML 1\.9\.0, not of 1\.9\.1"):
+            page(some, tmp_path)
+        second.write_text("".join(kept.splitlines(keepends=True)[:-1]))
+        with pytest.raises(LabError, match="did not finish"):
+            page(some, tmp_path)
+        header, *rest = kept.splitlines(keepends=True)
+        other = json.dumps({**json.loads(header), "suite_digest": "a" * 64}) + "\n"
+        second.write_text("".join([other, *rest]))
+        with pytest.raises(LabError, match="different suites"):
+            page(some, tmp_path)
+        other = json.dumps({**json.loads(header), "options": {"quick": True}}) + "\n"
+        second.write_text("".join([other, *rest]))
+        with pytest.raises(LabError, match="different parts of the suite"):
+            page(some, tmp_path)
+
+    def test_a_part_of_the_suite_is_told_as_such(self, some: list[Release], tmp_path: Path) -> None:
+        assert "a part of the suite" not in page(some, tmp_path)
+        for release in some:
+            log = log_file(tmp_path, release)
+            header, *rest = log.read_text().splitlines(keepends=True)
+            options = {"tags": ["boundary", "invalid"], "against": "auto"}
+            other = json.dumps({**json.loads(header), "options": options}) + "\n"
+            log.write_text("".join([other, *rest]))
+        assert "a part of the suite (`tags: boundary, invalid`)" in page(some, tmp_path)
+
+    def test_the_page_in_the_docs_has_the_known_faults_of_today(self) -> None:
+        text = (CHECKOUT / "docs" / "versions.md").read_text("utf-8")
+        assert text.endswith(section_of_faults())
+        assert "## Not explained" not in text
+
+    def test_every_status_that_fails_a_run_is_named(self) -> None:
+        assert {status for status in Status if status.fails_run} == {
+            Status.FAILED, Status.BROKEN, Status.STALE,
+        }  # fmt: skip

@@ -1,0 +1,43 @@
+"""Faults that DirectML is known to have are named wherever a run is reported, and fail no run."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from dmlconf.reports import json_report, junit, markdown, summary
+from dmlconf.reports.registry import FORMATS
+from tests.reports import logs
+
+LOG = logs.run_log(logs.PASSED, logs.KNOWN_FAULT, logs.KNOWN_FAULT)
+LINE = "2 low-words, in DirectML 1.15.4"
+
+
+def test_each_fault_is_named_with_the_number_of_its_cases() -> None:
+    assert summary.known_fault_lines(LOG) == [LINE]
+    assert summary.known_fault_lines(logs.run_log(logs.WAIVED)) == []
+
+
+def test_text_and_markdown_have_a_section_of_them() -> None:
+    text = FORMATS["text"](LOG)
+    assert f"Waived for known faults of DirectML\n  {LINE}\n" in text
+    assert "Waived for known faults" not in FORMATS["text"](logs.plain())
+    assert f"Waived for known faults of DirectML:\n\n- {LINE}\n" in markdown.render(LOG).replace(
+        "\\", ""
+    )
+    assert "Waived for known faults" not in markdown.render(logs.plain())
+
+
+def test_the_run_passes_and_counts_them() -> None:
+    assert summary.closing_sentence(LOG) == "PASSED: 1 passed, 2 waived of 3 cases"
+
+
+def test_junit_skips_them_with_the_reason() -> None:
+    root = ElementTree.fromstring(junit.render(LOG))
+    assert (root.get("failures"), root.get("errors"), root.get("skipped")) == ("0", "0", "2")
+    [first, _] = root.iter("skipped")
+    assert "known fault of DirectML" in str(first.get("message"))
+
+
+def test_json_has_a_kind_of_its_own() -> None:
+    reason = json_report.report_data(LOG)["verdicts"][1]["reason"]
+    assert reason["kind"] == "known fault of DirectML"

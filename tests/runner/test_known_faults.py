@@ -1,0 +1,233 @@
+"""DirectML's own known faults: waived by version, on any device, and never passed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Environment,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.expressions import Expression
+from dmlconf.resources import cases_directory
+from dmlconf.runner.judge import judge
+from dmlconf.runner.known_faults import (
+    NO_KNOWN_FAULTS,
+    KnownFault,
+    KnownFaults,
+    known_faults,
+    lint_known_faults,
+    parse_version,
+    read_known_faults,
+)
+from dmlconf.runner.session import nobody
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.runner.cases import plan
+
+WRONG = Outputs({"OutputTensor": np.zeros(4, np.float32)})
+RIGHT = Outputs({"OutputTensor": np.array([1, 2, 1, 2], np.float32)})
+REFUSED = Rejection("CreateOperator", "E_UNEXPECTED")
+CRASHED = Breakdown(BreakdownKind.CRASH, "its process died", "it said this")
+
+FAULT = KnownFault(
+    "wrong-there", "It is wrong.", (1, 8, 0), (1, 15, 4), frozenset({"TILE"}), "outputs",
+    frozenset({"tile/mixed/stated"}),
+)  # fmt: skip
+
+FILE = """
+format: 1
+faults:
+  - name: wrong-there
+    versions: {first: 1.8.0, last: 1.12.1}
+    operators: [TILE]
+    outcome: outputs
+    cases: [tile/mixed/stated]
+    reason: It
+      is wrong.
+  - name: not-in-a-graph
+    versions: {first: 1.9.0, last: 1.9.0}
+    operators: [TILE]
+    compile: graph
+    outcome: E_FAIL by CompileGraph
+    when: InputTensor.DimensionCount == 1
+    reason: It is refused.
+"""
+
+
+def case(directory: Path, name: str = "stated") -> Case:
+    return build(plan(directory, name)[0])
+
+
+def verdict(fault: KnownFault, case: Case, outcome: Outcome) -> Verdict:
+    return KnownFaults("1.9.0", (fault,)).waive(case, outcome, judge(case, outcome, nobody))
+
+
+def directml(version: str, **details: Any) -> Environment:
+    return Environment("directml", version, "an adapter", "1.0", {"compile": "operator", **details})
+
+
+def names(environment: Environment) -> set[str]:
+    return {fault.name for fault in known_faults(environment).faults}
+
+
+def test_waives_what_a_fault_explains_and_keeps_what_differs(tmp_path: Path) -> None:
+    stated = case(tmp_path)
+    waived = verdict(FAULT, stated, WRONG)
+    assert waived.status is Status.WAIVED
+    assert not waived.status.fails_run
+    assert waived.reason is not None
+    assert waived.reason.kind is ReasonKind.KNOWN_FAULT
+    assert waived.reason.message == "wrong-there, in DirectML 1.9.0: It is wrong."
+    failed = judge(stated, WRONG, nobody)
+    assert failed.reason is not None
+    assert waived.reason.differences == failed.reason.differences
+    assert waived.figures == failed.figures
+
+
+def test_a_crash_is_waived_with_what_the_process_said(tmp_path: Path) -> None:
+    waived = verdict(replace(FAULT, outcome="crash"), case(tmp_path), CRASHED)
+    assert waived.status is Status.WAIVED
+    assert waived.reason is not None
+    assert waived.reason.diagnostics == "it said this"
+
+
+def test_what_passes_has_passed(tmp_path: Path) -> None:
+    assert verdict(FAULT, case(tmp_path), RIGHT).status is Status.PASSED
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (REFUSED, Status.FAILED),
+        (CRASHED, Status.BROKEN),
+        (Breakdown(BreakdownKind.HANG, "no result"), Status.BROKEN),
+    ],
+)
+def test_other_outcomes_are_not_waived(tmp_path: Path, outcome: Outcome, status: Status) -> None:
+    assert verdict(FAULT, case(tmp_path), outcome).status is status
+
+
+def test_a_refusal_is_waived_by_stage_and_hresult(tmp_path: Path) -> None:
+    fault = replace(FAULT, outcome="E_UNEXPECTED by CreateOperator")
+    assert verdict(fault, case(tmp_path), REFUSED).status is Status.WAIVED
+    other = Rejection("CompileOperator", "E_UNEXPECTED")
+    assert verdict(fault, case(tmp_path), other).status is Status.FAILED
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(FAULT, operators=frozenset({"GATHER"})),
+        replace(FAULT, cases=frozenset({"tile/mixed/unstated"})),
+        replace(FAULT, when=Expression("InputTensor.DimensionCount == 2")),
+        replace(FAULT, when=Expression("NoSuchTensor.DimensionCount == 1")),
+    ],
+)
+def test_other_cases_are_not_waived(tmp_path: Path, other: KnownFault) -> None:
+    assert verdict(other, case(tmp_path), WRONG).status is Status.FAILED
+
+
+def test_a_condition_is_over_the_desc(tmp_path: Path) -> None:
+    fault = replace(FAULT, cases=None, when=Expression("Repeats == (2,)"))
+    assert verdict(fault, case(tmp_path), WRONG).status is Status.WAIVED
+
+
+def test_only_cases_of_a_harmful_fault_run_alone(tmp_path: Path) -> None:
+    stated, other = case(tmp_path), case(tmp_path, "unstated")
+    harmless = KnownFaults("1.9.0", (FAULT,))
+    harmful = KnownFaults("1.9.0", (replace(FAULT, alone=True),))
+    assert not harmless.harms_others(stated)
+    assert harmful.harms_others(stated)
+    assert not harmful.harms_others(other)
+
+
+def test_faults_are_those_of_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "faults.yaml"
+    path.write_text(FILE, encoding="utf-8")
+    faults = read_known_faults(path)
+    assert faults[0].reason == "It is wrong."
+    monkeypatch.setattr("dmlconf.runner.known_faults.read_known_faults", lambda: faults)
+    assert names(directml("1.7.9")) == set()
+    assert names(directml("1.8.0")) == {"wrong-there"}
+    assert names(directml("1.9.0")) == {"wrong-there"}
+    assert names(directml("1.12.1")) == {"wrong-there"}
+    assert names(directml("1.13.0")) == set()
+    assert names(directml("1.9.0", compile="graph")) == {"wrong-there", "not-in-a-graph"}
+    assert known_faults(directml("1.9.0")).version == "1.9.0"
+
+
+def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -> None:
+    tested: Mapping[str, Any] = {"backend": "directml", "version": "1.15.4", "details": {}}
+    recording = Environment("recording", "directml 1.15.4", details={"recorded": tested})
+    assert names(recording) == names(directml("1.15.4"))
+    assert "int64-low-words-compared-as-signed" in names(directml("1.15.4"))
+    assert known_faults(Environment("numpy", "1.15.4")) is NO_KNOWN_FAULTS
+    assert known_faults(directml("unknown")) is NO_KNOWN_FAULTS
+    assert names(directml("10.0.19041.3636")) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("    cases: [tile/mixed/stated]\n", "", "lacks `cases`"),
+        ("outcome: outputs", "outcome: E_FAIL", "is \"E_FAIL\": how it shows"),
+        ("first: 1.8.0", "first: 1.13.0", "1.13.0 is newer than 1.12.1"),
+        ("name: not-in-a-graph", "name: wrong-there", "wrong-there is listed twice"),
+        ("operators: [TILE]", "operators: [TYLE]", "no operator TYLE; did you mean TILE?"),
+        ("InputTensor.DimensionCount == 1", "InputTensor.Rank == 1", "a tensor has no Rank"),
+        ("reason:", "reasn:", "did you mean `reason`?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    path = tmp_path / "faults.yaml"
+    assert old in FILE
+    path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
+    problems = lint_known_faults(path)
+    assert told in "\n".join(f"{problem.message} {problem.hint}" for problem in problems)
+    with pytest.raises(InvalidFilesError):
+        read_known_faults(path)
+
+
+def test_the_list_is_valid() -> None:
+    assert lint_known_faults() == []
+
+
+def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
+    faults = read_known_faults()
+    suite = load_suite([cases_directory()], operators=set().union(*(f.operators for f in faults)))
+    known = {planned.identifier: planned for planned in suite.plan()}
+    for fault in faults:
+        for identifier in fault.cases or ():
+            assert identifier in known, fault.name
+            assert known[identifier].template.operator_name in fault.operators
+
+
+def test_each_condition_holds_for_some_case_and_not_for_all() -> None:
+    for fault in read_known_faults():
+        if fault.when is not None:
+            planned = load_suite([cases_directory()], operators=fault.operators).plan()
+            concerned = {fault.concerns(build(case)) for case in planned}
+            assert concerned == {False, True}, fault.name
+
+
+def test_versions_are_those_that_the_lab_runs() -> None:
+    lab = Path(__file__).resolve().parents[2] / "lab" / "versions.toml"
+    releases = tomllib.loads(lab.read_text("utf-8"))["release"]
+    tried = {parse_version(release["version"]) for release in releases}
+    for fault in read_known_faults():
+        assert {fault.first, fault.last} <= tried, fault.name
