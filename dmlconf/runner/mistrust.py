@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.precision.allowance import Allowance
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.tensors.datatypes import Array
@@ -64,15 +65,16 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
         nonzero: Array = expected != 0
         return nonzero
     certain: Array = np.abs(expected) >= np.finfo(expected.dtype).tiny
-    if case.rule(name).kind == "accumulate":
+    if case.rule(name).kind == RuleKind.ACCUMULATE:
         magnitude = allowance.magnitude()
         if magnitude is not None:
             certain &= np.abs(expected) > _CANCELLED * magnitude
-    ends = allowance.interval() if case.rule(name).kind == "interval" else None
-    if ends is not None:
+    for lowest, highest in permitted_intervals(case.rule(name).kind, allowance):
         with np.errstate(all="ignore"):
-            length = np.subtract(ends[1], ends[0], dtype=np.float64)
+            length = np.subtract(highest, lowest, dtype=np.float64)
             certain &= np.abs(expected) > _CANCELLED * length
+            if case.rule(name).kind == RuleKind.ONE_OF:
+                certain &= ~((lowest <= 0) & (highest >= 0))
     return certain
 
 
