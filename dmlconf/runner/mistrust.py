@@ -59,22 +59,23 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
-    """Tell which elements are certainly not zero, neither flushed nor cancelled."""
-    expected = allowance.right()
-    if expected.dtype.kind != "f":
-        nonzero: Array = expected != 0
-        return nonzero
-    certain: Array = np.abs(expected) >= np.finfo(expected.dtype).tiny
-    if case.rule(name).kind == RuleKind.ACCUMULATE:
+    """Tell which elements are certainly not zero: neither flushed, nor cancelled, nor a choice."""
+    expected, kind = allowance.right(), case.rule(name).kind
+    is_float = expected.dtype.kind == "f"
+    certain: Array = (
+        np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
+    )
+    if kind == RuleKind.ACCUMULATE and is_float:
         magnitude = allowance.magnitude()
         if magnitude is not None:
             certain &= np.abs(expected) > _CANCELLED * magnitude
-    for lowest, highest in permitted_intervals(case.rule(name).kind, allowance):
-        with np.errstate(all="ignore"):
-            length = np.subtract(highest, lowest, dtype=np.float64)
-            certain &= np.abs(expected) > _CANCELLED * length
-            if case.rule(name).kind == RuleKind.ONE_OF:
-                certain &= ~((lowest <= 0) & (highest >= 0))
+    for lowest, highest in permitted_intervals(kind, allowance):
+        if kind == RuleKind.ONE_OF:
+            certain &= ~((lowest <= 0) & (highest >= 0))
+        if is_float:
+            with np.errstate(all="ignore"):
+                length = np.subtract(highest, lowest, dtype=np.float64)
+                certain &= np.abs(expected) > _CANCELLED * length
     return certain
 
 

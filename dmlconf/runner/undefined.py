@@ -27,8 +27,10 @@ def without_excused_faults(case: Case, outcome: Outputs) -> Outputs:
 
 
 def _excused(case: Case, fault: Fault) -> bool:
+    if fault.elements is None:
+        return False
     kind = case.rule(fault.output).kind
-    if fault.elements is None or kind not in (RuleKind.INTERVAL, RuleKind.ONE_OF):
+    if kind not in (RuleKind.INTERVAL, RuleKind.ONE_OF):
         return False
     intervals = permitted_intervals(kind, CaseAllowances(case).of(fault.output))
     open_elements = np.logical_or.reduce([undefined(*ends) for ends in intervals])
