@@ -8,9 +8,10 @@ Source: Direct3D 11.3 functional specification, 3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -34,6 +35,9 @@ _INTERPOLATION: Final = 6
 
 _MOST_UNSURE: Final = 3
 """Samples of an output along an axis of which both places are tried."""
+
+_MOST_ELEMENTS: Final = 1 << 27
+"""Elements of all candidates together that memory has room for."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,8 @@ def reduced_candidates(
 ) -> Iterator[Candidate]:
     """Yield what each choice of places makes of the samples of each output.
 
-    Outputs with more than _MOST_UNSURE unsure samples along an axis have all between the least and
-    the greatest result.
+    Outputs with more unsure samples along an axis than are tried have all between the least and the
+    greatest result.
 
     Args:
         reading: how the tensor is read.
@@ -84,14 +88,27 @@ def reduced_candidates(
     """
     unsure = reading.unsure(y, 1), reading.unsure(x, 2)
     counts = [axis.sum(axis=1) for axis in unsure]
-    many = [count > _MOST_UNSURE for count in counts]
+    bits = _tried(counts, prod(output_sizes(reading, y, x)))
+    many = [count > most for count, most in zip(counts, bits, strict=True)]
     crowded = many[0][:, :, np.newaxis] | many[1][:, np.newaxis, :]
-    bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
     hull = _reduced(reading, y, x, function, None) if crowded.any() else None
     for down, across in product(range(1 << bits[0]), range(1 << bits[1])):
         sides = _Side(unsure[0], down), _Side(unsure[1], across)
         candidate = _reduced(reading, y, x, function, sides)
         yield candidate if hull is None else _chosen(crowded[..., np.newaxis], hull, candidate)
+
+
+def _tried(counts: Sequence[Array], elements: int) -> list[int]:
+    """Return of how many unsure samples along each axis both places are tried.
+
+    Args:
+        counts: how many each output has.
+        elements: of all outputs.
+    """
+    bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
+    while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:
+        bits[bits.index(max(bits))] -= 1
+    return bits
 
 
 def _chosen(where: Array, one: Candidate, other: Candidate) -> Candidate:
