@@ -226,3 +226,27 @@ def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
         driver = expected.copy()
         driver[0, 0, 0, 3] = value
         assert is_permitted(driver, expected, *candidates)[0, 0, 0, 3] == right
+
+
+def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
+    """Samples lie at 0.5, 2.5, 4.5 and so on, by way of thirds."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),
+        "ROITensor": np.array([[0, 0, 1, 30]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 3, 1)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "OutOfBoundsInputValue": 0.0,
+        "MinimumSamplesPerOutput": 5,
+        "MaximumSamplesPerOutput": 5,
+    }
+    expected = reference_function("ROI_ALIGN")(**fields)
+    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    assert len(candidates) == 8
+    for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
+        driver = expected.copy()
+        driver[0, 0, 0, 0] = value
+        assert is_permitted(driver, expected, *candidates)[0, 0, 0, 0] == right

@@ -109,15 +109,15 @@ class Estimate:
 def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
     """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
 
-    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two and the coordinates fit
-    FLOAT32, nothing is rounded.
+    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two, the coordinates fit
+    FLOAT32 and the offsets are simple fractions, nothing is rounded in any order.
     """
     scale, shift, offset = map(single, (scale, output_offset, input_offset))
     places = np.arange(count, dtype=np.float64)
     values = (places - shift) / scale - offset
     errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
-    if math.frexp(scale)[0] == 0.5:
-        errors[(values.astype(np.float32) == values) & (np.float32(shift) * 8 % 1 == 0)] = 0
+    if math.frexp(scale)[0] == 0.5 and shift * 8 % 1 == 0 and offset * 4096 % 1 == 0:
+        errors[values.astype(np.float32) == values] = 0
     return Coordinates(values, errors)
 
 
