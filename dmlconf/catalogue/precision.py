@@ -25,6 +25,7 @@ class RuleKind(StrEnum):
     RELATIVE = "relative"
     ACCUMULATE = "accumulate"
     INTERVAL = "interval"
+    ONE_OF = "one of"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,9 @@ class PrecisionRule:
     Attributes:
         kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the bound of
             the same operator on absolute inputs; `interval`, between two values that the
-            reference gives.
-        limit: the greatest permitted error in the kind's unit; 0 for `exact` and `interval`; for
-            `accumulate` a factor on the bound.
+            reference gives; `one of`, within one of several such intervals.
+        limit: the greatest permitted error in the kind's unit; 0 for `exact`, `interval` and
+            `one of`; for `accumulate` a factor on the bound.
         source: where the rule is from.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be taken for zero.

@@ -17,7 +17,7 @@ from dmlconf.catalogue.loader import (
     tensor_constraints,
 )
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, Support
-from dmlconf.catalogue.precision import PrecisionEntry
+from dmlconf.catalogue.precision import PrecisionEntry, RuleKind
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option, complete_operator, load
 
@@ -132,7 +132,8 @@ def _rule(rule: PrecisionEntry) -> str:
     told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
     products = f"of {rule.products} products" if rule.products else ""
     when = f"if {rule.when}" if rule.when else ""
-    return " ".join(filter(None, (str(rule.kind), told, products, when)))
+    kind = "one of several candidates" if rule.kind is RuleKind.ONE_OF else str(rule.kind)
+    return " ".join(filter(None, (kind, told, products, when)))
 
 
 def _print_struct(console: Console, entry: Operator) -> None:

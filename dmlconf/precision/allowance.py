@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Allowance", "NoAllowance"]
+__all__ = ["Allowance", "Interval", "NoAllowance", "permitted_intervals"]
+
+Interval = tuple[Array, Array]
+"""The least and the greatest right value of each element; both may be NaN."""
 
 
 class Allowance(Protocol):
@@ -25,8 +30,12 @@ class Allowance(Protocol):
         """Return the operator on absolute inputs, FLOAT64, shaped like the output."""
         ...
 
-    def interval(self) -> tuple[Array, Array] | None:
+    def interval(self) -> Interval | None:
         """Return the least and the greatest right values, shaped like the output."""
+        ...
+
+    def candidates(self) -> Sequence[Interval]:
+        """Return intervals, shaped like the output, of which an element lies in at least one."""
         ...
 
     def flushed(self) -> tuple[Array, Array] | None:
@@ -50,10 +59,27 @@ class NoAllowance:
         """Return None."""
         return None
 
-    def interval(self) -> tuple[Array, Array] | None:
+    def interval(self) -> Interval | None:
         """Return None."""
         return None
+
+    def candidates(self) -> Sequence[Interval]:
+        """Return no candidates."""
+        return ()
 
     def flushed(self) -> tuple[Array, Array] | None:
         """Return None."""
         return None
+
+
+def permitted_intervals(kind: str, allowance: Allowance) -> tuple[Interval, ...]:
+    """Return the intervals of which a right element lies in at least one.
+
+    Args:
+        kind: the rule's kind; any other than `interval` and `one of` has none.
+        allowance: of the output.
+    """
+    if kind == RuleKind.ONE_OF:
+        return tuple(allowance.candidates())
+    interval = allowance.interval() if kind == RuleKind.INTERVAL else None
+    return () if interval is None else (interval,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision import rules
-from dmlconf.precision.allowance import Allowance, NoAllowance
+from dmlconf.precision.allowance import Allowance, Interval, NoAllowance, permitted_intervals
 from dmlconf.precision.ulp import UNORDERED, ulp_distance
 from dmlconf.tensors.datatypes import Array
 
@@ -129,8 +129,10 @@ class _Judge:
         is_float = expected.dtype.kind == "f"
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
         self.magnitude = _flat(allowance.magnitude()) if accumulates else None
-        interval = allowance.interval() if rule.kind == RuleKind.INTERVAL else None
-        self.interval = interval and (interval[0].ravel(), interval[1].ravel())
+        self.intervals = [
+            (lowest.ravel(), highest.ravel())
+            for lowest, highest in permitted_intervals(rule.kind, allowance)
+        ]
         self.varied = self.magnitude is not None and _varied(expected)
 
     @cached_property
@@ -143,9 +145,7 @@ class _Judge:
     ) -> tuple[Array, float]:
         """Return the share of its limit that each element uses, and the sum of squared errors."""
         block = slice(start, start + len(actual))
-        bounds = None
-        if self.interval is not None:
-            bounds = self.interval[0][block], self.interval[1][block]
+        bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
         errors = self._errors(block, actual, expected)
         share = self._used(actual, expected, distance, errors, bounds)
         squares = float(np.square(errors).sum()) if errors is not None and self.varied else 0.0
@@ -155,14 +155,14 @@ class _Judge:
             squares = 0.0
         return share, squares
 
-    def _near_any(self, block: slice, values: Array, interval: tuple[Array, Array] | None) -> Array:
+    def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
         """Tell which elements are right for the inputs as they are, or without subnormals."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             wanted = right[block]
             steps = ulp_distance(values, wanted) if values.dtype.kind == "f" else None
             errors = self._errors(block, values, wanted)
-            near |= self._used(values, wanted, steps, errors, interval) <= 1
+            near |= self._used(values, wanted, steps, errors, intervals) <= 1
         return near
 
     def _errors(self, block: slice, actual: Array, expected: Array) -> Array | None:
@@ -177,10 +177,16 @@ class _Judge:
         expected: Array,
         distance: Array | None,
         errors: Array | None,
-        interval: tuple[Array, Array] | None,
+        intervals: Sequence[Interval],
     ) -> Array:
         return rules.used(
-            actual, expected, self.rule, distance, errors=errors, interval=interval, half=self.half
+            actual,
+            expected,
+            self.rule,
+            distance,
+            errors=errors,
+            intervals=intervals,
+            half=self.half,
         )
 
 

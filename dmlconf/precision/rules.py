@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["accumulated_errors", "accumulated_limit", "undefined", "used", "variance_limit"]
@@ -23,7 +25,7 @@ def used(
     distance: Array | None,
     *,
     errors: Array | None = None,
-    interval: tuple[Array, Array] | None = None,
+    intervals: Sequence[Interval] = (),
     half: bool = False,
 ) -> Array:
     """Return the share of the limit that each element uses: 0 for none, above 1 for too far.
@@ -34,17 +36,22 @@ def used(
         rule: the rule.
         distance: the distance of each pair in ULP; None for integers.
         errors: for `accumulate`, what `accumulated_errors` returns.
-        interval: for `interval`, the least and greatest right values.
+        intervals: for `interval`, the least and greatest right values; for `one of`, those of
+            each candidate.
         half: whether sums may be FLOAT16.
 
     Raises:
         ValueError: the rule needs accumulated errors or an interval, and there are none.
     """
     kind = RuleKind(rule.kind)
-    if kind is RuleKind.INTERVAL:
-        if interval is None:
-            raise ValueError("an interval rule needs the interval")
-        share = _outside(actual, expected, *interval)
+    if kind in (RuleKind.INTERVAL, RuleKind.ONE_OF):
+        if not intervals:
+            needed = "interval" if kind is RuleKind.INTERVAL else "candidates"
+            raise ValueError(f"the rule `{kind}` needs the {needed}")
+        if kind is RuleKind.INTERVAL:
+            share = _outside(actual, expected, *intervals[0])
+        else:
+            share = _outside_all(actual, expected, intervals)
     elif distance is None and kind not in (RuleKind.ABSOLUTE, RuleKind.RELATIVE):
         share = np.where(actual == expected, 0.0, math.inf)
     elif kind is RuleKind.EXACT:
@@ -167,6 +174,28 @@ def _outside(actual: Array, expected: Array, lowest: Array, highest: Array) -> A
         share[special] = np.where(same, 0.0, np.where(within[special], 1.0, math.inf))
     share[undefined(lowest, highest)] = 0
     return share
+
+
+def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval]) -> Array:
+    """Return the least share of any candidate, 1 for one that the expected value is none of.
+
+    A driver may choose another candidate than the reference, so that choice is within the limit.
+    An expected value that is no candidate at all makes nothing right but what is equal to it.
+    """
+    known = np.logical_or.reduce([_within(expected, *ends) for ends in candidates])
+    share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])
+    chosen = np.logical_or.reduce([_within(actual, *ends) for ends in candidates])
+    share[known & chosen] = np.minimum(share[known & chosen], 1.0)
+    return share
+
+
+def _within(values: Array, lowest: Array, highest: Array) -> Array:
+    """Tell which values lie in an interval; NaN does where it is the interval's only value."""
+    within: Array = (values >= lowest) & (values <= highest)
+    if values.dtype.kind == "f":
+        within |= np.isnan(values) & np.isnan(lowest) & np.isnan(highest)
+    within |= undefined(lowest, highest)
+    return within
 
 
 def undefined(lowest: Array, highest: Array) -> Array:

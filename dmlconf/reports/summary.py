@@ -200,6 +200,8 @@ def _rule(figures: Mapping[str, Any]) -> str:
         count = figures["products"]
         of = f"{count:,} product{'s' if count != 1 else ''}"
         return f"{figures['rule']}, sum of {of}, limit {figures['limit']:g}, {used}"
+    if figures["rule"] == "one of":
+        return f"one of several candidates, {used}"
     return f"{figures['rule']} {figures['limit']:g}, {used}"
 
 

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.precision.allowance import Allowance
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.tensors.datatypes import Array
@@ -58,21 +59,23 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
-    """Tell which elements are certainly not zero, neither flushed nor cancelled."""
-    expected = allowance.right()
-    if expected.dtype.kind != "f":
-        nonzero: Array = expected != 0
-        return nonzero
-    certain: Array = np.abs(expected) >= np.finfo(expected.dtype).tiny
-    if case.rule(name).kind == "accumulate":
+    """Tell which elements are certainly not zero: neither flushed, nor cancelled, nor a choice."""
+    expected, kind = allowance.right(), case.rule(name).kind
+    is_float = expected.dtype.kind == "f"
+    certain: Array = (
+        np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
+    )
+    if kind == RuleKind.ACCUMULATE and is_float:
         magnitude = allowance.magnitude()
         if magnitude is not None:
             certain &= np.abs(expected) > _CANCELLED * magnitude
-    ends = allowance.interval() if case.rule(name).kind == "interval" else None
-    if ends is not None:
-        with np.errstate(all="ignore"):
-            length = np.subtract(ends[1], ends[0], dtype=np.float64)
-            certain &= np.abs(expected) > _CANCELLED * length
+    for lowest, highest in permitted_intervals(kind, allowance):
+        if kind == RuleKind.ONE_OF:
+            certain &= ~((lowest <= 0) & (highest >= 0))
+        if is_float:
+            with np.errstate(all="ignore"):
+                length = np.subtract(highest, lowest, dtype=np.float64)
+                certain &= np.abs(expected) > _CANCELLED * length
     return certain
 
 

@@ -1,16 +1,20 @@
 """Elements that the documentation leaves undefined: they may even keep what was there before.
 
-The reference tells which: the interval of what is right is all that the data type holds.
+The reference tells which: the interval of what is right, or a candidate, is all that the data
+type holds.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import Fault, Outputs
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import permitted_intervals
 from dmlconf.precision.rules import undefined
 
 __all__ = ["without_excused_faults"]
@@ -23,7 +27,11 @@ def without_excused_faults(case: Case, outcome: Outputs) -> Outputs:
 
 
 def _excused(case: Case, fault: Fault) -> bool:
-    if fault.elements is None or case.rule(fault.output).kind != RuleKind.INTERVAL:
+    if fault.elements is None:
         return False
-    interval = CaseAllowances(case).of(fault.output).interval()
-    return interval is not None and bool(undefined(*interval).ravel()[fault.elements].all())
+    kind = case.rule(fault.output).kind
+    if kind not in (RuleKind.INTERVAL, RuleKind.ONE_OF):
+        return False
+    intervals = permitted_intervals(kind, CaseAllowances(case).of(fault.output))
+    open_elements = np.logical_or.reduce([undefined(*ends) for ends in intervals])
+    return bool(open_elements.ravel()[fault.elements].all())

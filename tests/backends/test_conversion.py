@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.permitted import is_permitted
 
 FLOATS = [DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16]
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
@@ -57,16 +58,28 @@ def test_integers_wrap_or_are_clamped(drawn: tuple[DataType, int], target: DataT
     source, number = drawn
     values = np.array([number], source.dtype)
     result = int(cast(values, target)[0])
-    lowest, highest = (int(end[0]) for end in cast(values, target, "interval"))
-    assert lowest <= result <= highest
     wrapped = (number - int(target.minimum)) % (1 << target.bits) + int(target.minimum)
     if target.bits >= 32:
-        assert lowest == highest == result == wrapped
+        assert result == wrapped
     else:
         low = number % (1 << 32)
         signed = low - (1 << 32) if target.is_signed and low >= 1 << 31 else low
         assert result == clamped(signed, target)
-        assert {lowest, highest} == {result, wrapped}
+        ends = cast(values, target, "candidates")
+        assert {int(end[0]) for candidate in ends for end in candidate} == {result, wrapped}
+
+
+def test_a_cast_out_of_range_clamps_or_wraps_and_nothing_between() -> None:
+    values = np.array([200.0, -300.0, 1e10, np.nan, 100.7], np.float32)
+    right, candidates = cast(values, DataType.INT8), cast(values, DataType.INT8, "candidates")
+    for driver, permitted in (
+        ([127, -128, 127, 0, 100], [True] * 5),
+        ([-56, -44, -1, 0, 100], [True] * 5),
+        ([50, -100, 0, -1, 101], [False] * 5),
+        ([126, -127, 126, -128, 99], [False] * 5),
+    ):
+        found = is_permitted(np.array(driver, np.int8), right, *candidates)
+        assert found.tolist() == permitted
 
 
 @given(integer(), st.sampled_from([DataType.FLOAT32, DataType.FLOAT64]))
@@ -133,7 +146,7 @@ def test_quantizes_as_the_page_says_with_halves_to_even(
 @given(st.floats(-500, 500, width=32), st.floats(0.125, 50, width=32))
 def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, scale: float) -> None:
     values, scales = np.array([x], np.float32), np.array([scale], np.float32)
-    lowest, highest = quantize(values, scales, None, DataType.INT8, "interval")
+    ((lowest, highest),) = quantize(values, scales, None, DataType.INT8, "candidates")
     product = float(values[0] * (np.float32(1) / scales[0]))
     assert lowest[0] <= clamped(round(product), DataType.INT8) <= highest[0]
     if abs(product % 1 - 0.5) > 0.01:
@@ -143,7 +156,7 @@ def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, sca
 def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
     x, scales = np.array([-409.5], np.float32), np.array([7], np.float32)
     assert quantize(x, scales, None, DataType.INT8).tolist() == [-58]
-    ends = quantize(x, scales, None, DataType.INT8, "interval")
+    (ends,) = quantize(x, scales, None, DataType.INT8, "candidates")
     assert [end.tolist() for end in ends] == [[-59], [-58]]
 
 
@@ -151,6 +164,10 @@ def test_undefined_quantization_leaves_a_choice() -> None:
     x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
     zeros = np.array([10, 10], np.int8)
     assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]
-    lowest, highest = quantize(x, scales, zeros, DataType.INT8, "interval")
-    assert lowest.tolist() == [-128, -128]
-    assert highest.tolist() == [127, 0]
+    candidates = quantize(x, scales, zeros, DataType.INT8, "candidates")
+    assert {(int(low[0]), int(high[0])) for low, high in candidates} == {(-128, 127)}
+    assert {(int(low[1]), int(high[1])) for low, high in candidates} == {
+        (-128, -128),
+        (0, 0),
+        (10, 10),
+    }

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.permitted import is_permitted
 
 Function = Callable[[Array], Array]
 
@@ -141,3 +142,49 @@ def test_exponentials_may_overflow_before_half_of_them(name: str) -> None:
     _, highest = evaluate(name, [88.0, 89.0], DataType.FLOAT32, "interval")
     assert highest[0] < np.inf
     assert highest[1] == np.inf
+
+
+def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
+    """Tell whether an operator may give a number."""
+    right = evaluate(name, [number], DataType.FLOAT32, **fields)
+    candidates = evaluate(name, [number], DataType.FLOAT32, "candidates", **fields)
+    return bool(is_permitted(np.array([actual], np.float32), right, *candidates).all())
+
+
+@pytest.mark.parametrize("name", ["CEIL", "FLOOR"])
+def test_nothing_between_two_whole_numbers_is_right(name: str) -> None:
+    # The product is 5, or next to it on either side.
+    scaled: dict[str, Any] = {"ScaleBias": {"Scale": float(np.float32(1) / 3), "Bias": 0.0}}
+    found = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
+    assert found == [name == "FLOOR", False, True, False, name == "CEIL", False]
+    assert [permitted(name, 2.5, value) for value in (2, 2.5, 3)] == [
+        name == "FLOOR",
+        False,
+        name == "CEIL",
+    ]
+
+
+def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> None:
+    function = reference_function("ELEMENT_WISE_SIGN")
+    values, output = np.array([-1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
+    right = function(InputTensor=values, OutputTensor=output)
+    candidates = reference_function("ELEMENT_WISE_SIGN", "candidates")(
+        InputTensor=values, OutputTensor=output
+    )
+    drivers = [np.array([value], np.float32) for value in (-1, 0, -0.5, 1)]
+    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert found == [True, True, False, False]
+
+
+def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
+    values, output = np.array([0.49999997], np.float32), TensorDesc(DataType.FLOAT32, (1,))
+    fields: dict[str, Any] = {"RoundingMode": "TOWARD_INFINITY"}
+    right, candidates = (
+        reference_function("ELEMENT_WISE_ROUND", part)(
+            InputTensor=values, OutputTensor=output, **fields
+        )
+        for part in ("", "candidates")
+    )
+    drivers = [np.array([value], np.float32) for value in (0, 1, 0.5)]
+    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert found == [True, True, False]

@@ -14,6 +14,7 @@ from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
+from tests.backends.permitted import is_permitted
 
 INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
 SIGNED = [data_type for data_type in INTEGERS if data_type.is_signed]
@@ -31,6 +32,8 @@ def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **m
     }
     function = reference_function(f"ELEMENT_WISE_{name}", part)
     result = function(**inputs, OutputTensor=TensorDesc(output, (1,)), **more)
+    if part == "candidates":
+        return result
     return tuple(end[0] for end in result) if part else result[0]
 
 
@@ -103,10 +106,14 @@ def test_halves_of_wrapped_sums_are_truncated() -> None:
     assert evaluate("MEAN", DataType.UINT32, 2**32 - 1, 1) == 0
 
 
-def test_a_sum_that_overflows_may_still_have_a_mean() -> None:
-    lowest, highest = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38, "interval")
-    assert [lowest, highest] == [np.float32(3e38), math.inf]
-    assert evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38) == math.inf
+def test_a_sum_that_overflows_has_a_mean_or_infinity_and_nothing_between() -> None:
+    right = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38)
+    candidates = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38, "candidates")
+    assert right == math.inf
+    for value, permitted in ((3e38, True), (math.inf, True), (3.3e38, False), (-math.inf, False)):
+        driver = np.array([value], np.float32)
+        found = is_permitted(driver, np.array([right]), *candidates)
+        assert found.tolist() == [permitted]
 
 
 @given(NUMBERS, NUMBERS)

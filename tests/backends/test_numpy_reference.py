@@ -60,7 +60,11 @@ def test_every_function_tells_what_it_returns_and_from_where_it_is_known() -> No
 
 
 def test_what_rules_need_of_the_reference_is_there() -> None:
-    parts = {RuleKind.ACCUMULATE: "magnitude", RuleKind.INTERVAL: "interval"}
+    parts = {
+        RuleKind.ACCUMULATE: "magnitude",
+        RuleKind.INTERVAL: "interval",
+        RuleKind.ONE_OF: "candidates",
+    }
     for name in operator_names():
         for rules in operator(name).precision.values():
             for part in {parts[rule.kind] for rule in rules if rule.kind in parts}:

@@ -54,7 +54,7 @@ def test_a_quantized_product_is_that_of_dequantized_matrices(seed: int, output: 
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, zero
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
     found = evaluate(name, *inputs, sizes=(3, 4), output=output)
-    lowest, highest = evaluate(name, *inputs, sizes=(3, 4), output=output, part="interval")
+    ((lowest, highest),) = evaluate(name, *inputs, sizes=(3, 4), output=output, part="candidates")
     left = (a.astype(np.float64) - a_zero) * a_scale
     right = (b.astype(np.float64) - b_zero) * b_scale
     exact = np.clip(np.rint(left @ right / scale) + zero, output.minimum, output.maximum)
@@ -79,9 +79,43 @@ def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataT
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, None
     name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
     found = evaluate(name, *inputs, sizes=(50,), output=output)
-    lowest, highest = evaluate(name, *inputs, sizes=(50,), output=output, part="interval")
+    ((lowest, highest),) = evaluate(name, *inputs, sizes=(50,), output=output, part="candidates")
     total = (a.astype(np.float64) - a_zero) * a_scale + (b.astype(np.float64) - b_zero) * b_scale
     exact = np.clip(np.rint(total / scale), output.minimum, output.maximum)
     assert np.all((lowest <= exact) & (exact <= highest))
     assert np.all((lowest <= found) & (found <= highest))
     assert np.all(highest.astype(int) - lowest <= 1)
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
+def test_sums_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+    a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
+    one = np.array([scale], np.float32)
+    last = np.array([2 * scale], np.float32)
+    inputs = a, one, None, b, one, None, last, None
+    name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
+    ((lowest, highest),) = evaluate(
+        name, *inputs, sizes=(40,), output=DataType.INT8, part="candidates"
+    )
+    right = np.rint((a.astype(float) + 3) / 2)
+    assert (lowest == highest).all() == exact
+    assert ((lowest <= right) & (right <= highest)).all()
+    away = np.floor((a.astype(float) + 3) / 2 + 0.5)
+    assert ((lowest <= away) & (away <= highest)).all() != exact
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
+def test_products_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+    a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
+    one, unit = np.array([[scale]], np.float32), np.array([[1]], np.float32)
+    last = np.array([[2 * scale]], np.float32)
+    inputs = a, one, None, b, unit, None, last, None
+    name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
+    ((lowest, highest),) = evaluate(
+        name, *inputs, sizes=(40, 1), output=DataType.INT8, part="candidates"
+    )
+    product = a.astype(float) * 3 / 2
+    assert (lowest == highest).all() == exact
+    assert ((lowest <= np.rint(product)) & (np.rint(product) <= highest)).all()
+    away = np.copysign(np.floor(np.abs(product) + 0.5), product)
+    assert ((lowest <= away) & (away <= highest)).all() != exact

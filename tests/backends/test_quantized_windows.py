@@ -87,7 +87,7 @@ def test_a_mean_is_that_of_what_the_window_sees(
     arguments = *tensors, strides, kernel, start, (0, 0), dilations, include
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
     found = reference_function(name)(*arguments)
-    lowest, highest = reference_function(name, "interval")(*arguments)
+    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
     assert np.all((lowest <= found) & (found <= highest))
     for _, channel, row, column in np.ndindex(*output.Sizes):
         tensor = (values[0, channel].astype(np.float64) - zero[0, channel]) * scale[0, channel]
@@ -102,3 +102,16 @@ def test_a_mean_is_that_of_what_the_window_sees(
             right = data_type.minimum
         at = (0, channel, row, column)
         assert lowest[at] <= right <= highest[at]
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])
+def test_means_are_exact_where_all_is_divided_by_powers_of_two(scale: float, exact: bool) -> None:
+    values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
+    one = np.array([scale], np.float32)
+    tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))
+    arguments = *tensors, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), False
+    name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
+    # All means are halves.
+    assert (highest - lowest == (0 if exact else 1)).all()
+    assert not exact or (lowest % 2 == 0).all()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.backends.permitted import is_permitted
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -103,9 +104,10 @@ def test_samples_lie_where_they_were_measured(
         expected = max(samples) if function == "MAX" else math.fsum(samples) / len(samples)
         np.testing.assert_allclose(found[region, channel, y, x], expected, atol=1e-5)
     single = {**arguments, "OutputTensor": TensorDesc(DataType.FLOAT32, found.shape)}
-    least, most = reference_function("ROI_ALIGN1", "interval")(**single)
+    candidates = reference_function("ROI_ALIGN1", "candidates")(**single)
     right = reference_function("ROI_ALIGN1")(**single)
-    assert ((least <= right) & (right <= most)).all()
+    within = [(least <= right) & (right <= most) for least, most in candidates]
+    assert np.logical_or.reduce(within).all()
 
 
 def coordinates(
@@ -143,7 +145,7 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
     """The sample is at 0.5, by way of numbers that FLOAT32 holds, or of a third."""
     begin = 1.0 - end / 2 if end == 4.0 else 0.5
     outputs = 1 if end == 4.0 else 3
-    least, most = reference_function("ROI_ALIGN", "interval")(
+    candidates = reference_function("ROI_ALIGN", "candidates")(
         InputTensor=np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 1, 4),
         ROITensor=np.array([[begin, 0, begin + end, 1]], np.float32),
         BatchIndicesTensor=np.array([0], np.uint32),
@@ -156,19 +158,95 @@ def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
         MinimumSamplesPerOutput=1,
         MaximumSamplesPerOutput=1,
     )
-    assert {float(least[0, 0, 0, 0]), float(most[0, 0, 0, 0])} == right
+    assert {float(least[0, 0, 0, 0]) for least, _ in candidates} == right
+    assert all(least[0, 0, 0, 0] == most[0, 0, 0, 0] for least, most in candidates)
 
 
-def test_indices_of_batches_are_clamped() -> None:
-    arguments: dict[str, Any] = {
-        "InputTensor": np.array([1, 2], np.float32).reshape(2, 1, 1, 1),
-        "OutputTensor": TensorDesc(DataType.FLOAT32, (3, 1, 1, 1)),
+@pytest.mark.parametrize(
+    ("function", "samples", "right"),
+    [
+        pytest.param("AVERAGE", 1, {10.0, 20.0}, id="one-sample"),
+        pytest.param("AVERAGE", 2, {20.0, 25.0, 30.0}, id="mean"),
+        pytest.param("MAX", 2, {30.0, 40.0}, id="greatest"),
+    ],
+)
+def test_samples_near_boundaries_read_whole_elements(
+    function: str, samples: int, right: set[float]
+) -> None:
+    """The sample is at 0.5, or samples are at 0.5 and 2.5, by way of thirds."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 4, 1),
+        "ROITensor": np.array([[0, 0.5, 1, 3.5] if samples == 1 else [0, 0, 1, 12]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 3, 1)),
+        "ReductionFunction": function,
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "OutOfBoundsInputValue": 0.0,
+        "MinimumSamplesPerOutput": samples,
+        "MaximumSamplesPerOutput": samples,
     }
-    regions = np.array([[index, 0, 0, 0, 0] for index in (-1, 1, 2)], np.float32)
-    pooled = reference_function("ROI_POOLING")(
-        ROITensor=regions.reshape(1, 1, 3, 5),
-        SpatialScale=1.0,
-        PooledSize={"Height": 1, "Width": 1},
-        **arguments,
-    )
-    assert pooled.ravel().tolist() == [1, 2, 2]
+    expected = reference_function("ROI_ALIGN")(**fields)
+    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    for value in (10.0, 12.0, 15.0, 18.0, 20.0, 22.0, 25.0, 27.0, 30.0, 33.0, 40.0, 45.0):
+        driver = expected.copy()
+        driver[0, 0, 0, 0] = value
+        found = is_permitted(driver, expected, *candidates)
+        assert found[0, 0, 0, 0] == (value in right)
+
+
+def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
+    """With corners the last sample is at the last element, by way of a product that is rounded."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.array([10, 20, 30], np.float32).reshape(1, 1, 1, 3),
+        "ROITensor": np.array([[0, 0, 20, 0]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 1, 4)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "LINEAR",
+        "SpatialScaleX": 0.1,
+        "SpatialScaleY": 1.0,
+        "InputPixelOffset": 0.0,
+        "OutputPixelOffset": 0.0,
+        "OutOfBoundsInputValue": -6.0,
+        "MinimumSamplesPerOutput": 1,
+        "MaximumSamplesPerOutput": 1,
+        "AlignRegionsToCorners": True,
+    }
+    expected = reference_function("ROI_ALIGN1")(**fields)
+    candidates = reference_function("ROI_ALIGN1", "candidates")(**fields)
+    for value, right in (
+        (30.0, True),
+        (29.999998, True),
+        (-6.0, True),
+        (12.0, False),
+        (0.0, False),
+    ):
+        driver = expected.copy()
+        driver[0, 0, 0, 3] = value
+        assert is_permitted(driver, expected, *candidates)[0, 0, 0, 3] == right
+
+
+def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
+    """Samples lie at 0.5, 2.5, 4.5 and so on, by way of thirds."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),
+        "ROITensor": np.array([[0, 0, 1, 30]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 3, 1)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "OutOfBoundsInputValue": 0.0,
+        "MinimumSamplesPerOutput": 5,
+        "MaximumSamplesPerOutput": 5,
+    }
+    expected = reference_function("ROI_ALIGN")(**fields)
+    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    assert len(candidates) == 8
+    for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
+        driver = expected.copy()
+        driver[0, 0, 0, 0] = value
+        assert is_permitted(driver, expected, *candidates)[0, 0, 0, 0] == right

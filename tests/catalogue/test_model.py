@@ -111,7 +111,7 @@ def test_every_output_has_a_precision_rule_with_its_source(entry: Operator) -> N
     for rules in entry.precision.values():
         for rule in rules:
             assert rule.source
-            limited = rule.kind not in (RuleKind.EXACT, RuleKind.INTERVAL)
+            limited = rule.kind not in (RuleKind.EXACT, RuleKind.INTERVAL, RuleKind.ONE_OF)
             assert limited == bool(rule.limit or rule.limits)
 
 

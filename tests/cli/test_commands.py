@@ -154,6 +154,11 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
         assert text in one, text
 
 
+def test_operators_says_that_candidates_are_several(tmp_path: Path) -> None:
+    shown = " ".join(dmlconf_here(tmp_path, "operators", "RESAMPLE2").stdout.split())
+    assert "one of several candidates if InterpolationMode == 'NEAREST_NEIGHBOR'" in shown
+
+
 @pytest.mark.parametrize("name", ["CONVOLUTION", "MULTIHEAD_ATTENTION1", "RESAMPLE3"])
 def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: str) -> None:
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout

@@ -38,6 +38,9 @@ class Allowed:
     def interval(self) -> None:
         return None
 
+    def candidates(self) -> tuple[()]:
+        return ()
+
     def flushed(self) -> None:
         return None
 

@@ -29,6 +29,7 @@ class Allowed:
     low: Array | None = None
     high: Array | None = None
     alternatives: tuple[Array, Array] | None = None
+    intervals: tuple[tuple[Array, Array], ...] = ()
     half_precision: bool = False
 
     def right(self) -> Array:
@@ -39,6 +40,9 @@ class Allowed:
 
     def interval(self) -> tuple[Array, Array] | None:
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def candidates(self) -> tuple[tuple[Array, Array], ...]:
+        return self.intervals
 
     def flushed(self) -> tuple[Array, Array] | None:
         return self.alternatives
@@ -64,7 +68,54 @@ def test_an_interval_tells_the_margin_from_the_expected_value() -> None:
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
-@pytest.mark.parametrize("kind", ["accumulate", "interval"])
+def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowed]:
+    return PrecisionRule("one of", 0, "test"), Allowed(intervals=candidates)
+
+
+def test_one_of_takes_each_candidate_and_nothing_between_them() -> None:
+    rule, allowed = one_of((floats(1), floats(1.5)), (floats(3), floats(3)))
+    for actual, right in ((1, True), (1.25, True), (3, True), (2, False), (3.5, False), (0, False)):
+        assert compare(floats(actual), floats(1), rule, allowed).passed == right
+    assert not compare(floats(math.nan), floats(1), rule, allowed).passed
+
+
+def test_one_of_integers_takes_no_other_integer() -> None:
+    candidates = [(np.array([value], np.int8),) * 2 for value in (-56, 127)]
+    rule, allowed = one_of(*[(low, high) for low, high in candidates])
+    expected = np.array([127], np.int8)
+    right = [value for value in range(-128, 128)
+             if compare(np.array([value], np.int8), expected, rule, allowed).passed]  # fmt: skip
+    assert right == [-56, 127]
+
+
+def test_a_candidate_may_be_nan() -> None:
+    rule, allowed = one_of((floats(2), floats(2)), (floats(math.nan), floats(math.nan)))
+    assert compare(floats(math.nan), floats(2), rule, allowed).passed
+    assert compare(floats(2), floats(math.nan), rule, allowed).passed
+    assert not compare(floats(3), floats(math.nan), rule, allowed).passed
+
+
+def test_a_choice_of_another_candidate_uses_all_of_the_limit() -> None:
+    rule, allowed = one_of((floats(0), floats(4)), (floats(9), floats(9)))
+    assert compare(floats(9), floats(1), rule, allowed).margin == 1
+    assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
+
+
+def test_one_of_does_not_excuse_a_wrong_expectation() -> None:
+    rule, allowed = one_of((floats(2), floats(2)), (floats(3), floats(3)))
+    assert not compare(floats(2), floats(7), rule, allowed).passed
+    assert compare(floats(7), floats(7), rule, allowed).passed
+
+
+def test_a_candidate_that_holds_all_numbers_leaves_the_element_undefined() -> None:
+    rule, allowed = one_of((floats(2), floats(2)), (floats(-math.inf), floats(math.inf)))
+    for actual in (7.0, math.nan, -math.inf):
+        comparison = compare(floats(actual), floats(2), rule, allowed)
+        assert comparison.passed
+        assert comparison.margin == 0
+
+
+@pytest.mark.parametrize("kind", ["accumulate", "interval", "one of"])
 def test_a_rule_that_needs_the_reference_says_so(kind: str) -> None:
     with pytest.raises(ValueError, match="needs the"):
         compare(floats(1), floats(2), PrecisionRule(kind, 1, "test"))

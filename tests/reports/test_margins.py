@@ -35,6 +35,12 @@ def test_the_rule_exact_has_no_limit_to_use() -> None:
     assert "limit used" not in told
 
 
+def test_the_rule_one_of_has_no_number_as_its_limit() -> None:
+    failed = with_margin(logs.FAILED, math.inf, rule="one of", limit=0)
+    told = picture.render_text(logs.run_log(failed))
+    assert "OutputTensor: rule: one of several candidates, inf% of the limit used" in told
+
+
 def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
     verdicts = [
         with_margin(logs.verdict(f"op{n}/case", operator=f"OP{n}"), n / 10) for n in range(8)

@@ -97,3 +97,22 @@ cases:
     [planned] = load_suite([file]).plan()
     zeros = np.zeros(16, np.float32)
     assert judged(build(planned), zeros).status is Status.PASSED
+
+
+CASTS = """
+operator: CAST
+cases:
+  - name: out-of-range
+    desc:
+      InputTensor: {{Sizes: [9], DataType: INT32, fill: {{constant: {{value: {value}}}}}}}
+      OutputTensor: {{Sizes: [9], DataType: UINT8}}
+"""
+
+
+def test_zeros_are_right_where_they_are_a_candidate(tmp_path: Path) -> None:
+    for value, right in ((256, True), (257, False), (7, False)):
+        file = tmp_path / f"casts-{value}.yaml"
+        file.write_text(CASTS.format(value=value), encoding="utf-8")
+        [planned] = load_suite([file]).plan()
+        verdict = judged(build(planned), np.zeros(9, np.uint8))
+        assert (verdict.status is Status.PASSED) == right

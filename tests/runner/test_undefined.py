@@ -79,3 +79,21 @@ def test_faults_that_concern_no_elements_stay(case: Case) -> None:
     excused = fault(FaultKind.NOT_WRITTEN, 7)
     both = outcome(guard, excused)
     assert without_excused_faults(case, both) == replace(both, faults=(guard,))
+
+
+def test_a_candidate_that_holds_every_number_leaves_elements_undefined(tmp_path: Path) -> None:
+    text = """
+operator: ELEMENT_WISE_QUANTIZE_LINEAR
+cases:
+  - desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      ScaleTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 1]}
+      OutputTensor: {Sizes: [2], DataType: INT8}
+"""
+    (planned,) = load_suite([write(tmp_path, text, "scales.yaml")]).plan()
+    quantized = build(planned)
+    arrays = {"OutputTensor": np.array([5, 2], np.int8)}
+    for element, excused in ((0, True), (1, False)):
+        faults = (fault(FaultKind.NOT_WRITTEN, element, output="OutputTensor"),)
+        found = without_excused_faults(quantized, Outputs(arrays, 0.0, faults))
+        assert (found.faults == ()) == excused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.backend import arguments, computed, reference_function
 from dmlconf.cases.model import Case
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["CaseAllowances"]
@@ -44,10 +46,16 @@ class CaseAllowances:
         return found if isinstance(found, tuple) else (found,)
 
     @cached_property
-    def intervals(self) -> tuple[tuple[Array, Array], ...]:
+    def intervals(self) -> tuple[Interval, ...]:
         """The least and the greatest right values, by output."""
         found = self._call("interval")
         return found if isinstance(found[0], tuple) else (found,)
+
+    @cached_property
+    def candidates(self) -> tuple[Sequence[Interval], ...]:
+        """The intervals of which an element lies in at least one, by output."""
+        found = self._call("candidates")
+        return found if isinstance(found[0][0], tuple) else (found,)
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
@@ -82,9 +90,13 @@ class _OutputAllowance:
         """Return the operator on absolute inputs, FLOAT64."""
         return self._of_case.magnitudes[self._index]
 
-    def interval(self) -> tuple[Array, Array] | None:
+    def interval(self) -> Interval | None:
         """Return the least and the greatest right values."""
         return self._of_case.intervals[self._index]
+
+    def candidates(self) -> Sequence[Interval]:
+        """Return the intervals of which an element lies in at least one."""
+        return self._of_case.candidates[self._index]
 
     def flushed(self) -> tuple[Array, Array] | None:
         """Return what is right with subnormal inputs as they are, and with zeros for them."""

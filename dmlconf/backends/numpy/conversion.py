@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.half import to_float16
 from dmlconf.backends.numpy.rounding import rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["cast", "cast_interval"]
+__all__ = ["cast", "cast_candidates", "cast_interval"]
 
 
 def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -41,25 +43,30 @@ def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     return np.clip(_low_32_bits(InputTensor, target), limits.min, limits.max).astype(target)
 
 
-def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
-    """Return what a conversion that rounds either way, or wraps instead of clamping, gives.
+def cast_candidates(InputTensor: Array, OutputTensor: TensorDesc) -> Sequence[Interval]:
+    """Return what a conversion to 8 or 16 bits gives that clamps, and what one gives that wraps.
 
-    Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
-    rounding toward zero, or to nearest. Whether a store of 8 or 16 bits clamps depends on how the
-    kernel stores.
+    Source: measured is a clamp; whether a store of 8 or 16 bits clamps depends on how the kernel
+    stores.
     """
-    source, target = InputTensor.dtype, OutputTensor.DataType.dtype
-    right = cast(InputTensor, OutputTensor)
-    if target.kind == "f":
-        return _float_interval(InputTensor, right)
-    if source == target or target.itemsize >= 4:
-        return right, right
-    if source.kind == "f":
+    target = OutputTensor.DataType.dtype
+    clamped = cast(InputTensor, OutputTensor)
+    if InputTensor.dtype.kind == "f":
         wide = np.dtype(np.int32 if target.kind == "i" else np.uint32)
         wrapped = _truncated(InputTensor, wide).astype(target)
     else:
         wrapped = InputTensor.astype(target)
-    return np.minimum(right, wrapped), np.maximum(right, wrapped)
+    return [(clamped, clamped), (wrapped, wrapped)]
+
+
+def cast_interval(InputTensor: Array, OutputTensor: TensorDesc) -> Interval:
+    """Return what a conversion to a floating-point type gives that rounds either way.
+
+    Source: Direct3D 11.3 functional specification, 3.2.2: a float becomes a narrower float by
+    rounding toward zero, or to nearest.
+    """
+    right = cast(InputTensor, OutputTensor)
+    return _float_interval(InputTensor, right) if right.dtype.kind == "f" else (right, right)
 
 
 def _float_interval(tensor: Array, right: Array) -> tuple[Array, Array]:

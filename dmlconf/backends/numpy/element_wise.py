@@ -19,6 +19,7 @@ from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
     "element_wise_max",
     "element_wise_max_interval",
     "element_wise_mean",
-    "element_wise_mean_interval",
+    "element_wise_mean_candidates",
     "element_wise_min",
     "element_wise_min_interval",
     "element_wise_multiply",
@@ -186,21 +187,23 @@ def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) 
     return half
 
 
-def element_wise_mean_interval(
+def element_wise_mean_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> list[Interval]:
     """Return half the sum of floating-point numbers, rounded either way.
 
-    Where the sum overflows in FLOAT32, infinity is as right as the mean.
+    Where the sum overflows in FLOAT32, infinity is as right as the mean, and nothing between.
     """
     dtype = OutputTensor.DataType.dtype
     total = _sum_toward_zero(wide(ATensor), wide(BTensor))
     lowest, highest = rounded_interval(total / 2, 0.0, dtype)
-    if dtype == np.float32:
-        largest = float(np.finfo(dtype).max)
-        lowest[total < -largest] = -np.inf
-        highest[total > largest] = np.inf
-    return lowest, highest
+    overflows = np.isfinite(total) & (np.abs(total) > float(np.finfo(np.float32).max))
+    if dtype != np.float32 or not overflows.any():
+        return [(lowest, highest)]
+    infinity = np.copysign(dtype.type(np.inf), total)
+    ends = (np.where(overflows, infinity, end).astype(dtype) for end in (lowest, highest))
+    beyond = tuple(ends)
+    return [(lowest, highest), (beyond[0], beyond[1])]
 
 
 def element_wise_difference_square(

@@ -6,7 +6,7 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -19,24 +19,25 @@ from dmlconf.backends.numpy.scale_bias import (
     scaled_function,
 )
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "element_wise_abs",
     "element_wise_abs_interval",
     "element_wise_ceil",
-    "element_wise_ceil_interval",
+    "element_wise_ceil_candidates",
     "element_wise_floor",
-    "element_wise_floor_interval",
+    "element_wise_floor_candidates",
     "element_wise_identity",
     "element_wise_identity_interval",
     "element_wise_is_infinity",
     "element_wise_is_nan",
     "element_wise_negate",
     "element_wise_round",
-    "element_wise_round_interval",
+    "element_wise_round_candidates",
     "element_wise_sign",
-    "element_wise_sign_interval",
+    "element_wise_sign_candidates",
 ]
 
 
@@ -111,16 +112,17 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
         return in_blocks(sign, InputTensor, dtype=OutputTensor.DataType.dtype)
 
 
-def element_wise_sign_interval(InputTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
-    """Return the sign; that of a subnormal FLOAT32 number may be 0."""
+def element_wise_sign_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> Sequence[Interval]:
+    """Return the sign, and 0 for a subnormal FLOAT32 number."""
     sign = element_wise_sign(InputTensor, OutputTensor)
     if InputTensor.dtype != np.float32:
-        return sign, sign
+        return [(sign, sign)]
     with np.errstate(invalid="ignore"):
         subnormal = np.abs(InputTensor) < np.finfo(np.float32).tiny
-    return np.where(subnormal, np.minimum(sign, 0), sign), np.where(
-        subnormal, np.maximum(sign, 0), sign
-    )
+    flushed = np.where(subnormal, sign.dtype.type(0), sign)
+    return [(sign, sign), (flushed, flushed)]
 
 
 def element_wise_ceil(
@@ -133,11 +135,12 @@ def element_wise_ceil(
     return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
-def element_wise_ceil_interval(
+def element_wise_ceil_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return the whole number above the scaled element, which is rounded either way."""
-    return function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
+    ends = function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
+    return _whole_numbers(*ends)
 
 
 def element_wise_floor(
@@ -150,11 +153,12 @@ def element_wise_floor(
     return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
 
 
-def element_wise_floor_interval(
+def element_wise_floor_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return the whole number below the scaled element, which is rounded either way."""
-    return function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
+    ends = function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
+    return _whole_numbers(*ends)
 
 
 def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
@@ -174,9 +178,9 @@ def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMod
     return rounded.astype(OutputTensor.DataType.dtype)
 
 
-def element_wise_round_interval(
+def element_wise_round_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return the whole number; TOWARD_INFINITY may add the half in FLOAT32.
 
     The sum is then a whole number for the number just below a half, and above 2^23, where it may
@@ -184,11 +188,18 @@ def element_wise_round_interval(
     """
     right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
     if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
-        return right, right
+        return [(right, right)]
     with np.errstate(all="ignore"):
         magnitude = np.abs(InputTensor)
         added = np.copysign(np.floor(magnitude + np.float32(0.5)), InputTensor)
-    return np.fmin(right, added), np.fmax(right, added)
+    return [(right, right), (added, added)]
+
+
+def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
+    """Return two whole numbers alone, with all between them if these are more than neighbours."""
+    with np.errstate(invalid="ignore"):
+        apart = highest.astype(np.float64) - lowest > 1
+    return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]
 
 
 def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:

@@ -10,24 +10,29 @@ import numpy as np
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.rounding import STEP, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "dequantize",
     "dequantize_interval",
     "dynamic_quantize_linear",
-    "dynamic_quantize_linear_interval",
+    "dynamic_quantize_linear_candidates",
     "element_wise_dequantize_linear",
     "element_wise_dequantize_linear_interval",
     "element_wise_quantize_linear",
-    "element_wise_quantize_linear_interval",
+    "element_wise_quantize_linear_candidates",
+    "is_power_of_two",
     "quantize",
-    "quantize_interval",
+    "quantize_candidates",
     "quantized",
-    "quantized_interval",
+    "quantized_candidates",
 ]
 
 _SINGLE: Final = np.finfo(np.float32)
+
+_MOST_EXPONENT: Final = 60
+"""Exponents up to which neither a power of two nor its products are subnormal or infinite."""
 
 
 def element_wise_quantize_linear(
@@ -54,23 +59,22 @@ def element_wise_quantize_linear(
     return in_blocks(computed, InputTensor, ScaleTensor, *optional, dtype=data_type.dtype)
 
 
-def element_wise_quantize_linear_interval(
+def element_wise_quantize_linear_candidates(
     InputTensor: Array,
     ScaleTensor: Array,
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient `x * (1 / scale)` or `x / scale` becomes, rounded either way.
 
-    With a scale of 0 the page leaves the result undefined. A NaN may count as less than every
-    number, because it may get lost in the clamp.
+    With a scale of 0 the page leaves the result undefined. For NaN see `quantized_candidates`.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
     quotient = _exact_quotient(InputTensor, ScaleTensor)
     zero_points = ZeroPointTensor, ZeroPointTensor
     undefined = ScaleTensor == 0
-    return quantized_interval(quotient, zero_points, OutputTensor.DataType, undefined)
+    return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
 
 
 def element_wise_dequantize_linear(
@@ -133,19 +137,19 @@ def quantize(
     return quantized(_quotient(InputTensor, scale), zero_point, data_type)
 
 
-def quantize_interval(
+def quantize_candidates(
     InputTensor: Array,
     QuantizationType: str,
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient becomes, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
     data_type = OutputTensor.DataType
     scale, zero_point = _by_element(
         QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
     )
     quotient = _exact_quotient(InputTensor, scale)
-    return quantized_interval(quotient, (zero_point, zero_point), data_type, scale == 0)
+    return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
 
 
 def dequantize(
@@ -210,16 +214,18 @@ def dynamic_quantize_linear(
     return found, scale, zero_point
 
 
-def dynamic_quantize_linear_interval(
+def dynamic_quantize_linear_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
-) -> tuple[tuple[Array, Array], ...]:
+) -> tuple[Sequence[Interval], ...]:
     """Return what quotients become, rounded either way, also with a scale that is rounded so.
 
-    With a scale that is 0 or may count as such, or where the range exceeds the largest FLOAT32
-    number, the formula leaves the zero point and the output open.
+    Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
+    such a number is that number with its reciprocal as well. With a scale that is 0 or may count as
+    such, or where the range exceeds the largest FLOAT32 number and may become infinity, the formula
+    leaves the zero point and the output open.
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
@@ -227,15 +233,19 @@ def dynamic_quantize_linear_interval(
     least, greatest = _range(InputTensor)
     with np.errstate(all="ignore"):
         scale = (greatest - least).reshape(1) / 255
-        scales = rounded_interval(scale, np.abs(scale) * 2 * STEP, np.dtype(np.float32))
+        rounded = np.where(is_power_of_two(scale), 0.0, STEP)
+        scales = [rounded_interval(scale, np.abs(scale) * 2 * rounded, np.dtype(np.float32))]
+        undefined = scales[0][0] < _SINGLE.smallest_normal
         if greatest - least > _SINGLE.max:
-            scales[1][:] = np.inf
+            infinity = np.full(1, np.inf, np.float32)
+            scales.append((infinity, infinity))
+            undefined |= True
         start = data_type.minimum - least / scale
-        undefined = (scales[0] < _SINGLE.smallest_normal) | (scales[1] == np.inf)
-        error = np.abs(least / scale) * 4 * STEP
-        zero_points = quantized_interval((start, error), (None, None), data_type, undefined)
+        error = np.abs(least / scale) * 4 * rounded
+        zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
     quotient, error = _exact_quotient(InputTensor, scale)
-    outputs = quantized_interval((quotient, 4 * error), zero_points, data_type, undefined)
+    ends = zero_points[0]
+    outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
     return outputs, scales, zero_points
 
 
@@ -260,13 +270,17 @@ def quantized(
     return rounded.astype(data_type.dtype)
 
 
-def quantized_interval(
+def quantized_candidates(
     quotient: tuple[Array, Array],
     zero_points: tuple[Array | None, Array | None],
     data_type: DataType,
     undefined: Array,
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right value of `quantized`.
+) -> list[Interval]:
+    """Return the least and the greatest right value of `quantized`, and others for NaN.
+
+    Measured: DirectML gives the least number, 0 or the zero point for NaN, depending on the
+    operator: a clamp may lose it, or a conversion to an integer, before the zero point is added or
+    after.
 
     Args:
         quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
@@ -282,9 +296,29 @@ def quantized_interval(
         for end, zero_point in zip(ends, zero_points, strict=True)
     )
     everywhere = np.broadcast_to(undefined, exact.shape)
-    lowest[np.isnan(exact) | everywhere] = data_type.minimum
-    highest[everywhere] = data_type.maximum
-    return lowest, highest
+    lowest[everywhere], highest[everywhere] = data_type.minimum, data_type.maximum
+    lost = np.isnan(exact) & ~everywhere
+    if not lost.any():
+        return [(lowest, highest)]
+    zeros = (0 if zero_point is None else zero_point for zero_point in zero_points)
+    choices = (data_type.minimum,) * 2, (0, 0), tuple(zeros)
+    return [
+        (
+            np.where(lost, least, lowest).astype(lowest.dtype),
+            np.where(lost, greatest, highest).astype(highest.dtype),
+        )
+        for least, greatest in choices
+    ]
+
+
+def is_power_of_two(scale: Array) -> Array:
+    """Tell which numbers FLOAT32 multiplies and divides by without rounding.
+
+    Their reciprocals are such as well.
+    """
+    fraction, exponent = np.frexp(np.abs(scale))
+    usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
+    return usual
 
 
 def _quotient(values: Array, scale: Array) -> Array:
@@ -293,10 +327,13 @@ def _quotient(values: Array, scale: Array) -> Array:
 
 
 def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
-    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal."""
+    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal.
+
+    A power of two has a reciprocal that is exact.
+    """
     with np.errstate(all="ignore"):
         exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)
-        return exact, np.abs(exact) * STEP
+        return exact, np.where(is_power_of_two(scale), 0.0, np.abs(exact) * STEP)
 
 
 def _difference(values: Array, zero_point: Array | None) -> Array:

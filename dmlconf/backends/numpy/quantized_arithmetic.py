@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from dmlconf.backends.numpy.floats import wide
-from dmlconf.backends.numpy.quantization import quantized, quantized_interval
+from dmlconf.backends.numpy.quantization import is_power_of_two, quantized, quantized_candidates
 from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "centred",
     "element_wise_quantized_linear_add",
-    "element_wise_quantized_linear_add_interval",
+    "element_wise_quantized_linear_add_candidates",
     "matrix_multiply_integer",
     "matrix_multiply_integer_to_float",
     "matrix_multiply_integer_to_float_magnitude",
     "quantized_linear_matrix_multiply",
-    "quantized_linear_matrix_multiply_interval",
+    "quantized_linear_matrix_multiply_candidates",
     "quantized_sum",
-    "quantized_sum_interval",
+    "quantized_sum_candidates",
 ]
+
+_EXACT: Final = 2.0**24
+"""The size up to which FLOAT32 holds every integer."""
 
 _LARGEST: Final = 2.0**31 - 256
 """With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
@@ -58,7 +63,7 @@ def element_wise_quantized_linear_add(
     return quantized(quotient, OutputZeroPointTensor, OutputTensor.DataType)
 
 
-def element_wise_quantized_linear_add_interval(
+def element_wise_quantized_linear_add_candidates(
     ATensor: Array,
     AScaleTensor: Array,
     AZeroPointTensor: Array | None,
@@ -68,10 +73,11 @@ def element_wise_quantized_linear_add_interval(
     OutputScaleTensor: Array,
     OutputZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way.
 
-    Where a term exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
+    Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
+    exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
 
     Source: Direct3D 11.3 functional specification: products and sums may be off by one step, and
     so may the reciprocal of the scale.
@@ -83,11 +89,16 @@ def element_wise_quantized_linear_add_interval(
         magnitude = np.abs(a) + np.abs(b)
         quotient = (a + b) / OutputScaleTensor
         error = magnitude / np.abs(OutputScaleTensor) * (4 * STEP)
+        step = np.minimum(np.abs(AScaleTensor), np.abs(BScaleTensor))
+        exact = magnitude <= wide(step) * _EXACT
+        for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
+            exact &= is_power_of_two(scale)
+        error[exact] = 0
         undefined = np.isfinite(magnitude) & (magnitude > np.finfo(np.float32).max)
     for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
         undefined |= scale == 0
     zero_points = OutputZeroPointTensor, OutputZeroPointTensor
-    return quantized_interval((quotient, error), zero_points, OutputTensor.DataType, undefined)
+    return quantized_candidates((quotient, error), zero_points, OutputTensor.DataType, undefined)
 
 
 def matrix_multiply_integer(
@@ -189,7 +200,7 @@ def quantized_linear_matrix_multiply(
     return quantized_sum(sums, scales, OutputZeroPointTensor, OutputTensor)
 
 
-def quantized_linear_matrix_multiply_interval(
+def quantized_linear_matrix_multiply_candidates(
     ATensor: Array,
     AScaleTensor: Array,
     AZeroPointTensor: Array | None,
@@ -199,12 +210,12 @@ def quantized_linear_matrix_multiply_interval(
     OutputScaleTensor: Array,
     OutputZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way."""
     a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
     scales = AScaleTensor, BScaleTensor, OutputScaleTensor
     sums, magnitude = a @ b, np.abs(a) @ np.abs(b)
-    return quantized_sum_interval(
+    return quantized_sum_candidates(
         sums, magnitude, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
     )
 
@@ -232,17 +243,18 @@ def quantized_sum(
     return quantized(quotient, zero_point, output.DataType)
 
 
-def quantized_sum_interval(
+def quantized_sum_candidates(
     sums: Array,
     magnitude: Array,
     products: int,
     scales: tuple[Array, Array, Array],
     zero_point: Array | None,
     output: TensorDesc,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
 
-    A device may scale each factor or only the sum. Where a scale is 0 or NaN, that of a factor is
+    A device may scale each factor or only the sum. Where all scales are powers of two and FLOAT32
+    holds the sums, nothing is rounded. Where a scale is 0 or NaN, that of a factor is
     infinite, terms exceed the largest FLOAT32 number, or the sum or the quotient with a zero point
     exceeds 32 bits, any result is right.
 
@@ -259,10 +271,12 @@ def quantized_sum_interval(
         terms = magnitude * np.abs(first * second)
         quotient = sums * first * second / last
         error = terms / np.abs(last) * ((products + 4) * STEP)
+        exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
+        error = np.where(exact & (magnitude <= _EXACT), 0.0, error)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
         overflow |= magnitude > _LARGEST
         undefined = overflow | (first * second == 0) | (last == 0)
-    return quantized_interval(
+    return quantized_candidates(
         (quotient, error), (zero_point, zero_point), output.DataType, undefined
     )
 

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import overload
+from typing import Final, overload
 
 import numpy as np
 
 from dmlconf.backends.numpy.convolution import Window, forward
-from dmlconf.backends.numpy.quantization import quantized, quantized_interval
+from dmlconf.backends.numpy.quantization import is_power_of_two, quantized, quantized_candidates
 from dmlconf.backends.numpy.quantized_arithmetic import (
     centred,
     quantized_sum,
-    quantized_sum_interval,
+    quantized_sum_candidates,
 )
 from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.backends.numpy.windows import elements, sums, windows
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "convolution_integer",
     "quantized_linear_average_pooling",
-    "quantized_linear_average_pooling_interval",
+    "quantized_linear_average_pooling_candidates",
     "quantized_linear_convolution",
-    "quantized_linear_convolution_interval",
+    "quantized_linear_convolution_candidates",
 ]
+
+
+_EXACT: Final = 2.0**24
+"""The size up to which FLOAT32 holds every integer."""
 
 
 def convolution_integer(
@@ -102,7 +107,7 @@ def quantized_linear_convolution(
     return quantized_sum(found, scales, _one(OutputZeroPointTensor), OutputTensor)
 
 
-def quantized_linear_convolution_interval(
+def quantized_linear_convolution_candidates(
     InputTensor: Array,
     InputScaleTensor: Array,
     InputZeroPointTensor: Array | None,
@@ -118,7 +123,7 @@ def quantized_linear_convolution_interval(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
     GroupCount: int,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way."""
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
@@ -132,7 +137,7 @@ def quantized_linear_convolution_interval(
     scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
     products = prod(FilterTensor.shape[1:]) + 1
     zero_point = _one(OutputZeroPointTensor)
-    return quantized_sum_interval(found, magnitude, products, scales, zero_point, OutputTensor)
+    return quantized_sum_candidates(found, magnitude, products, scales, zero_point, OutputTensor)
 
 
 def quantized_linear_average_pooling(
@@ -172,7 +177,7 @@ def quantized_linear_average_pooling(
     return quantized(quotient, _by_channel(OutputZeroPointTensor, rank), OutputTensor.DataType)
 
 
-def quantized_linear_average_pooling_interval(
+def quantized_linear_average_pooling_candidates(
     InputTensor: Array,
     InputScaleTensor: Array,
     InputZeroPointTensor: Array | None,
@@ -185,9 +190,10 @@ def quantized_linear_average_pooling_interval(
     EndPadding: Sequence[int],
     Dilations: Sequence[int],
     IncludePadding: bool,
-) -> tuple[Array, Array]:
+) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way.
 
+    Where all scales and the count are powers of two, and FLOAT32 holds the sum, nothing is rounded.
     Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the mean is one of
     nothing, any result is right.
     """
@@ -204,12 +210,16 @@ def quantized_linear_average_pooling_interval(
         )
         count = places if IncludePadding else elements(over)
         quotient = sums(values, over) * scale / count / last
-        terms = sums(np.abs(values), over) * np.abs(scale)
+        magnitude = sums(np.abs(values), over)
+        terms = magnitude * np.abs(scale)
+        exact = is_power_of_two(scale) & is_power_of_two(last) & is_power_of_two(np.asarray(count))
+        exact = exact & (magnitude <= _EXACT)
         error = terms / count / np.abs(last) * ((places + 5) * STEP)
+        error = np.where(exact, 0.0, error)
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)
         undefined |= ~np.isfinite(last) | (count == 0)
     zero_points = zero_point, zero_point
-    return quantized_interval((quotient, error), zero_points, OutputTensor.DataType, undefined)
+    return quantized_candidates((quotient, error), zero_points, OutputTensor.DataType, undefined)
 
 
 def _convolved(

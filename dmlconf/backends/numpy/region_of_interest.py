@@ -1,7 +1,7 @@
 """Operators that read regions of interest out of a tensor, and make them all of one size.
 
 An `..._interval` function takes the arguments of its operator and returns the least and the
-greatest right values.
+greatest right values, a `..._candidates` function those of each candidate.
 
 Source: the operators' pages.
 """
@@ -14,26 +14,27 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.numpy.floats import single
+from dmlconf.backends.numpy.region_candidates import Candidate, reduced_candidates
 from dmlconf.backends.numpy.region_sampling import (
     Reading,
     Samples,
     channels_last,
     reduced,
-    reduced_ends,
     samples,
     slices,
     special_outputs,
 )
 from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "axes",
     "roi_align",
     "roi_align1",
-    "roi_align1_interval",
-    "roi_align_interval",
+    "roi_align1_candidates",
+    "roi_align_candidates",
     "roi_pooling",
     "roi_pooling_interval",
 ]
@@ -188,10 +189,10 @@ def roi_align(
     )
 
 
-def roi_align_interval(**fields: Any) -> tuple[Array, Array]:
-    """Return what `roi_align1_interval` does with pixels' centers at halves."""
+def roi_align_candidates(**fields: Any) -> Sequence[Interval]:
+    """Return what `roi_align1_candidates` does with pixels' centers at halves."""
     centers: dict[str, Any] = {"InputPixelOffset": 0.5, "OutputPixelOffset": -0.5}
-    return roi_align1_interval(**fields, **centers, AlignRegionsToCorners=False)
+    return roi_align1_candidates(**fields, **centers, AlignRegionsToCorners=False)
 
 
 def roi_align1(
@@ -239,7 +240,7 @@ def roi_align1(
         return found.astype(dtype)
 
 
-def roi_align1_interval(
+def roi_align1_candidates(
     InputTensor: Array,
     ROITensor: Array,
     BatchIndicesTensor: Array,
@@ -254,8 +255,11 @@ def roi_align1_interval(
     MinimumSamplesPerOutput: int,
     MaximumSamplesPerOutput: int,
     AlignRegionsToCorners: bool,
-) -> tuple[Array, Array]:
-    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits."""
+) -> Sequence[Interval]:
+    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
+
+    A sample near a boundary reads either element beside it, or what is outside.
+    """
     sizes = OutputTensor.Sizes[2:]
     scales = SpatialScaleY, SpatialScaleX
     counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
@@ -265,20 +269,28 @@ def roi_align1_interval(
         y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
         attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
         reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
-        ends = reduced_ends(reading, y, x, ReductionFunction)
-        least, most, error = (np.moveaxis(end, -1, 1) for end in ends)
-        beyond = np.isinf(error) & np.isfinite(least)
-        lowest, highest = (
-            rounded_interval(least, error, dtype)[0],
-            rounded_interval(most, error, dtype)[1],
-        )
-        lowest[beyond | (least == _LOWEST)] = -np.inf
-        highest[beyond] = np.inf
-        if ReductionFunction == "MAX":
-            highest = np.maximum(highest, np.finfo(dtype).min)
-        special = np.asarray(special_outputs(reading, y, x))
-        if special.any():
-            return anything_where(np.moveaxis(special, -1, 1), (lowest, highest))
+        special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
+        candidates = reduced_candidates(reading, y, x, ReductionFunction)
+        return [
+            anything_where(special, _rounded(candidate, ReductionFunction, dtype))
+            for candidate in candidates
+        ]
+
+
+def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
+    """Return a candidate in the output's type, with the channels before rows and columns."""
+    least, most, error = (
+        np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)
+    )
+    beyond = np.isinf(error) & np.isfinite(least)
+    lowest, highest = (
+        rounded_interval(least, error, dtype)[0],
+        rounded_interval(most, error, dtype)[1],
+    )
+    lowest[beyond | (least == _LOWEST)] = -np.inf
+    highest[beyond] = np.inf
+    if function == "MAX":
+        highest = np.maximum(highest, np.finfo(dtype).min)
     return lowest, highest
 
 

@@ -23,9 +23,10 @@ __all__ = [
     "Samples",
     "around",
     "channels_last",
+    "of_samples",
+    "output_sizes",
     "possible_shifts",
     "reduced",
-    "reduced_ends",
     "sample_blocks",
     "samples",
     "slices",
@@ -39,10 +40,6 @@ _BLOCK: Final = 1 << 16
 
 _ROUNDINGS: Final = 6
 """FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
-
-_INTERPOLATION: Final = 6
-"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
-
 
 _QUARTER: Final = float(np.finfo(np.float32).max) / 4
 
@@ -192,6 +189,18 @@ class Reading:
         rows, columns = self.within(y, 1), self.within(x, 2)
         return (rows & columns)[..., np.newaxis]
 
+    def unsure(self, at: Samples, axis: int) -> Array:
+        """Tell which samples along one axis lie nearer than their error to a place where it jumps.
+
+        That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
+        """
+        ends = at.values - at.errors, at.values + at.errors
+        unsure: Array = np.not_equal(*(self.within(end, axis) for end in ends))
+        if not self.linear:
+            last = self.values.shape[axis] - 1
+            unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
+        return unsure & at.used()
+
     def within(self, at: Array, axis: int) -> Array:
         """Tell which coordinates along one axis are inside."""
         size = self.values.shape[axis]
@@ -244,43 +253,14 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
     lowest finite number.
     """
-    result = np.empty(_sizes(reading, y, x))
+    result = np.empty(output_sizes(reading, y, x))
     for block in sample_blocks(y, x, result.shape[-1]):
         seen = reading.of(block).at(block.y, block.x)
-        result[block.outputs] = _of_samples(seen, block, function)
+        result[block.outputs] = of_samples(seen, block, function)
     return result
 
 
-def reduced_ends(
-    reading: Reading, y: Samples, x: Samples, function: str
-) -> tuple[Array, Array, Array]:
-    """Return the least and the greatest that `reduced` may give, and the error of its arithmetic.
-
-    A coordinate may lie beyond the next boundary where that is nearer than its error. The error is
-    infinite where FLOAT32 arithmetic may overflow on the way.
-    """
-    sizes = _sizes(reading, y, x)
-    least, most, error = np.empty(sizes), np.empty(sizes), np.empty(sizes)
-    for block in sample_blocks(y, x, sizes[-1]):
-        here = block.outputs
-        least[here], most[here], error[here] = _ends(reading.of(block), block, function)
-    return least, most, error
-
-
-def _ends(reading: Reading, block: Block, function: str) -> tuple[Array, Array, Array]:
-    shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
-    found = [reading.at(block.y + down, block.x + across) for down, across in shifts]
-    extremes = np.minimum.reduce(found), np.maximum.reduce(found)
-    least, most = (_of_samples(seen, block, function) for seen in extremes)
-    magnitude = _of_samples(reading.greatest(block.y, block.x), block, function)
-    totals = block.counts if function == "AVERAGE" else 1
-    operations = totals - 1 + (_INTERPOLATION if reading.linear else 0)
-    beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
-    error = np.where(beyond, np.inf, magnitude * (operations * STEP))
-    return least, most, error
-
-
-def _of_samples(seen: Array, block: Block, function: str) -> Array:
+def of_samples(seen: Array, block: Block, function: str) -> Array:
     """Return the mean or the greatest of each output's samples."""
     mean = function == "AVERAGE"
     if not block.used.all():
@@ -292,16 +272,16 @@ def _of_samples(seen: Array, block: Block, function: str) -> Array:
     return seen
 
 
-def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array | bool:
+def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
     """Tell which outputs have samples of which special numbers may be a part.
 
     Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
     single elements, so may samples whose coordinate is not certain, and sums of several.
     """
     special = reading.special()
+    found = np.zeros(output_sizes(reading, y, x), bool)
     if special is None:
-        return False
-    found = np.zeros(_sizes(reading, y, x), bool)
+        return found
     for block in sample_blocks(y, x, found.shape[-1]):
         seen = special.of(block).nearest(block.y, block.x)
         uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
@@ -340,7 +320,7 @@ def slices(count: int, sizes: int) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-def _sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, int, int]:
+def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, int, int]:
     """Return how many regions, rows, columns and channels there are."""
     return len(y.counts), y.values.shape[-1], x.values.shape[-1], reading.values.shape[-1]
 

@@ -8,34 +8,33 @@ gradients exchange the offsets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import pairwise, product
-from typing import Any, Final
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.floats import single
 from dmlconf.backends.numpy.interpolation import (
     Coordinates,
-    Estimate,
     coordinates,
+    elements_at,
     in_blocks,
     interpolated,
-    interpolated_estimate,
     nearest,
 )
-from dmlconf.backends.numpy.rounding import anything_where, rounded_interval
+from dmlconf.backends.numpy.resampling_candidates import linear_candidates, nearest_candidates
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "resample",
     "resample1",
-    "resample1_interval",
+    "resample1_candidates",
     "resample2",
-    "resample2_interval",
+    "resample2_candidates",
     "resample3",
-    "resample3_interval",
+    "resample3_candidates",
+    "resample_candidates",
     "resample_interval",
 ]
 
@@ -53,13 +52,21 @@ def resample(
     return resample1(InputTensor, OutputTensor, InterpolationMode, Scales, *_centers(Scales))
 
 
-def resample_interval(
+def resample_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, InterpolationMode: str, Scales: Sequence[float]
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right values, as for `resample1`."""
-    return resample1_interval(
+) -> Sequence[Interval]:
+    """Return what is right as for `resample1`."""
+    return resample1_candidates(
         InputTensor, OutputTensor, InterpolationMode, Scales, *_centers(Scales)
     )
+
+
+def resample_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, InterpolationMode: str, Scales: Sequence[float]
+) -> Interval:
+    """Return the least and the greatest right values of LINEAR: its only candidate."""
+    (interval,) = resample_candidates(InputTensor, OutputTensor, InterpolationMode, Scales)
+    return interval
 
 
 def resample1(
@@ -83,20 +90,25 @@ def resample1(
     return _nearest(InputTensor, at, _rounding(InputTensor))
 
 
-def resample1_interval(
+def resample1_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     InterpolationMode: str,
     Scales: Sequence[float],
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right values with coordinates computed in FLOAT32."""
+) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give.
+
+    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
+    LINEAR gives what is on the line through the elements around a coordinate or, with an
+    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
+    """
     at = _all_coordinates(OutputTensor.Sizes, Scales, InputPixelOffsets, OutputPixelOffsets)
     if InterpolationMode == "LINEAR":
-        lines = map(_shifted, at, InputPixelOffsets)
-        return _linear_interval(InputTensor, OutputTensor, [[one] for one in lines])
-    return _nearest_interval(InputTensor, at, _rounding(InputTensor))
+        steps = [[one] for one in at]
+        return linear_candidates(InputTensor, OutputTensor, steps, InputPixelOffsets)
+    return nearest_candidates(InputTensor, at, _rounding(InputTensor))
 
 
 def resample2(
@@ -124,7 +136,7 @@ def resample2(
     )
 
 
-def resample2_interval(
+def resample2_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     InterpolationMode: str,
@@ -132,9 +144,9 @@ def resample2_interval(
     Scales: Sequence[float],
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right values with coordinates computed in FLOAT32."""
-    return resample3_interval(
+) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give, as for `resample1`."""
+    return resample3_candidates(
         InputTensor,
         OutputTensor,
         InterpolationMode,
@@ -173,7 +185,7 @@ def resample3(
     return _nearest(InputTensor, at, RoundingDirection)
 
 
-def resample3_interval(
+def resample3_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     InterpolationMode: str,
@@ -182,14 +194,14 @@ def resample3_interval(
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
     Antialiased: bool,
-) -> tuple[Array, Array]:
-    """Return the least and the greatest right values with coordinates computed in FLOAT32."""
+) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give, as for `resample1`."""
     offsets = InputPixelOffsets, OutputPixelOffsets
     if InterpolationMode == "LINEAR":
         steps = _all_steps(InputTensor.shape, OutputTensor.Sizes, Scales, *offsets, Antialiased)
-        return _linear_interval(InputTensor, OutputTensor, steps)
+        return linear_candidates(InputTensor, OutputTensor, steps, InputPixelOffsets)
     at = _all_coordinates(OutputTensor.Sizes, Scales, *offsets)
-    return _nearest_interval(InputTensor, at, RoundingDirection)
+    return nearest_candidates(InputTensor, at, RoundingDirection)
 
 
 def _centers(scales: Sequence[float]) -> tuple[list[float], list[float]]:
@@ -213,16 +225,6 @@ def _all_coordinates(
     ]
 
 
-def _shifted(at: Coordinates, input_offset: float) -> Coordinates:
-    """Return the coordinates with how far from them elements are taken for an offset.
-
-    Measured: where InputPixelOffset is below 0 or above 1, DirectML takes the elements for 0 or 1,
-    but not at all places.
-    """
-    offset = single(input_offset)
-    return replace(at, shift=offset - min(max(offset, 0.0), 1.0))
-
-
 def _all_steps(
     input_sizes: Sequence[int],
     output_sizes: Sequence[int],
@@ -234,13 +236,12 @@ def _all_steps(
     """Return the coordinates of each step, for each axis."""
     if not antialiased or min(scales) >= 0.5:
         at = _all_coordinates(output_sizes, scales, input_offsets, output_offsets)
-        return [[one] for one in map(_shifted, at, input_offsets)]
+        return [[one] for one in at]
     offsets = list(zip(input_offsets, output_offsets, strict=True))
     steps: list[list[Coordinates]] = [[] for _ in scales]
     for before, after in pairwise(_all_sizes(input_sizes, output_sizes)):
         for axis, (size, to) in enumerate(zip(before, after, strict=True)):
-            at_step = coordinates(to, to / size, *offsets[axis])
-            steps[axis].append(_shifted(at_step, input_offsets[axis]))
+            steps[axis].append(coordinates(to, to / size, *offsets[axis]))
     return steps
 
 
@@ -284,86 +285,8 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
         return in_blocks(stretched, tensor, changing[0], output)
 
 
-def _linear_interval(
-    tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordinates]]
-) -> tuple[Array, Array]:
-    values = tensor.astype(np.float64)
-    with np.errstate(all="ignore"):
-        estimate = Estimate(values, np.abs(values), np.zeros_like(values))
-        for axis, of_axis in enumerate(steps):
-            for at in of_axis:
-                estimate = interpolated_estimate(estimate, axis, at)
-    dtype = output.DataType.dtype
-    if dtype.kind == "f":
-        lowest, highest = rounded_interval(estimate.values, estimate.errors, dtype)
-        beyond = ~(np.abs(values) <= float(np.finfo(np.float32).max) / 2)
-        if beyond.any():
-            near = _near(beyond, steps) | ~np.isfinite(estimate.errors)
-            lowest[near], highest[near] = -np.inf, np.inf
-        return lowest, highest
-    limits = np.iinfo(dtype)
-    ends = estimate.values - estimate.errors, estimate.values + estimate.errors
-    lowest, highest = (np.clip(end, limits.min, limits.max).astype(dtype) for end in ends)
-    return lowest, highest
-
-
-def _near(marked: Array, steps: Sequence[Sequence[Coordinates]]) -> Array:
-    """Return which elements lie between marked ones and others, which may have a weight of 0.
-
-    Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
-    """
-    for axis, of_axis in enumerate(steps):
-        for at in of_axis:
-            last = marked.shape[axis] - 1
-            near = [at.values, at.values + at.shift]
-            ends = [np.floor(one + error) for one in near for error in (-at.errors, at.errors)]
-            places = (
-                np.clip(end + step, 0, last).astype(np.intp) for end in ends for step in (0, 1)
-            )
-            marked = np.any([marked.take(place, axis) for place in places], axis=0)
-    return marked
-
-
 def _nearest(tensor: Array, at: Sequence[Coordinates], rounding: str) -> Array:
     places = [
         nearest(axis.values, size, rounding) for axis, size in zip(at, tensor.shape, strict=True)
     ]
-    return _at_places(tensor, places)
-
-
-def _nearest_interval(
-    tensor: Array, at: Sequence[Coordinates], rounding: str
-) -> tuple[Array, Array]:
-    """Return the least and the greatest of the elements that rounding may lead to.
-
-    Where one of them is NaN any result is right, since no interval has NaN and numbers.
-    """
-    choices: list[list[Array]] = []
-    for axis, size in zip(at, tensor.shape, strict=True):
-        low, high = (
-            nearest(axis.values + error, size, rounding) for error in (-axis.errors, axis.errors)
-        )
-        choices.append([low] if (low == high).all() else [low, high])
-    found = [_at_places(tensor, places) for places in product(*choices)]
-    ends = _extreme(np.fmin, found), _extreme(np.fmax, found)
-    if tensor.dtype.kind != "f" or len(found) == 1:
-        return ends
-    unordered = [np.isnan(one) for one in found]
-    some_of_them = np.any(unordered, axis=0) & ~np.all(unordered, axis=0)
-    return anything_where(some_of_them, ends)
-
-
-def _extreme(function: Any, arrays: Sequence[Array]) -> Array:
-    result = arrays[0]
-    for other in arrays[1:]:
-        result = function(result, other)
-    return result
-
-
-def _at_places(tensor: Array, places: Sequence[Array]) -> Array:
-    growth = [len(to) / size for to, size in zip(places, tensor.shape, strict=True)]
-    taken = tensor
-    for axis in np.argsort(growth, kind="stable"):
-        if not np.array_equal(places[axis], np.arange(tensor.shape[axis])):
-            taken = taken.take(places[axis], int(axis))
-    return taken.copy() if taken is tensor else taken
+    return elements_at(tensor, places)
