@@ -20,7 +20,7 @@ from dmlconf.cli.options import (
     complete_backend,
     directml_option,
     jobs_option,
-    load_chosen,
+    load_runnable,
     long_selection_options,
     nothing_selected,
     paths_argument,
@@ -85,7 +85,7 @@ def command(
     if name.name == "numpy":
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
     _save(output, None)
-    suite, plan = load_chosen(paths, **selection)
+    suite, plan = load_runnable(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE

@@ -6,18 +6,22 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dmlconf.cases.model import Provenance
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
 
 __all__ = ["figures_of"]
 
 
-def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]:
+def figures_of(
+    comparison: Comparison, rule: PrecisionRule, provenance: Provenance
+) -> Mapping[str, Any]:
     """Return what the log keeps of a comparison.
 
     Args:
         comparison: what comparing an output found.
         rule: the rule that it was compared under.
+        provenance: where the expected values of the output are from.
     """
     figures: dict[str, Any] = {
         "elements": comparison.elements,
@@ -27,7 +31,10 @@ def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]
         "limit": rule.limit,
         "margin": _margin(comparison),
         "source": rule.source,
+        "expectation": str(provenance),
     }
+    if rule.typical is not None:
+        figures["typical"] = rule.typical
     if rule.kind == RuleKind.ACCUMULATE:
         figures["products"] = rule.products
     if comparison.worst_coordinates is not None:

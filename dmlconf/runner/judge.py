@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.numpy.allowance import CaseAllowances
@@ -150,8 +150,11 @@ def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejecti
     provenance = Provenance.RECORDED if isinstance(told, Recorded) else Provenance.REFERENCE
     reference = told.outcome if isinstance(told, Recorded) else told
     if isinstance(reference, Outputs):
-        outputs = {**reference.arrays, **(stated.outputs if stated else {})}
-        return ExpectedOutputs(outputs, stated.provenance if stated else provenance)
+        if stated is None:
+            return ExpectedOutputs(reference.arrays, provenance)
+        others = dict.fromkeys(reference.arrays.keys() - stated.outputs.keys(), provenance)
+        outputs = {**reference.arrays, **stated.outputs}
+        return ExpectedOutputs(outputs, stated.provenance, others)
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
@@ -205,16 +208,17 @@ def _judge_outputs(
         rule = case.rule(name)
         allowance = allowances.of(name)
         comparison = compare(actual, wanted, rule, allowance)
-        figures[name] = figures_of(comparison, rule)
+        figures[name] = figures_of(comparison, rule, expected.provenance_of(name))
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         else:
             faults += suspicions(case, name, actual, allowance)
-    if not faults:
-        return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
-    reason = _reason(faults, differences)
-    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+    status = Status.FAILED if faults else Status.PASSED
+    reason = _reason(faults, differences) if faults else None
+    verdict = _verdict(case, outcome, status, expected.provenance, reason, figures)
+    unchecked = tuple(name for name in case.outputs() if name not in expected.outputs)
+    return replace(verdict, unchecked_outputs=unchecked)
 
 
 _Faults = list[tuple[ReasonKind, str]]
