@@ -35,6 +35,7 @@ def figures_of(
     }
     if rule.typical is not None:
         figures["typical"] = rule.typical
+        figures["typical_margin"] = _rounded(comparison.margin / rule.typical)
     if rule.kind == RuleKind.ACCUMULATE:
         figures["products"] = rule.products
     if comparison.worst_coordinates is not None:
@@ -49,5 +50,8 @@ def figures_of(
 
 def _margin(comparison: Comparison) -> float:
     """Return the share of the limit that is used, by the worst element or by all together."""
-    share = max(comparison.margin, comparison.spread)
+    return _rounded(max(comparison.margin, comparison.spread))
+
+
+def _rounded(share: float) -> float:
     return share if math.isinf(share) else float(f"{share:.4g}")
