@@ -135,8 +135,10 @@ def element_wise_atan_yx_interval(ATensor: Array, BTensor: Array, OutputTensor: 
     exact = np.arctan2(y, x)
     origin = (ATensor == 0) & (BTensor == 0)
     least, greatest = np.where(origin, -np.pi, exact), np.where(origin, np.pi, exact)
-    for divisor, of_zero in ((x, np.arctan2(0 * y, x)), (y, np.copysign(np.pi / 2, y))):
-        flushed = (np.abs(divisor) > LARGEST_DIVISOR) & np.isfinite(divisor) & np.isfinite(y)
+    finite = np.isfinite(y) & np.isfinite(x)
+    no_height = np.arctan2(np.copysign(0.0, y), x)
+    for divisor, of_zero in ((x, no_height), (y, np.copysign(np.pi / 2, y))):
+        flushed = (np.abs(divisor) > LARGEST_DIVISOR) & finite
         least = np.where(flushed, np.fmin(least, of_zero), least)
         greatest = np.where(flushed, np.fmax(greatest, of_zero), greatest)
     dtype = OutputTensor.DataType.dtype
