@@ -91,7 +91,7 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)
         # Of no data type, such as UNKNOWN, DirectML reads nothing.
-        if name in DataType.__members__ and desc[field.name] is not None:
+        if name is not None and name in DataType.__members__ and desc[field.name] is not None:
             value = desc[field.name]
             negative = field.wraps and isinstance(value, int) and value < 0
             with faults.collected():

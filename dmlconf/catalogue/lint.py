@@ -109,7 +109,9 @@ def _unreadable_precision(document: Document) -> Iterator[Problem]:
         several = isinstance(rules, list)
         for index, rule in enumerate(rules if several else [rules]):
             where = ("precision", output, *((index,) if several else ()))
-            written = {(key,): rule.get(key, "True") for key in ("when", "products")}
+            written: dict[tuple[str, ...], Any] = {
+                (key,): rule.get(key, "True") for key in ("when", "products")
+            }
             written["typical", "when"] = rule.get("typical", {}).get("when", "True")
             for key, text in written.items():
                 try:

@@ -239,9 +239,7 @@ def load_chosen(
     return suite, list(select(suite.plan(), selection))
 
 
-def load_runnable(
-    paths: Sequence[Path], **selection: Any
-) -> tuple[Suite, list[PlannedCase]]:
+def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
     """Return what `load_chosen` does; cases that `validate` refuses are refused here as well.
 
     Raises:

@@ -51,7 +51,9 @@ def made(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
 
 def flushed(case: Case) -> dict[str, Array]:
     """Return what a device computes that takes subnormal inputs for zero."""
-    return computed(case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case))
+    return computed(
+        case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
+    )
 
 
 def gradients(case: Case) -> dict[str, Array]:
