@@ -219,14 +219,18 @@ def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> N
 def test_a_mask_that_excludes_every_key_excludes_none(
     kind: str, mask: list[list[int]], filtered: float
 ) -> None:
-    given = {"MaskTensor": np.array(mask, np.int32), "MaskType": kind, "MaskFilterValue": filtered}
+    given: dict[str, Any] = {
+        "MaskTensor": np.array(mask, np.int32),
+        "MaskType": kind,
+        "MaskFilterValue": filtered,
+    }
     [masked] = attend((2, 3, 6), 2, **inputs(1), **given)
     [plain] = attend((2, 3, 6), 2, **inputs(1))
     assert np.array_equal(masked, plain)
 
 
 def test_an_infinite_mask_makes_nan_where_it_is_multiplied_by_0() -> None:
-    given = {"MaskType": "BOOLEAN", "MaskFilterValue": -np.inf}
+    given: dict[str, Any] = {"MaskType": "BOOLEAN", "MaskFilterValue": -np.inf}
     [masked] = attend(
         (2, 3, 6), 2, **inputs(1), MaskTensor=np.ones((2, 2, 3, 5), np.int32), **given
     )
