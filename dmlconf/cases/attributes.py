@@ -7,14 +7,29 @@ from typing import Any, Final
 
 from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.tensor_entry import require_list
+from dmlconf.cases.values import ValuesError, tensor_values
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.documents.problems import nearest
+from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["array_length", "read_attribute"]
+__all__ = ["array_length", "read_attribute", "require_scalars"]
 
-_WHOLE: Final = frozenset({AttributeKind.UINT, AttributeKind.INT})
+_WHOLE: Final[Mapping[AttributeKind, DataType]] = {
+    AttributeKind.UINT: DataType.UINT32,
+    AttributeKind.INT: DataType.INT32,
+}
+"""The whole numbers of a desc, and the data types that hold them."""
+
+_PARTS: Final[Mapping[AttributeKind, DataType]] = {
+    AttributeKind.SIZE_2D: DataType.UINT32,
+    AttributeKind.SCALE_BIAS: DataType.FLOAT32,
+}
+"""The structs of a desc, and the data types of their members."""
+
+_BYTE: Final = 8
+"""The bits of the least scalar: a number of 4 bits is stored, and passed on, as a byte."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
@@ -52,13 +67,54 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
         return _constant(field, value, where)
     if kind is AttributeKind.OPERATOR:
         return _nested(field, value, where)
-    if kind in _WHOLE and not isinstance(value, int):
-        raise CaseError(where, f"must be a whole number, not {value!r}")
-    if kind is AttributeKind.FLOAT and (
-        isinstance(value, bool) or not isinstance(value, int | float)
-    ):
-        raise CaseError(where, f"must be a number, not {value!r}")
+    if kind in _WHOLE:
+        if not isinstance(value, int):
+            raise CaseError(where, f"must be a whole number, not {value!r}")
+        _require_fit(value, _WHOLE[kind], where)
+    if kind is AttributeKind.FLOAT:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise CaseError(where, f"must be a number, not {value!r}")
+        _require_fit(value, DataType.FLOAT32, where)
+    if kind in _PARTS and isinstance(value, Mapping):
+        for name, part in value.items():
+            _require_fit(part, _PARTS[kind], (*where, name))
     return value
+
+
+def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
+    """Refuse scalars that do not fit the data type that another field of the desc gives them.
+
+    Raises:
+        CaseError: at least one does not fit.
+    """
+    faults = Faults()
+    for field in operator.fields:
+        name = None if field.type_field is None else desc.get(field.type_field)
+        # Of no data type, such as UNKNOWN, DirectML reads nothing.
+        if name is not None and name in DataType.__members__ and desc[field.name] is not None:
+            value = desc[field.name]
+            negative = field.wraps and isinstance(value, int) and value < 0
+            with faults.collected():
+                _require_fit(value, _stored(DataType(name), negative), (*where, field.name))
+    faults.raise_any()
+
+
+def _stored(data_type: DataType, negative: bool) -> DataType:
+    """Return the type that a scalar is stored as: a byte for those of 4 bits.
+
+    Args:
+        data_type: the scalar's.
+        negative: whether it is a negative number that may wrap around.
+    """
+    stored = data_type.removesuffix("4") + "8" if data_type.bits < _BYTE else data_type
+    return DataType(stored.removeprefix("U") if negative else stored)
+
+
+def _require_fit(value: Any, data_type: DataType, where: Sequence[str | int]) -> None:
+    try:
+        tensor_values(value, (1,), data_type)
+    except ValuesError as error:
+        raise CaseError(where, error.message, error.hint) from error
 
 
 def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
@@ -96,6 +152,7 @@ def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str
     faults.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays, where)
+    require_scalars(operator, desc, where)
     return desc
 
 

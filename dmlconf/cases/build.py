@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from dmlconf.cases.attributes import array_length, read_attribute
+from dmlconf.cases.attributes import array_length, read_attribute, require_scalars
 from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.model import (
@@ -102,6 +102,7 @@ def _desc(operator: Operator, written: Mapping[str, Any], names: Namespace) -> t
     faults.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays)
+    require_scalars(operator, desc)
     return desc, data
 
 

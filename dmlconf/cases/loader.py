@@ -22,7 +22,7 @@ from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
 
-__all__ = ["Suite", "case_files", "case_problems", "load_suite"]
+__all__ = ["Suite", "case_files", "case_problems", "load_suite", "require_valid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +269,25 @@ def _unbuildable(
                 _check_constraints(case)
         except CaseError as error:
             yield from _problems(document, template.index, error)
+
+
+def require_valid(plan: Iterable[PlannedCase]) -> None:
+    """Refuse a plan with a case that cannot be built, or that every backend must reject unasked.
+
+    Raises:
+        InvalidFilesError: with the first problem of each template.
+    """
+    problems: dict[str, list[Problem]] = {}
+    for planned in plan:
+        template = planned.template
+        if template.identifier in problems:
+            continue
+        try:
+            _check_constraints(build(planned))
+        except CaseError as error:
+            problems[template.identifier] = case_problems(template, error)
+    if problems:
+        raise InvalidFilesError([problem for each in problems.values() for problem in each])
 
 
 def _check_constraints(case: Case) -> None:

@@ -63,17 +63,24 @@ _ZEROS = Fill("constant", {"value": 0})
 
 @dataclass(frozen=True, slots=True)
 class ExpectedOutputs:
-    """Outputs that a case states.
+    """Outputs that are expected of a case.
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: whether a page says so or a real DirectML computed it.
+        provenance: of what the case states whether a page says so or a real DirectML computed it,
+            else what they are from.
+        others: where those outputs are from that the case does not state beside others.
         samples: what is known of outputs that are not known as a whole.
     """
 
     outputs: Mapping[str, Array]
     provenance: Provenance
+    others: Mapping[str, Provenance] = field(default_factory=dict)
     samples: Mapping[str, Sample] = field(default_factory=dict)
+
+    def provenance_of(self, output: str) -> Provenance:
+        """Return where the expected values of one output are from."""
+        return self.others.get(output, self.provenance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dmlconf.catalogue.model import (
     FieldKind,
     Operator,
 )
+from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
@@ -130,12 +131,16 @@ def _unreadable_precision(document: Document) -> Iterator[Problem]:
     for output, rules in document.data["precision"].items():
         several = isinstance(rules, list)
         for index, rule in enumerate(rules if several else [rules]):
-            for key in ("when", "products"):
+            where = ("precision", output, *((index,) if several else ()))
+            written: dict[tuple[str, ...], Any] = {
+                (key,): rule.get(key, "True") for key in ("when", "products")
+            }
+            written["typical", "when"] = rule.get("typical", {}).get("when", "True")
+            for key, text in written.items():
                 try:
-                    Expression(str(rule.get(key, "True")))
+                    Expression(str(text))
                 except ExpressionError as error:
-                    where = ("precision", output, *((index,) if several else ()), key)
-                    yield document.problem(where, str(error))
+                    yield document.problem((*where, *key), str(error))
 
 
 def _schema(path: Path, schema: str) -> list[Problem]:
@@ -217,7 +222,17 @@ def _expressions(operator: Operator) -> Iterator[Expression]:
     yield from (table.when for table in operator.support if table.when is not None)
     yield from (requirement.when for requirement in operator.level_requirements)
     for entry in (entry for entries in operator.precision.values() for entry in entries):
-        yield from (part for part in (entry.when, entry.products) if part is not None)
+        yield from _expressions_of(entry).values()
+
+
+def _expressions_of(entry: PrecisionEntry) -> dict[tuple[str, ...], Expression]:
+    """Return the expressions of a precision rule, by their keys in the file."""
+    parts = {
+        ("when",): entry.when,
+        ("products",): entry.products,
+        ("typical", "when"): entry.typical.when if entry.typical else None,
+    }
+    return {key: part for key, part in parts.items() if part is not None}
 
 
 def _support_faults(operator: Operator) -> Iterator[_Fault]:
@@ -274,6 +289,7 @@ def _constraint_faults(operator: Operator) -> Iterator[_Fault]:
 
 def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault]:
     outputs = {field.name for field in operator.of_kind(FieldKind.OUTPUT)}
+    inputs = {field.name for field in operator.of_kind(FieldKind.INPUT)}
     if outputs != set(operator.precision):
         yield ("precision",), f"must have one rule for each of {', '.join(sorted(outputs))}"
     for output, entries in operator.precision.items():
@@ -283,10 +299,12 @@ def _precision_faults(operator: Operator, document: Document) -> Iterator[_Fault
             last = index == len(entries) - 1
             if last != (entry.when is None):
                 yield where, "every rule but the last must have a condition `when`, and only those"
-            for key, expression in (("when", entry.when), ("products", entry.products)):
-                if expression is not None:
-                    place = (*where, key)
-                    yield from _unknown_names(operator, expression, place, operator.terms)
+            for key, expression in _expressions_of(entry).items():
+                place = (*where, *key)
+                yield from _unknown_names(operator, expression, place, operator.terms)
+            if entry.flushed_by is not None and entry.flushed_by not in inputs:
+                message = f"{operator.name} has no input tensor {entry.flushed_by}"
+                yield (*where, "flushed_by"), message
 
 
 def _unknown_names(

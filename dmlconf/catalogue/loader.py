@@ -23,7 +23,7 @@ from dmlconf.catalogue.model import (
     Support,
     SupportTable,
 )
-from dmlconf.catalogue.precision import DEFAULT_FLUSHED, PrecisionEntry, RuleKind
+from dmlconf.catalogue.precision import DEFAULT_FLUSHED, PrecisionEntry, RuleKind, Typical
 from dmlconf.documents.problems import nearest
 from dmlconf.documents.reader import read_document
 from dmlconf.expressions import Expression
@@ -194,6 +194,16 @@ def _precision_entry(data: Mapping[str, Any]) -> PrecisionEntry:
         when=Expression(data["when"]) if "when" in data else None,
         products=Expression(str(data["products"])) if "products" in data else None,
         flushed=frozenset(map(DataType, flushed)),
+        flushed_by=data.get("flushed_by"),
+        typical=_typical(data["typical"]) if "typical" in data else None,
+    )
+
+
+def _typical(data: Mapping[str, Any]) -> Typical:
+    return Typical(
+        shares=MappingProxyType({DataType(name): share for name, share in data["share"].items()}),
+        measured=data["measured"],
+        when=Expression(data["when"]) if "when" in data else None,
     )
 
 

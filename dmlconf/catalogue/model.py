@@ -105,6 +105,8 @@ class Field:
         optional: whether it may be null.
         count: for an array, the field that holds its length.
         type_field: for a scalar union, the field that tells which member is in use.
+        wraps: for a scalar union, whether an unsigned number may be written as a negative one,
+            which wraps around, as the page of FILL_VALUE_SEQUENCE has it.
         without_effect: for an attribute that changes no result, what decides instead.
     """
 
@@ -114,6 +116,7 @@ class Field:
     optional: bool = False
     count: str | None = None
     type_field: str | None = None
+    wraps: bool = False
     without_effect: str | None = None
 
     @property

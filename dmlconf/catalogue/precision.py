@@ -10,7 +10,7 @@ from typing import Final
 from dmlconf.expressions import Expression, Namespace
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["DEFAULT_FLUSHED", "PrecisionEntry", "PrecisionRule", "RuleKind"]
+__all__ = ["DEFAULT_FLUSHED", "PrecisionEntry", "PrecisionRule", "RuleKind", "Typical"]
 
 DEFAULT_FLUSHED: Final = frozenset({DataType.FLOAT32})
 """Data types whose subnormals arithmetic may flush, by the Direct3D functional specification."""
@@ -41,6 +41,8 @@ class PrecisionRule:
         source: where the rule is from.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be taken for zero.
+        typical: the share of the limit that measured devices use at most; None where it is
+            unknown, or no smaller than the limit itself.
     """
 
     kind: str
@@ -48,6 +50,27 @@ class PrecisionRule:
     source: str
     products: int = 1
     flushes: bool = False
+    typical: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """How much of a rule's limit real devices use. It never decides a verdict.
+
+    Attributes:
+        shares: the greatest share of the limit, by data type of the output.
+        measured: on which devices.
+        when: the condition, over the desc; None where it holds whenever the rule does.
+    """
+
+    shares: Mapping[DataType, float]
+    measured: str
+    when: Expression | None = None
+
+    def share(self, names: Namespace, data_type: DataType) -> float | None:
+        """Return the share for an output of this data type; None where none was measured."""
+        holds = self.when is None or bool(self.when.evaluate(names))
+        return self.shares.get(data_type) if holds else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +85,9 @@ class PrecisionEntry:
         when: the condition, over the desc; None where the entry holds for all others.
         products: for `accumulate`, the number of terms, over the desc.
         flushed: data types whose subnormals may be taken for zero.
+        flushed_by: the input field whose data type decides on that, as for an index, which is
+            never subnormal itself; None where the output's own decides.
+        typical: how much of the limit real devices use, where that is far less than all.
     """
 
     kind: RuleKind
@@ -71,6 +97,8 @@ class PrecisionEntry:
     when: Expression | None = None
     products: Expression | None = None
     flushed: frozenset[DataType] = DEFAULT_FLUSHED
+    flushed_by: str | None = None
+    typical: Typical | None = None
 
     def holds(self, names: Namespace) -> bool:
         """Tell whether the entry's condition is met."""
@@ -88,5 +116,11 @@ class PrecisionEntry:
             limit=(self.limits or {}).get(data_type, self.limit),
             source=self.source,
             products=max(1, int(self.products.evaluate(names))) if self.products else 1,
-            flushes=self.kind is not RuleKind.EXACT and data_type in self.flushed,
+            flushes=self._flushes(names, data_type),
+            typical=self.typical.share(names, data_type) if self.typical else None,
         )
+
+    def _flushes(self, names: Namespace, data_type: DataType) -> bool:
+        if self.flushed_by is not None:
+            return names[self.flushed_by].DataType in self.flushed
+        return self.kind is not RuleKind.EXACT and data_type in self.flushed

@@ -17,7 +17,7 @@ from dmlconf.catalogue.loader import (
     tensor_constraints,
 )
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, Support
-from dmlconf.catalogue.precision import PrecisionEntry, RuleKind
+from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option, complete_operator, load
 
@@ -226,4 +226,12 @@ def _print_precision(console: Console, entry: Operator) -> None:
         for rule in rules:
             _print(console, f"  {output}: {_rule(rule)}", "      ", style="cyan")
             _print(console, f"      {rule.source}", "      ")
+            if rule.typical is not None:
+                _print(console, f"      {_typical(rule.typical)}", "      ")
     console.print()
+
+
+def _typical(typical: Typical) -> str:
+    shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
+    when = f" when {typical.when}" if typical.when else ""
+    return f"Devices use of the limit at most {shares}{when}. Measured: {typical.measured}"

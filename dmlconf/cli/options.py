@@ -14,7 +14,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.backends.options import split_options
-from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cases.loader import Suite, load_suite, require_valid
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
@@ -33,6 +33,7 @@ __all__ = [
     "jobs_option",
     "load",
     "load_chosen",
+    "load_runnable",
     "long_selection_options",
     "nothing_selected",
     "paths_argument",
@@ -236,6 +237,18 @@ def load_chosen(
         files = set()
     suite = load_suite(suite_paths(paths), operators=selection.operators, files=files)
     return suite, list(select(suite.plan(), selection))
+
+
+def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
+    """Return what `load_chosen` does; cases that `validate` refuses are refused here as well.
+
+    Raises:
+        click.UsageError: an option's value is wrong.
+        InvalidFilesError: a file is invalid, or a chosen case is.
+    """
+    suite, plan = load_chosen(paths, **selection)
+    require_valid(plan)
+    return suite, plan
 
 
 def _file_of(identifier: str) -> tuple[str, str]:

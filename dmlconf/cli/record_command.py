@@ -22,7 +22,7 @@ from dmlconf.cli.options import (
     complete_backend,
     directml_option,
     jobs_option,
-    load_chosen,
+    load_runnable,
     long_selection_options,
     nothing_selected,
     paths_argument,
@@ -106,7 +106,7 @@ def command(
     if tested.name == "numpy":
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
     _save(output / SUFFIX if by_operator else output, None)
-    _, plan = load_chosen(paths, **selection)
+    _, plan = load_runnable(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE

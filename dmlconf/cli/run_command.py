@@ -21,7 +21,7 @@ from dmlconf.cli.options import (
     complete_backend,
     directml_option,
     jobs_option,
-    load_chosen,
+    load_runnable,
     nothing_selected,
     paths_argument,
     selection_options,
@@ -101,7 +101,7 @@ def command(
         raise click.UsageError(f"{option} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
-    suite, plan = load_chosen(paths, **selection)
+    suite, plan = load_runnable(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE

@@ -69,7 +69,7 @@ def used(
         share = np.abs(errors) / accumulated_limit(actual.dtype.itemsize, rule, half=half)
     else:
         share = _beyond(actual, expected, rule)
-    if rule.flushes and actual.dtype.kind == "f":
+    if rule.flushes and kind is not RuleKind.EXACT and actual.dtype.kind == "f":
         tiny = np.finfo(actual.dtype).tiny
         for one, other in ((actual, expected), (expected, actual)):
             zero = np.flatnonzero(one == 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 from dmlconf.reports import summary
@@ -36,6 +37,7 @@ def report_data(log: RunLog) -> dict[str, Any]:
             "suite_digest": header.suite_digest,
             "catalogue_digest": header.catalogue_digest,
         },
+        "far_from_devices": [asdict(far) for far in summary.far_operators(log)],
         "verdicts": [verdict_data(verdict) for verdict in log.verdicts],
     }
 

@@ -35,23 +35,14 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    note = summary.unchecked_note(log)
-    if note:
-        yield f"{_escaped(note)}."
-        yield ""
+    for note in (summary.unchecked_note(log), summary.unchecked_outputs_note(log)):
+        if note:
+            yield f"{_escaped(note)}."
+            yield ""
     yield from _table(log)
-    nearest = summary.nearest_lines(log)
-    if nearest:
-        yield ""
-        yield "Nearest to their limit:"
-        yield ""
-        yield from (f"- {_escaped(line)}" for line in nearest)
-    known = summary.known_fault_lines(log)
-    if known:
-        yield ""
-        yield "Waived for known faults of DirectML:"
-        yield ""
-        yield from (f"- {_escaped(line)}" for line in known)
+    yield from _listed("Nearest to their limit", summary.nearest_lines(log))
+    yield from _listed(summary.FAR_HEADING, summary.far_lines(log))
+    yield from _listed("Waived for known faults of DirectML", summary.known_fault_lines(log))
     failing = summary.failures(log)
     for verdict in failing[:MOST_FAILURES]:
         yield ""
@@ -66,6 +57,14 @@ def _lines(log: RunLog) -> Iterator[str]:
         yield f"- {name}: {_escaped(value)}"
     yield ""
     yield "</details>"
+
+
+def _listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield f"{heading}:"
+        yield ""
+        yield from (f"- {_escaped(line)}" for line in lines)
 
 
 def _table(log: RunLog) -> Iterator[str]:

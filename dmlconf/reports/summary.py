@@ -6,18 +6,22 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
+    "FAR_HEADING",
+    "FarOperator",
     "OperatorTotals",
     "closing_sentence",
     "diagnostic_lines",
     "environment_facts",
     "failures",
+    "far_lines",
+    "far_operators",
     "known_fault_lines",
     "margin_cell",
     "nearest_lines",
@@ -28,6 +32,7 @@ __all__ = [
     "shown_statuses",
     "status_counts",
     "unchecked_note",
+    "unchecked_outputs_note",
     "worst_ulp",
 ]
 
@@ -35,7 +40,18 @@ MOST_DIAGNOSTIC_LINES: Final = 20
 
 MOST_NEAREST: Final = 5
 
+FAR_FROM_TYPICAL: Final = 10.0
+"""Beyond this many times the error of measured devices, a result is far from what devices give."""
+
+FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
+
 _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
+
+_PROVENANCES: Final[Mapping[str, str]] = {
+    "documented": "of the case",
+    "recorded": "as recorded",
+    "reference": "of the reference",
+}
 
 _UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
 
@@ -186,7 +202,7 @@ def rule_lines(verdict: Verdict) -> list[str]:
     Logs from before margins were kept give no lines.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}{_sourced(figures.get('source'))}"
+        f"{tensor}: rule: {_rule(figures)}{_expected_by(figures)}{_sourced(figures.get('source'))}"
         for tensor, figures in verdict.figures.items()
         if figures.get("margin") is not None
     ]
@@ -203,6 +219,11 @@ def _rule(figures: Mapping[str, Any]) -> str:
     if figures["rule"] == "one of":
         return f"one of several candidates, {used}"
     return f"{figures['rule']} {figures['limit']:g}, {used}"
+
+
+def _expected_by(figures: Mapping[str, Any]) -> str:
+    provenance = figures.get("expectation")
+    return f", expected values {_PROVENANCES[provenance]}" if provenance else ""
 
 
 def _margin_text(margin: float) -> str:
@@ -236,6 +257,62 @@ def known_fault_lines(log: RunLog) -> list[str]:
         if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT
     )
     return [f"{count:,} {fault}" for fault, count in sorted(faults.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class FarOperator:
+    """An operator that is right by the documentation, and far from what devices give.
+
+    Attributes:
+        operator: its name.
+        cases: how many of its passing cases are far.
+        typical_margin: how many times the error that measured devices have at most, of the
+            farthest case.
+        case: that case.
+    """
+
+    operator: str
+    cases: int
+    typical_margin: float
+    case: str
+
+
+def far_operators(log: RunLog) -> list[FarOperator]:
+    """Return the operators with passing cases far from what devices give, the farthest first."""
+    found: dict[str, FarOperator] = {}
+    for verdict in log.verdicts:
+        margins = (figures.get("typical_margin", 0.0) for figures in verdict.figures.values())
+        margin = max(margins, default=0.0)
+        if verdict.status is not Status.PASSED or margin <= FAR_FROM_TYPICAL:
+            continue
+        name = verdict.operator
+        known = found.get(name, FarOperator(name, 0, 0.0, ""))
+        if margin > known.typical_margin:
+            known = replace(known, typical_margin=margin, case=verdict.case)
+        found[name] = replace(known, cases=known.cases + 1)
+    return sorted(found.values(), key=lambda far: (-far.typical_margin, far.operator))
+
+
+def far_lines(log: RunLog) -> list[str]:
+    """Say of each such operator how far off it is, in how many cases, and name the farthest."""
+    return [
+        f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
+        f"{far.cases:,} case{'s' if far.cases != 1 else ''}: {far.case}"
+        for far in far_operators(log)
+    ]
+
+
+def unchecked_outputs_note(log: RunLog) -> str | None:
+    """Say how many compared cases have outputs beside that nothing independent tells of."""
+    cases = [verdict for verdict in log.verdicts if verdict.unchecked_outputs]
+    if not cases:
+        return None
+    outputs = ", ".join(cases[0].unchecked_outputs)
+    count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
+    return (
+        f"compared in part: in {count} nothing independent of the backend tells what is right "
+        f"for some outputs, such as {outputs} of {cases[0].case}"
+    )
 
 
 def diagnostic_lines(reason: Reason) -> list[str]:

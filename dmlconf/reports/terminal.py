@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
@@ -40,15 +40,16 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
         headlines = [_headline(verdict) for verdict in summary.failures(log)]
         return Group(*headlines, _closing(log))
     parts: list[RenderableType] = [_environment(log.header), "", OperatorsTable(log), ""]
-    parts += _nearest(log)
+    parts += _listed("Nearest to their limit", summary.nearest_lines(log))
+    parts += _listed(summary.FAR_HEADING, summary.far_lines(log))
     parts += _known_faults(log)
     parts += _failures(log, verbose)
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    note = summary.unchecked_note(log)
-    if note:
-        parts.append(_text(note, "dim"))
+    for note in (summary.unchecked_note(log), summary.unchecked_outputs_note(log)):
+        if note:
+            parts.append(_text(note, "dim"))
     return Group(*parts, _closing(log))
 
 
@@ -93,10 +94,9 @@ def _headline(verdict: Verdict) -> Text:
     )  # fmt: skip
 
 
-def _nearest(log: RunLog) -> Iterator[RenderableType]:
-    lines = summary.nearest_lines(log)
+def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
     if lines:
-        yield _text("Nearest to their limit", "bold")
+        yield _text(heading, "bold")
         yield from (_line(f"  {line}", "") for line in lines)
         yield ""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dmlconf.cases.model import Provenance
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
 from dmlconf.tensors.sample import Sample
@@ -14,13 +15,17 @@ __all__ = ["figures_of"]
 
 
 def figures_of(
-    comparison: Comparison, rule: PrecisionRule, sample: Sample | None = None
+    comparison: Comparison,
+    rule: PrecisionRule,
+    provenance: Provenance,
+    sample: Sample | None = None,
 ) -> Mapping[str, Any]:
     """Return what the log keeps of a comparison.
 
     Args:
         comparison: what comparing an output found.
         rule: the rule that it was compared under.
+        provenance: where the expected values of the output are from.
         sample: of the output, where not all of it was recorded.
     """
     figures: dict[str, Any] = {
@@ -31,7 +36,11 @@ def figures_of(
         "limit": rule.limit,
         "margin": _margin(comparison),
         "source": rule.source,
+        "expectation": str(provenance),
     }
+    if rule.typical is not None:
+        figures["typical"] = rule.typical
+        figures["typical_margin"] = _rounded(comparison.margin / rule.typical)
     if rule.kind == RuleKind.ACCUMULATE:
         figures["products"] = rule.products
     if sample is not None:
@@ -48,5 +57,8 @@ def figures_of(
 
 def _margin(comparison: Comparison) -> float:
     """Return the share of the limit that is used, by the worst element or by all together."""
-    share = max(comparison.margin, comparison.spread)
+    return _rounded(max(comparison.margin, comparison.spread))
+
+
+def _rounded(share: float) -> float:
     return share if math.isinf(share) else float(f"{share:.4g}")

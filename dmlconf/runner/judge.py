@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.numpy.allowance import CaseAllowances
@@ -154,10 +154,14 @@ def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejecti
     provenance = Provenance.RECORDED if isinstance(told, Recorded) else Provenance.REFERENCE
     reference = told.outcome if isinstance(told, Recorded) else told
     if isinstance(reference, Outputs):
-        outputs = {**reference.arrays, **(stated.outputs if stated else {})}
         known = stated.outputs if stated else {}
         samples = {name: s for name, s in reference.samples.items() if name not in known}
-        return ExpectedOutputs(outputs, stated.provenance if stated else provenance, samples)
+        if stated is None:
+            return ExpectedOutputs(reference.arrays, provenance, samples=samples)
+        others = dict.fromkeys(reference.arrays.keys() - known.keys(), provenance)
+        others |= dict.fromkeys(samples, provenance)
+        outputs = {**reference.arrays, **known}
+        return ExpectedOutputs(outputs, stated.provenance, others, samples)
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
@@ -217,16 +221,18 @@ def _judge_outputs(
         pair = paired(actual, wanted)
         compared = compare(pair.actual, pair.expected, rule, pair.allowance(allowance))
         comparison = pair.located(compared)
-        figures[name] = figures_of(comparison, rule, pair.sample or recorded)
+        provenance = expected.provenance_of(name)
+        figures[name] = figures_of(comparison, rule, provenance, pair.sample or recorded)
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
-    if not faults:
-        return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
-    reason = _reason(faults, differences)
-    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+    status = Status.FAILED if faults else Status.PASSED
+    reason = _reason(faults, differences) if faults else None
+    verdict = _verdict(case, outcome, status, expected.provenance, reason, figures)
+    unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
+    return replace(verdict, unchecked_outputs=unchecked)
 
 
 _Faults = list[tuple[ReasonKind, str]]

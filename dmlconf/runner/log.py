@@ -175,6 +175,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
     }
     if verdict.dispatch_seconds:
         data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
+    if verdict.unchecked_outputs:
+        data["unchecked_outputs"] = list(verdict.unchecked_outputs)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,
@@ -297,6 +299,7 @@ def _verdict(record: Mapping[str, Any]) -> Verdict:
     data = {key: value for key, value in record.items() if key not in ("record", "place")}
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
+    data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
     data["status"] = Status(data["status"])
     data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
     if data["reason"] is not None:

@@ -97,6 +97,8 @@ class Verdict:
         location: the case's file and line.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
             has none.
+        unchecked_outputs: outputs that nothing independent tells the right values of, beside
+            others that were compared.
     """
 
     case: str
@@ -109,3 +111,4 @@ class Verdict:
     seconds: float = 0.0
     location: str = ""
     dispatch_seconds: tuple[float, ...] = ()
+    unchecked_outputs: tuple[str, ...] = ()

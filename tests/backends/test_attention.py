@@ -202,9 +202,36 @@ def test_magnitudes_are_at_least_as_great_as_results(seed: int) -> None:
 
 def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> None:
     fields: dict[str, Any] = {
-        "MaskTensor": np.array([[0, 5]], np.int32),
-        "MaskType": "KEY_SEQUENCE_LENGTH",
+        "MaskTensor": np.zeros((2, 2, 3, 5), np.int32),
+        "MaskType": "BOOLEAN",
     }
+    fields["MaskTensor"][1] = 1
     [magnitude] = attend((2, 3, 6), 2, "magnitude", **inputs(1), **fields)
     assert (magnitude[0] > 1e38).all()
     assert (magnitude[1] < 1e4).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "mask"),
+    [("KEY_SEQUENCE_LENGTH", [[0, 5]]), ("KEY_SEQUENCE_END_START", [[0, 5], [0, 0]])],
+)
+@pytest.mark.parametrize("filtered", [-np.inf, -1e38, -10000.0])
+def test_a_mask_that_excludes_every_key_excludes_none(
+    kind: str, mask: list[list[int]], filtered: float
+) -> None:
+    given: dict[str, Any] = {
+        "MaskTensor": np.array(mask, np.int32),
+        "MaskType": kind,
+        "MaskFilterValue": filtered,
+    }
+    [masked] = attend((2, 3, 6), 2, **inputs(1), **given)
+    [plain] = attend((2, 3, 6), 2, **inputs(1))
+    assert np.array_equal(masked, plain)
+
+
+def test_an_infinite_mask_makes_nan_where_it_is_multiplied_by_0() -> None:
+    given: dict[str, Any] = {"MaskType": "BOOLEAN", "MaskFilterValue": -np.inf}
+    [masked] = attend(
+        (2, 3, 6), 2, **inputs(1), MaskTensor=np.ones((2, 2, 3, 5), np.int32), **given
+    )
+    assert np.isnan(masked).all()

@@ -165,3 +165,92 @@ def test_show_prints_the_nested_operator(tmp_path: Path) -> None:
     path.write_text(GEMM, "utf-8")
     shown = dmlconf_here(tmp_path, "show", "gemm/f", path).stdout
     assert "FusedActivation  ACTIVATION_LINEAR {Alpha 2, Beta 0.5}" in shown
+
+
+CLIP = """\
+operator: ELEMENT_WISE_CLIP1
+cases:
+  - desc:
+      InputTensor: {Sizes: [1], DataType: UINT8, values: [1]}
+      OutputTensor: {Sizes: [1], DataType: UINT8}
+      MinMaxDataType: UINT8
+      Min: 0
+      Max: 7
+"""
+
+
+@pytest.mark.parametrize(
+    ("data_type", "bound", "message"),
+    [
+        ("UINT8", "-2", "-2 does not fit UINT8"),
+        ("UINT8", "256", "256 does not fit UINT8"),
+        ("UINT8", "1.5", "1.5 is not a whole number, as UINT8 asks"),
+        ("INT64", "9223372036854775808", "9223372036854775808 does not fit INT64"),
+        ("UINT64", ".nan", "nan does not fit UINT64"),
+        ("FLOAT16", "70000", "70000 does not fit FLOAT16"),
+        ("UINT4", "256", "256 does not fit UINT8"),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_refuses_a_scalar_that_does_not_fit_its_type_at_its_place(
+    tmp_path: Path, command: str, data_type: str, bound: str, message: str
+) -> None:
+    text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
+    (tmp_path / "clip.yaml").write_text(changed(text, "Min: 0", f"Min: {bound}"), encoding="utf-8")
+    done = dmlconf_here(tmp_path, command, tmp_path / "clip.yaml")
+    assert done.returncode == 3
+    assert f"clip.yaml:7:12: {message}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("data_type", "bound"),
+    [
+        ("UINT8", "255"),
+        ("FLOAT32", ".nan"),
+        ("FLOAT16", "-.inf"),
+        ("INT4", "-8"),
+        ("UNKNOWN", "-9"),
+    ],
+)
+def test_takes_scalars_that_fit(tmp_path: Path, data_type: str, bound: str) -> None:
+    text = changed(CLIP, "MinMaxDataType: UINT8", f"MinMaxDataType: {data_type}")
+    assert built(tmp_path, changed(text, "Min: 0", f"Min: {bound}")).desc["MinMaxDataType"]
+
+
+def test_a_step_of_an_unsigned_type_may_be_negative_as_its_page_has_it(tmp_path: Path) -> None:
+    text = """\
+operator: FILL_VALUE_SEQUENCE
+cases:
+  - desc:
+      OutputTensor: {Sizes: [2], DataType: UINT8}
+      ValueDataType: UINT8
+      ValueStart: 10
+      ValueDelta: -2
+"""
+    assert built(tmp_path, text).desc["ValueDelta"] == -2
+    wrong = changed(text, "ValueDelta: -2", "ValueDelta: -129")
+    assert "does not fit INT8" in refusal(lambda: plan(tmp_path, wrong), tmp_path)
+    negative = changed(text, "ValueStart: 10", "ValueStart: -1")
+    assert "does not fit UINT8" in refusal(lambda: plan(tmp_path, negative), tmp_path)
+
+
+@pytest.mark.parametrize("scale", ["1.0e+39", "-1.0e+39"])
+def test_refuses_real_numbers_beyond_their_type(tmp_path: Path, scale: str) -> None:
+    text = f"{CLIP}      ScaleBias: {{Scale: {scale}, Bias: 0}}\n"
+    told = refusal(lambda: plan(tmp_path, text), tmp_path)
+    assert "does not fit FLOAT32" in told
+    assert "does not fit FLOAT32" in refused(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
+
+
+def test_refuses_whole_numbers_of_a_matrix_beyond_their_type(tmp_path: Path) -> None:
+    join = """\
+operator: JOIN
+cases:
+  - matrix: {Place: [-1]}
+    desc:
+      InputTensors: [{Sizes: [1], DataType: INT32, values: [1]}]
+      OutputTensor: {Sizes: [1], DataType: INT32}
+      Axis: =Place
+"""
+    told = refusal(lambda: plan(tmp_path, join), tmp_path)
+    assert "-1 does not fit UINT32" in told

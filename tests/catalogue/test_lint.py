@@ -350,6 +350,34 @@ sum, tuple, zip
                |   ^
         """,
     ),
+    "subnormal numbers flushed by what is no input": (
+        "limit: 2, ", "limit: 2, flushed_by: OutputTensor, ",
+        """
+        frob.yaml:37:51: FROB has no input tensor OutputTensor
+            37 |   OutputTensor: {kind: ulp, limit: 2, flushed_by: OutputTensor, source: "the page"}
+               |                                                   ^^^^^^^^^^^^
+        """,
+    ),
+    "a typical error under an unknown condition": (
+        "limit: 2, ",
+        "limit: 2, typical: {share: {FLOAT32: 0.01}, when: Frob == 1, measured: here}, ",
+        """
+        frob.yaml:37:79: FROB has no field Frob
+            37 | limit: 2, typical: {share: {FLOAT32: 0.01}, when: Frob == 1, measured: here}, \
+source: "the page"}
+               |                                                   ^^^^^^^^^
+        """,
+    ),
+    "a typical error that is no less than the limit": (
+        "limit: 2, ", "limit: 2, typical: {share: {FLOAT32: 0.5}, measured: here}, ",
+        """
+        frob.yaml:37:66: `precision.OutputTensor.typical.share.FLOAT32`: \
+0.5 is greater than or equal to the maximum of 0.1
+            37 |  {kind: ulp, limit: 2, typical: {share: {FLOAT32: 0.5}, measured: here}, \
+source: "the page"}
+               |                                                   ^^^
+        """,
+    ),
     "a term that nothing uses": (
         "constraints:\n", "terms: {BatchSize: 'InputTensor.Sizes[0]'}\nconstraints:\n",
         """

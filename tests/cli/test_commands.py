@@ -274,9 +274,33 @@ cases:
 """
 
 
-def test_a_case_that_must_be_rejected_says_so(tmp_path: Path) -> None:
-    path = write(tmp_path, REFUSED)
-    for command, code in (("validate", 3), ("run", 1)):
-        done = dmlconf(tmp_path, command, path)
-        assert done.returncode == code
-        assert "output-sizes" in done.stdout + done.stderr
+REFUSED_IN_A_MATRIX = """
+operator: TILE
+cases:
+  - matrix: {Size: [4, 6, 3]}
+    desc:
+      InputTensor: {Sizes: "=(Size // 2,)", DataType: FLOAT32, fill: {constant: {value: 1}}}
+      OutputTensor: {Sizes: "=(Size,)", DataType: FLOAT32}
+      Repeats: [2]
+"""
+
+
+@pytest.mark.parametrize("text", [REFUSED, REFUSED_IN_A_MATRIX])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("validate",),
+        ("run",),
+        ("run", "-b", "miniature:zeros"),
+        ("record", "-b", "miniature:zeros", "-o", "new.dmlrec"),
+    ],
+)
+def test_a_case_that_must_be_rejected_says_so(
+    tmp_path: Path, command: tuple[str, ...], text: str
+) -> None:
+    path = write(tmp_path, text)
+    name, *options = command
+    done = dmlconf_here(tmp_path, name, path, *options)
+    assert done.returncode == 3
+    assert "output-sizes" in done.stdout + done.stderr
+    assert "passed" not in done.stdout

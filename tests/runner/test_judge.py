@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +20,16 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.catalogue.model import FeatureLevel
-from dmlconf.runner.judge import judge, unsupported_reason
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.runner.judge import Against, Recorded, judge, unsupported_reason
+from dmlconf.runner.log import FORMAT, read_log, verdict_data
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
-from tests.runner.cases import plan
+from tests.reports.logs import HEADER
+from tests.runner.cases import plan, write
 
 
 def case(directory: Path, name: str) -> Case:
@@ -49,6 +55,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
     assert verdict.figures["OutputTensor"] == {
         "elements": 4, "differing": 0, "worst_ulp": 0.0, "rule": "exact", "limit": 0.0,
         "margin": 0.0, "source": verdict.figures["OutputTensor"]["source"],
+        "expectation": "documented",
     }  # fmt: skip
 
 
@@ -167,3 +174,83 @@ def test_accepting_an_invalid_case_makes_no_tensors(tmp_path: Path) -> None:
     (outcome,) = create(parse("miniature:zeros")).run([case(tmp_path, "invalid")])
     assert isinstance(outcome, Outputs)
     assert not outcome.arrays
+
+
+ONE_OF_TWO = """
+operator: TOP_K
+cases:
+  - name: one-of-two
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [5, 7, 6]}
+      OutputValueTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      OutputIndexTensor: {Sizes: [1, 1, 1, 1], DataType: UINT32}
+      Axis: 3
+      K: 1
+    expect: {OutputValueTensor: [7]}
+"""
+
+
+def one_of_two(directory: Path, against: Against, index: int = 1) -> Verdict:
+    (planned,) = load_suite([write(directory, ONE_OF_TWO, "top.yaml")]).plan()
+    arrays = {
+        "OutputValueTensor": np.full((1, 1, 1, 1), 7, np.float32),
+        "OutputIndexTensor": np.full((1, 1, 1, 1), index, np.uint32),
+    }
+    return judge(build(planned), Outputs(arrays), against)
+
+
+def provenances(verdict: Verdict) -> dict[str, str]:
+    return {name: figures["expectation"] for name, figures in verdict.figures.items()}
+
+
+def test_each_output_tells_where_its_expected_values_are_from(tmp_path: Path) -> None:
+    by_reference = one_of_two(tmp_path, run_case)
+    assert by_reference.expectation is Provenance.DOCUMENTED
+    assert provenances(by_reference) == {
+        "OutputValueTensor": "documented",
+        "OutputIndexTensor": "reference",
+    }
+    recorded = one_of_two(tmp_path, lambda case: Recorded(run_case(case)))
+    assert provenances(recorded)["OutputIndexTensor"] == "recorded"
+    assert recorded.unchecked_outputs == by_reference.unchecked_outputs == ()
+    assert one_of_two(tmp_path, run_case, index=2).status is Status.FAILED
+
+
+def test_an_output_that_nothing_tells_of_is_named(tmp_path: Path) -> None:
+    verdict = one_of_two(tmp_path, nobody, index=2)
+    assert verdict.status is Status.PASSED
+    assert provenances(verdict) == {"OutputValueTensor": "documented"}
+    assert verdict.unchecked_outputs == ("OutputIndexTensor",)
+
+
+def test_the_log_keeps_what_is_known_of_each_output(tmp_path: Path) -> None:
+    for against in (nobody, run_case):
+        verdict = one_of_two(tmp_path, against)
+        log = tmp_path / "run.jsonl"
+        header = {**asdict(HEADER), "record": "header", "format": FORMAT, "selected": 1}
+        line = {"record": "verdict", **verdict_data(verdict)}
+        log.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n", encoding="utf-8")
+        assert read_log(log).verdicts == (verdict,)
+        validator(bundled_schema("run-log")).validate(json.loads(json.dumps(line)))
+
+
+SINE = """
+operator: ELEMENT_WISE_SIN
+cases:
+  - name: sine
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 0.5]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+"""
+
+
+def test_a_right_result_far_from_devices_passes_with_a_figure_of_its_own(tmp_path: Path) -> None:
+    (planned,) = load_suite([write(tmp_path, SINE, "sine.yaml")]).plan()
+    case = build(planned)
+    right = np.sin(np.array([1, 0.5])).astype(np.float32)
+    near = judge(case, Outputs({"OutputTensor": right}), run_case).figures["OutputTensor"]
+    off = judge(case, Outputs({"OutputTensor": right + np.float32(6e-5)}), run_case)
+    assert off.status is Status.PASSED
+    assert near["typical"] == off.figures["OutputTensor"]["typical"] < 0.001
+    assert near["typical_margin"] <= 1
+    assert 500 < off.figures["OutputTensor"]["typical_margin"] < 1000

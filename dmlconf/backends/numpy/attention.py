@@ -25,6 +25,9 @@ __all__ = [
 _KEYS: Final = (3,)
 """The dimension of keys among those of scores: batch, head, query, key."""
 
+_OF_QUERIES: Final = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
+"""The mask that gives each batch a range of queries and one of keys."""
+
 _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in halves of the last place of FLOAT32."""
 
@@ -105,6 +108,9 @@ def multihead_attention1_magnitude(
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
             lost = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
             values = np.where(lost, ANY_RESULT, values)
+        if fields["MaskType"] == _OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
+            # The page has it that keys which are seen are left alone; measured, they become NaN.
+            values = np.full_like(values, ANY_RESULT)
         outputs = _outputs(values, parts, fields)
     # The type of the output cannot hold every magnitude.
     return _in_output_order(values, parts).reshape(output.Sizes), *outputs[1:]
@@ -251,7 +257,10 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
     """Return what is added to each score for its position, and to exclude it.
 
     Measured: with a BOOLEAN mask the bias of positions is multiplied by Scale as well, and masks of
-    lengths and of ranges for each batch take the bias's place, unless they exclude every key.
+    lengths and of ranges for each batch take the bias's place. Where these exclude every key, they
+    exclude none, which only shows where MaskFilterValue is infinite or outweighs the scores.
+    BOOLEAN masks and those of queries multiply MaskFilterValue by 0 for a key that is seen, which
+    makes NaN of infinity.
     """
     bias, kind = fields["RelativePositionBiasTensor"], fields["MaskType"]
     position = None if bias is None else _last(bias, 4)
@@ -263,9 +272,12 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
     if kind == "NONE" and fields["PastSequenceLengthsTensor"] is None:
         return position, None
     kept = _kept(fields, shape)
-    if position is not None and kind != "KEY_QUERY_SEQUENCE_LENGTH_START_END":
-        position = np.where(kept | ~kept.any(_KEYS, keepdims=True), position, 0.0)
-    return position, np.where(kept, 0.0, filtered)
+    if kind != _OF_QUERIES:
+        kept |= ~kept.any(_KEYS, keepdims=True)
+        if position is not None:
+            position = np.where(kept, position, 0.0)
+        return position, np.where(kept, 0.0, filtered)
+    return position, (1.0 - kept) * filtered
 
 
 def _kept(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:

@@ -10,7 +10,7 @@ measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,8 @@ __all__ = [
     "element_wise_clip1_interval",
     "element_wise_clip_grad",
     "element_wise_clip_grad1",
+    "element_wise_clip_grad1_interval",
+    "element_wise_clip_grad_interval",
     "element_wise_clip_interval",
     "element_wise_threshold",
     "element_wise_threshold_interval",
@@ -90,9 +92,16 @@ def element_wise_clip1_interval(
     Min: float,
     Max: float,
 ) -> tuple[Array, Array]:
-    """Return the bounded elements, which are scaled with a rounding either way."""
-    clip = _clip(OutputTensor, Min, Max, MinMaxDataType)
-    return function_interval(clip, InputTensor, ScaleBias, OutputTensor)
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be whatever a processor makes of it.
+    """
+    ends = [
+        function_interval(_within(low, high), InputTensor, ScaleBias, OutputTensor)
+        for low in _bounds(Min, OutputTensor, MinMaxDataType)
+        for high in _bounds(Max, OutputTensor, MinMaxDataType)
+    ]
+    return _hull(ends)
 
 
 def element_wise_threshold(
@@ -108,8 +117,15 @@ def element_wise_threshold(
 def element_wise_threshold_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> tuple[Array, Array]:
-    """Return the bounded elements, which are scaled with a rounding either way."""
-    return function_interval(_threshold(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be whatever a processor makes of it.
+    """
+    tensors = InputTensor, ScaleBias, OutputTensor
+    if OutputTensor.DataType.dtype.kind == "f":
+        return function_interval(_threshold(OutputTensor, Min), *tensors)
+    lows = _bounds(Min, OutputTensor, "FLOAT32")
+    return _hull([function_interval(_above(low), *tensors) for low in lows])
 
 
 def element_wise_clip_grad(
@@ -145,16 +161,57 @@ def element_wise_clip_grad1(
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
     least, greatest = (_bound(end, OutputGradientTensor, MinMaxDataType) for end in (Min, Max))
+    return _gradient_within(InputTensor, InputGradientTensor, least, greatest)
+
+
+def element_wise_clip_grad_interval(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return what `element_wise_clip_grad1_interval` does."""
+    tensors = InputTensor, InputGradientTensor, OutputGradientTensor
+    return element_wise_clip_grad1_interval(*tensors, "FLOAT32", Min, Max)
+
+
+def element_wise_clip_grad1_interval(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    MinMaxDataType: str,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
+    found = [
+        _gradient_within(InputTensor, InputGradientTensor, low, high)
+        for low in _bounds(Min, OutputGradientTensor, MinMaxDataType)
+        for high in _bounds(Max, OutputGradientTensor, MinMaxDataType)
+    ]
+    return _hull([(gradient, gradient) for gradient in found])
+
+
+def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
     with np.errstate(invalid="ignore"):
-        within = (InputTensor > least) & (InputTensor < greatest)
-    return np.where(within, InputGradientTensor, InputGradientTensor.dtype.type(0))
+        within = (tensor > least) & (tensor < greatest)
+    return np.where(within, gradient, gradient.dtype.type(0))
+
+
+def _hull(intervals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the least and the greatest of several intervals; NaN where all are."""
+    lowest, highest = zip(*intervals, strict=True)
+    return np.fmin.reduce(lowest), np.fmax.reduce(highest)
 
 
 def _clip(
     tensor: TensorDesc, least: float, greatest: float, data_type: str
 ) -> Callable[[Array], Array]:
-    low, high = _bound(least, tensor, data_type), _bound(greatest, tensor, data_type)
+    return _within(_bound(least, tensor, data_type), _bound(greatest, tensor, data_type))
 
+
+def _within(low: Any, high: Any) -> Callable[[Array], Array]:
     def clip(values: Array) -> Array:
         bounded: Array = np.fmin(values, high)
         np.fmax(low, bounded, out=bounded)
@@ -168,7 +225,25 @@ def _threshold(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
         low = np.float32(least)
     else:
         low = cast(np.array([least], np.float32), tensor)[0]
+    return _above(low)
+
+
+def _above(low: Any) -> Callable[[Array], Array]:
     return lambda values: np.fmax(values, low)
+
+
+def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
+    """Return the numbers that a bound may become: several only of NaN in integers.
+
+    Args:
+        value, tensor, data_type: as for `_bound`.
+    """
+    dtype = tensor.DataType.dtype
+    bound = _bound(value, tensor, data_type)
+    if dtype.kind == "f" or value == value or data_type not in DataType.__members__:
+        return [bound]
+    others = {0, *(() if dtype.kind == "i" else (int(np.iinfo(dtype).max),))}
+    return [bound, *(dtype.type(other) for other in sorted(others - {int(bound)}))]
 
 
 def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
@@ -204,7 +279,7 @@ def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
 
 
 _OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
-"""Measured: what a processor makes of NaN; 0 for the other integers."""
+"""Measured: what x86-64 makes of NaN; 0 for the other integers."""
 
 
 def _function(

@@ -215,9 +215,8 @@ def element_wise_acosh(
 def element_wise_acosh_interval(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> tuple[Array, Array]:
-    """Return `log(x + sqrt(x^2 - 1))`; below -1 anything, since the sum may be zero."""
-    ends = _log_of_sum_interval(-1.0, InputTensor, ScaleBias, OutputTensor)
-    return anything_where(scaled(InputTensor, ScaleBias) <= -1, ends)
+    """Return `log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero."""
+    return _log_of_sum_interval(-1.0, InputTensor, ScaleBias, OutputTensor)
 
 
 def element_wise_atanh(
@@ -320,6 +319,8 @@ def _log_of_sum_interval(
     with np.errstate(all="ignore"):
         least, _ = _sum_ends(low, one)
         _, greatest = _sum_ends(high, one)
+        if one < 0:
+            lost |= (high <= -1) & (greatest >= 0)
         lowest, _ = rounded_interval(np.log(least), _log_error(least), dtype)
         _, highest = rounded_interval(np.log(greatest), _log_error(greatest), dtype)
     return anything_where(lost, (lowest, highest))
@@ -331,7 +332,7 @@ def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
     radicand = square + one
     room = (square + np.abs(radicand)) * STEP
     roots = [np.sqrt(np.maximum(radicand + sign * room, 0.0)) for sign in (-1, 1)]
-    exact = np.where(x < 0, 1 / (np.sqrt(radicand) - x), x + np.sqrt(radicand))
+    exact = np.where(x < 0, one / (np.sqrt(radicand) - x), x + np.sqrt(radicand))
     steps = (roots[1] + np.abs(exact)) * STEP
     least = np.minimum(exact, np.maximum(x + roots[0] - steps, 0.0))
     greatest = np.maximum(exact, x + roots[1] + steps)

@@ -20,6 +20,7 @@ import numpy as np
 from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_blocks
 from dmlconf.backends.numpy.conversion import cast
+from dmlconf.backends.numpy.element_wise import LARGEST_DIVISOR
 from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.backends.numpy.scale_bias import ScaleBias, scaled, scaled_interval
@@ -126,14 +127,23 @@ def element_wise_atan_yx(ATensor: Array, BTensor: Array, OutputTensor: TensorDes
 def element_wise_atan_yx_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Ends:
     """Return the angle with the error of a polynomial; any angle at the origin.
 
-    Where a tensor holds NaN, which the polynomial may lose, or the quotient of two subnormal
-    numbers is taken, anything is right.
+    The quotient may be a product with a reciprocal, which is flushed to zero where it is
+    subnormal. Where a tensor holds NaN, which the polynomial may lose, or the quotient of two
+    subnormal numbers is taken, anything is right.
     """
-    exact = np.arctan2(wide(ATensor), wide(BTensor))
+    y, x = wide(ATensor), wide(BTensor)
+    exact = np.arctan2(y, x)
     origin = (ATensor == 0) & (BTensor == 0)
+    least, greatest = np.where(origin, -np.pi, exact), np.where(origin, np.pi, exact)
+    finite = np.isfinite(y) & np.isfinite(x)
+    no_height = np.arctan2(np.copysign(0.0, y), x)
+    for divisor, of_zero in ((x, no_height), (y, np.copysign(np.pi / 2, y))):
+        flushed = (np.abs(divisor) > LARGEST_DIVISOR) & finite
+        least = np.where(flushed, np.fmin(least, of_zero), least)
+        greatest = np.where(flushed, np.fmax(greatest, of_zero), greatest)
     dtype = OutputTensor.DataType.dtype
-    lowest, _ = rounded_interval(np.where(origin, -np.pi, exact), _ARCTANGENT, dtype)
-    _, highest = rounded_interval(np.where(origin, np.pi, exact), _ARCTANGENT, dtype)
+    lowest, _ = rounded_interval(least, _ARCTANGENT, dtype)
+    _, highest = rounded_interval(greatest, _ARCTANGENT, dtype)
     tiny = np.finfo(np.float32).tiny
     subnormal = ~origin & (np.abs(ATensor) < tiny) & (np.abs(BTensor) < tiny)
     return anything_where(np.isnan(exact) | subnormal, (lowest, highest))

@@ -21,6 +21,9 @@ __all__ = [
 _QUOTIENT: Final = 3 * STEP
 """The relative error of a quotient made as a product with a reciprocal."""
 
+_LARGEST_MULTIPLE: Final = 2.0**22
+"""Measured on DirectML 1.15.4: below this the remainders of exact multiples are 0."""
+
 _LARGE_QUOTIENT: Final = 2.0**28
 """Below this FLOAT64 holds quotients of FLOAT32 numbers well enough to round them."""
 
@@ -52,8 +55,7 @@ def element_wise_modulus_truncate_interval(
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
     if ATensor.dtype.kind == "f":
-        exact = _float_remainder(ATensor, BTensor, np.fmod, np.trunc)
-        return _float_interval(ATensor, BTensor, exact, np.sign(wide(ATensor)), ATensor.dtype)
+        return _float_interval(ATensor, BTensor, np.trunc, ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_truncate(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
@@ -83,8 +85,7 @@ def element_wise_modulus_floor_interval(
     Source: Direct3D 11.3 functional specification, as for quotients.
     """
     if ATensor.dtype.kind == "f":
-        exact = _float_remainder(ATensor, BTensor, np.remainder, np.floor)
-        return _float_interval(ATensor, BTensor, exact, np.sign(wide(BTensor)), ATensor.dtype)
+        return _float_interval(ATensor, BTensor, np.floor, ATensor.dtype)
     return _integer_interval(
         element_wise_modulus_floor(ATensor, BTensor, OutputTensor), ATensor, BTensor
     )
@@ -118,24 +119,38 @@ def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _float_interval(
-    dividend: Array, divisor: Array, exact: Array, sign: Array, dtype: np.dtype[Any]
+    dividend: Array, divisor: Array, rounding: np.ufunc, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
-    """Return remainders that may be off by what the quotient is, times the divisor.
+    """Return the least and the greatest `a - b * rounding(a / b)` of FLOAT32 arithmetic.
 
-    Next to a multiple of the divisor the quotient may fall on its other side, so that the remainder
-    is next to zero instead of the divisor, or the other way round. Where FLOAT32 may not hold
-    the quotient, or its product with the divisor, anything is right.
+    A quotient may fall on the other side of a whole number that it is next to, but not where it is
+    one: measured on DirectML 1.8.0 to 1.15.4, exact multiples leave 0. The product with the divisor
+    is exact where FLOAT32 holds it. Where a quotient or a product overflows, anything is right; but
+    a divisor of zero leaves NaN.
+
+    Args:
+        dividend: `a`.
+        divisor: `b`.
+        rounding: how the quotient is rounded.
+        dtype: the type of all three.
     """
     a, b = wide(dividend), wide(divisor)
     with np.errstate(all="ignore"):
-        error = np.abs(a) * _QUOTIENT
-        distance, length = np.abs(exact), np.abs(b)
-        either = (distance <= error) | (length - distance <= error)
-        middle = np.where(either, sign * length / 2, exact)
-        room = np.where(either, length / 2 + error, error)
-        largest = np.maximum(np.abs(a / b), np.abs(a) + error)
-        overflows = np.isfinite(a) & (largest > np.finfo(np.float32).max)
-    return anything_where(overflows, rounded_interval(middle, room, dtype))
+        quotient = a / b
+        multiple = (np.rint(quotient) == quotient) & (quotient * b == a)
+        whole = multiple & (np.abs(quotient) < _LARGEST_MULTIPLE)
+        error = np.where(whole, 0.0, np.abs(quotient) * _QUOTIENT)
+        products = [b * rounding(quotient + end) for end in (-error, error)]
+        products_held = [product.astype(np.float32) == product for product in products]
+        room = np.where(products_held, 0.0, np.abs(products)).max(0) * STEP
+        remainders = [a - product for product in products]
+        middle = (remainders[0] + remainders[1]) / 2
+        length = np.abs(remainders[0] - remainders[1]) / 2 + room
+        largest = np.maximum(np.abs(quotient) + error, np.abs(a) + length)
+        overflows = np.isfinite(a) & (b != 0) & (largest > np.finfo(np.float32).max)
+        undefined = np.isinf(b) | (b == 0)
+        interval = rounded_interval(np.where(undefined, np.nan, middle), length, dtype)
+    return anything_where(overflows, interval)
 
 
 def _integer_remainder(dividend: Array, divisor: Array, operation: np.ufunc) -> Array:

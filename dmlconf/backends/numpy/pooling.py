@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
-from dmlconf.backends.numpy.rounding import STEP, rounded_interval
+from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.backends.numpy.windows import elements, spread, sums, windows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
@@ -187,13 +187,16 @@ def lp_pooling1(
 ) -> Array:
     """Return what `lp_pooling` does, with a window whose places lie apart.
 
-    Source: the page of DML_LP_POOLING1_OPERATOR_DESC.
+    The root of a P of 0 is the power of infinity.
+
+    Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """
     spatial = Strides, WindowSize, StartPadding, Dilations
     over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
     with np.errstate(all="ignore"):
         powers = np.abs(InputTensor.astype(np.float64)) ** P
-        return (sums(powers, over) ** (1 / P)).astype(OutputTensor.DataType.dtype)
+        root = 1 / P if P else np.inf
+        return (sums(powers, over) ** root).astype(OutputTensor.DataType.dtype)
 
 
 def lp_pooling1_interval(
@@ -208,12 +211,18 @@ def lp_pooling1_interval(
 ) -> _Interval:
     """Return the least and the greatest right roots where every power is made of exp2 and log2.
 
-    A power that is subnormal in FLOAT32 may be lost, and a sum beyond FLOAT32 be infinite.
+    A power that is subnormal in FLOAT32 may be lost, and a sum beyond FLOAT32 be infinite. With a
+    P of 0 the logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some
+    devices: anything is right where the window sees 0 or what is not finite, or one element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
     spatial = Strides, WindowSize, StartPadding, Dilations
     over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    if P == 0:
+        special = sums(~(np.isfinite(InputTensor) & (InputTensor != 0)), over) > 0
+        exact = lp_pooling1(InputTensor, OutputTensor, *spatial[:3], EndPadding, Dilations, P)
+        return anything_where(special | (elements(over) == 1), (exact, exact))
     single = np.finfo(np.float32)
     with np.errstate(all="ignore"):
         bases = np.abs(InputTensor.astype(np.float64))

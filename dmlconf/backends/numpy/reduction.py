@@ -13,7 +13,7 @@ from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["argmax", "argmin", "reduce", "reduce_magnitude"]
+__all__ = ["argmax", "argmin", "reduce", "reduce_interval", "reduce_magnitude"]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
@@ -66,6 +66,14 @@ def reduce(
     with np.errstate(all="ignore"):
         wide = np.dtype(np.float64) if rows.dtype.kind == "f" else rows.dtype
         return _REDUCTIONS[Function](rows, wide).astype(dtype)
+
+
+def reduce_interval(
+    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the minimum or maximum, twice: nothing is computed."""
+    extremum = reduce(Function, InputTensor, OutputTensor, Axes)
+    return extremum, extremum
 
 
 def reduce_magnitude(

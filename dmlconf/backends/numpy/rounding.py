@@ -80,7 +80,8 @@ def rounded_interval(
         exact: what an infinitely precise computation gives, FLOAT64.
         error: how far the value may be from that before it is rounded for the last time, not
             negative; counts as 0 where either is not finite. ANY_RESULT makes any value right.
-        dtype: the result's type. FLOAT32 rounds once, FLOAT16 to FLOAT32 first.
+        dtype: the result's type. FLOAT64 is as exact as the values are, FLOAT32 rounds once,
+            FLOAT16 to FLOAT32 first.
     """
     with np.errstate(all="ignore"):
         finite = np.isfinite(exact) & np.isfinite(error)
@@ -96,7 +97,7 @@ def rounded_interval(
             tiny = np.finfo(dtype).tiny
             lowest[(low > 0) & (low < tiny) & (exact >= tiny)] = 0
             highest[(high < 0) & (high > -tiny) & (exact <= -tiny)] = 0
-        else:
+        elif dtype == np.float16:
             # Measured: some stores make infinity of whatever exceeds the largest number.
             largest = np.finfo(dtype).max
             lowest[low < -largest] = -np.inf
@@ -117,6 +118,8 @@ def _toward_zero(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _to_nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype == np.float64:
+        return values.copy()
     return values.astype(np.float32).astype(dtype)
 
 

@@ -226,6 +226,8 @@ def _along(
     numbers: Array, window: Window, combine: np.ufunc, neutral: Any, dtype: np.dtype[Any]
 ) -> Array:
     """Return what combining all that the window sees along its axis gives."""
+    if not window.size:
+        return np.full(_resized(numbers.shape, window.axis, window.positions), neutral, dtype)
     padded = window.padded(numbers, neutral)
     if window.positions < window.size:
         reduced: Array = combine.reduce(window.view(padded), window.axis, dtype)

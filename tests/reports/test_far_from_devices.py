@@ -1,0 +1,66 @@
+"""Results that are right by the documentation, and far from what devices give."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.reports import json_report, markdown, picture
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Verdict
+from tests.reports import logs
+
+HEADING = "Right by the documentation, and far from what devices give"
+
+
+def far(case: str, operator: str, typical_margin: float, verdict: Verdict = logs.PASSED) -> Verdict:
+    """Return a verdict with one output that is so many times off as measured devices are."""
+    more = {"margin": 0.05, "typical": 0.0001, "typical_margin": typical_margin}
+    figures = {**logs.figures(900.0)["OutputTensor"], **more}
+    return replace(verdict, case=case, operator=operator, figures={"OutputTensor": figures})
+
+
+LOG = logs.run_log(
+    far("sin/a", "SIN", 500.0),
+    far("sin/b", "SIN", 1200.0),
+    far("sin/c", "SIN", 2.0),
+    far("cos/a", "COS", 11.0),
+    far("tan/a", "TAN", 10.0),
+    far("log/a", "LOG", 99.0, logs.FAILED),
+)
+
+
+def test_reports_name_operators_far_from_devices_the_farthest_first() -> None:
+    for told in (picture.render_text(LOG), markdown.render(LOG)):
+        lines = told.partition(HEADING)[2].splitlines()
+        assert [line.strip(" -") for line in lines if "usual error" in line] == [
+            "1,200 times the usual error SIN, 2 cases: sin/b",
+            "11 times the usual error COS, 1 case: cos/a",
+        ]
+
+
+def test_the_json_report_lists_them_as_its_schema_has_it() -> None:
+    told = json.loads(json_report.render(LOG))
+    assert told["far_from_devices"] == [
+        {"operator": "SIN", "cases": 2, "typical_margin": 1200.0, "case": "sin/b"},
+        {"operator": "COS", "cases": 1, "typical_margin": 11.0, "case": "cos/a"},
+    ]
+    validator(bundled_schema("report")).validate(told)
+
+
+@pytest.mark.parametrize("log", [logs.everything(), logs.run_log(far("tan/a", "TAN", 10.0))])
+def test_reports_of_runs_near_to_devices_say_nothing_of_it(log: RunLog) -> None:
+    assert HEADING not in picture.render_text(log)
+    assert HEADING not in markdown.render(log)
+
+
+def test_reports_tell_of_outputs_that_nothing_was_compared_with() -> None:
+    partly = replace(logs.PASSED, unchecked_outputs=("OutputIndexTensor",))
+    told = f"OutputIndexTensor of {logs.PASSED.case}"
+    for log, known in ((logs.run_log(partly), True), (logs.run_log(logs.PASSED), False)):
+        assert ("compared in part" in picture.render_text(log)) is known
+    assert told in picture.render_text(logs.run_log(partly))
+    assert "compared in part" in markdown.render(logs.run_log(partly))

@@ -1,0 +1,104 @@
+"""Outputs that tell of comparisons: devices may compare subnormal FLOAT32 numbers as zeros."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import computed
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import Array
+from tests.runner.cases import write
+
+NUMBERS = "[1.0e-40, 2.0e-40, -1.0e-40, 1.0e-41]"
+INPUT = f"InputTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: {NUMBERS}}}"
+INDEX = "{Sizes: [1, 1, 1, 1], DataType: UINT32}"
+WINDOW = "Strides: [1, 1], WindowSize: [1, 4], StartPadding: [0, 0], EndPadding: [0, 0]"
+POOLED = f"""{INPUT}, OutputTensor: {{Sizes: [1, 1, 1, 1], DataType: FLOAT32}},
+      OutputIndicesTensor: {{Sizes: [1, 1, 1, 1], DataType: UINT32}}, {WINDOW}"""
+TOP = f"""{INPUT}, OutputValueTensor: {{Sizes: [1, 1, 1, 2], DataType: FLOAT32}},
+      OutputIndexTensor: {{Sizes: [1, 1, 1, 2], DataType: UINT32}}, Axis: 3, K: 2"""
+GRADIENTS = "{Sizes: [1, 1, 1, 4], DataType: FLOAT32, values: [1, 2, 3, 4]}"
+
+DESCS = {
+    "ARGMIN": f"{INPUT}, OutputTensor: {INDEX}, Axes: [3], AxisDirection: INCREASING",
+    "ARGMAX": f"{INPUT}, OutputTensor: {INDEX}, Axes: [3], AxisDirection: DECREASING",
+    "REDUCE": f"Function: ARGMAX, {INPUT}, OutputTensor: {INDEX}, Axes: [3]",
+    "MAX_POOLING1": POOLED,
+    "MAX_POOLING2": f"{POOLED}, Dilations: [1, 1]",
+    "TOP_K": TOP,
+    "TOP_K1": f"{TOP}, AxisDirection: INCREASING",
+    "ELEMENT_WISE_CLIP_GRAD": f"""{INPUT}, InputGradientTensor: {GRADIENTS},
+      OutputGradientTensor: {{Sizes: [1, 1, 1, 4], DataType: FLOAT32}}, Min: 0, Max: 1""",
+    "NONZERO_COORDINATES": f"""{INPUT}, OutputCountTensor: {{Sizes: [1], DataType: UINT32}},
+      OutputCoordinatesTensor: {{Sizes: [4, 4], DataType: UINT32}}""",
+}
+
+
+def made(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
+    desc = DESCS[operator].replace(NUMBERS, numbers)
+    text = f"operator: {operator}\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
+    (planned,) = load_suite([write(directory, text, "one.yaml")]).plan()
+    return build(planned)
+
+
+def flushed(case: Case) -> dict[str, Array]:
+    """Return what a device computes that takes subnormal inputs for zero."""
+    return computed(
+        case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
+    )
+
+
+def gradients(case: Case) -> dict[str, Array]:
+    return {name: a for name, a in case.inputs().items() if name == "InputGradientTensor"}
+
+
+def reference(case: Case) -> Outcome:
+    return Outputs(computed(case, case.inputs()))
+
+
+@pytest.mark.parametrize("operator", DESCS)
+def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operator: str) -> None:
+    case = made(tmp_path, operator)
+    actual = flushed(case)
+    right = computed(case, case.inputs())
+    assert any((actual[name] != right[name]).any() for name in actual)
+    assert judge(case, Outputs(actual), reference).status is Status.PASSED
+    assert judge(case, Outputs(right), reference).status is Status.PASSED
+
+
+@pytest.mark.parametrize("operator", sorted(DESCS.keys() - {"NONZERO_COORDINATES"}))
+def test_indices_of_zeros_for_normal_inputs_are_wrong(tmp_path: Path, operator: str) -> None:
+    case = made(tmp_path, operator, "[0.1, 0.2, -0.1, 0.01]")
+    assert judge(case, Outputs(flushed(case)), reference).status is Status.FAILED
+
+
+@pytest.mark.parametrize("operator", ["ARGMIN", "ARGMAX", "REDUCE", "MAX_POOLING1", "TOP_K"])
+def test_any_other_index_of_subnormal_inputs_is_wrong(tmp_path: Path, operator: str) -> None:
+    case = made(tmp_path, operator)
+    actual = computed(case, case.inputs())
+    name = next(name for name, array in actual.items() if array.dtype.kind == "u")
+    candidates = {int(actual[name].ravel()[0]), int(flushed(case)[name].ravel()[0])}
+    (other, *_) = {0, 1, 2, 3} - candidates
+    actual[name] = np.full_like(actual[name], other)
+    assert judge(case, Outputs(actual), reference).status is Status.FAILED
+
+
+@pytest.mark.parametrize("function", ["MIN", "MAX"])
+def test_extrema_of_subnormal_numbers_may_be_zero(tmp_path: Path, function: str) -> None:
+    desc = f"Function: {function}, {INPUT}, Axes: [3], OutputTensor: "
+    desc += "{Sizes: [1, 1, 1, 1], DataType: FLOAT32}"
+    text = f"operator: REDUCE\ncases:\n  - name: one\n    desc: {{{desc}}}\n"
+    (planned,) = load_suite([write(tmp_path, text, "one.yaml")]).plan()
+    case = build(planned)
+    zero = Outputs({"OutputTensor": np.zeros((1, 1, 1, 1), np.float32)})
+    least = Outputs({"OutputTensor": np.full((1, 1, 1, 1), 1e-30, np.float32)})
+    assert judge(case, zero, reference).status is Status.PASSED
+    assert judge(case, least, reference).status is Status.FAILED
