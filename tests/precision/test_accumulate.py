@@ -28,12 +28,26 @@ class Allowed:
 
     bound: Array
     half_precision: bool = False
+    held: Array | None = None
+    common: float = 0.0
 
     def right(self) -> Array:
         raise NotImplementedError
 
     def magnitude(self) -> Array:
         return self.bound
+
+    def stored(self) -> Array | None:
+        return self.held
+
+    def stored_deviation(self) -> None:
+        return None
+
+    def quantum(self) -> float:
+        return self.common
+
+    def others(self) -> tuple[Array, ...]:
+        return ()
 
     def interval(self) -> None:
         return None

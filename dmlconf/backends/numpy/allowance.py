@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.backend import arguments, computed, reference_function
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.cases.model import Case
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -38,10 +39,10 @@ class CaseAllowances:
         return computed(self._case, self._case.inputs())
 
     @cached_property
-    def magnitudes(self) -> tuple[Array, ...]:
-        """The operator on absolute inputs, by output."""
-        found = self._call("magnitude")
-        return found if isinstance(found, tuple) else (found,)
+    def magnitudes(self) -> tuple[Magnitude, ...]:
+        """What the errors of sums are counted in, by output."""
+        parts = self._call("magnitude")
+        return tuple(map(Magnitude.of, parts if isinstance(parts, tuple) else (parts,)))
 
     @cached_property
     def intervals(self) -> tuple[tuple[Array, Array], ...]:
@@ -80,6 +81,28 @@ class _OutputAllowance:
 
     def magnitude(self) -> Array | None:
         """Return the operator on absolute inputs, FLOAT64."""
+        return self._magnitude.sums
+
+    def stored(self) -> Array | None:
+        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        stored = self._magnitude.stored
+        return None if stored is None else np.broadcast_to(stored, self._magnitude.sums.shape)
+
+    def stored_deviation(self) -> Array | None:
+        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
+        deviation = self._magnitude.deviation
+        return None if deviation is None else np.broadcast_to(deviation, self._magnitude.sums.shape)
+
+    def quantum(self) -> float:
+        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
+        return self._magnitude.quantum
+
+    def others(self) -> tuple[Array, ...]:
+        """Return outputs whose elements are as right as the reference's."""
+        return self._magnitude.others
+
+    @property
+    def _magnitude(self) -> Magnitude:
         return self._of_case.magnitudes[self._index]
 
     def interval(self) -> tuple[Array, Array] | None:

@@ -6,6 +6,7 @@ Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities we
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.activation_formulas import FORMULAS, attributes_of
-from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["fused", "fused_formula", "fused_magnitude", "slope"]
@@ -65,6 +67,9 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 }
 """Where activations jump; NaN for nowhere."""
 
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
 _NEAR_JUMP: Final = 64.0
 """How many last places of its magnitude a sum may be from a jump, and be taken for beyond it."""
 
@@ -98,27 +103,33 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_magnitude(
-    values: Array, magnitude: Array, activation: Mapping[str, Any] | None, dtype: np.dtype[Any]
-) -> Array:
+    values: Array,
+    magnitude: Magnitude,
+    activation: Mapping[str, Any] | None,
+    dtype: np.dtype[Any],
+) -> Magnitude:
     """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
 
     Args:
         values: the sums, FLOAT64.
-        magnitude: the sums of absolute values.
+        magnitude: that of the sums.
         activation: the activation, whose own error and last rounding are added; or None.
-        dtype: the output's type, whose roundings a magnitude counts in.
+        dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
     """
     if activation is None:
         return magnitude
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
-        own: Array = np.where(np.isfinite(error), error, 0.0) / float(np.finfo(dtype).eps)
+        own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
             # The exponential then grows where its argument is negative.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
-        found = steepness * magnitude + own + np.abs(fused(values, activation))
+        found = steepness * magnitude.sums + own + np.abs(fused(values, activation))
+        before = magnitude
         if dtype == np.float16:
+            held = np.where(np.isfinite(values), np.maximum(np.abs(values), _LEAST_NORMAL), 0.0)
+            before = magnitude.holding(held)
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
@@ -127,6 +138,8 @@ def fused_magnitude(
             # Only what rounding may carry over the jump: a sum exactly there is one of integers.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
-            near = (gap > 0) & (gap <= magnitude * _NEAR_JUMP * float(np.finfo(dtype).eps))
-            found = np.where(near, ANY_RESULT, found)
-        return found
+            reach = magnitude.sums * (_NEAR_JUMP * STEP)
+            if before.stored is not None:
+                reach += before.stored * 2.0**-10
+            found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
+        return replace(before.scaled(steepness), sums=found)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -70,7 +71,7 @@ def reduce(
 
 def reduce_magnitude(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Array:
+) -> Magnitude:
     """Return what the error of a reduction is counted in: the same of absolute values.
 
     Through a logarithm the relative error of the sum becomes an absolute one. Where a sum or a
@@ -83,9 +84,13 @@ def reduce_magnitude(
     with np.errstate(all="ignore"):
         wide = np.abs(rows.astype(np.float64))
         if Function == "MULTIPLY":
-            return _product_magnitude(wide)
+            return Magnitude(_product_magnitude(wide))
+        if Function in ("SUM", "L1"):
+            return Magnitude(wide.sum(-1), quantum=quantum_of(rows))
+        if Function == "SUM_SQUARE":
+            return Magnitude(_sum_of_squares(wide, wide.dtype), quantum=quantum_of(rows, rows))
         if Function not in ("LOG_SUM", "LOG_SUM_EXP"):
-            return _REDUCTIONS[Function](wide, wide.dtype)
+            return Magnitude(_REDUCTIONS[Function](wide, wide.dtype))
         exact = rows.astype(np.float64)
         terms, weights = exact, wide
         if Function == "LOG_SUM_EXP":
@@ -93,11 +98,11 @@ def reduce_magnitude(
             weights = terms * (EXP2_HALVES + 2 * wide)
         total = terms.sum(-1)
         own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
-        # FLOAT16 outputs are rounded from FLOAT32, so these errors hardly show in them.
-        finer = 1.0 if OutputTensor.DataType.bits > 16 else 2.0**-13
-        magnitude = np.abs(np.log(total)) + finer * (weights.sum(-1) / np.abs(total) + own)
+        magnitude = np.abs(np.log(total)) + weights.sum(-1) / np.abs(total) + own
         overflows = terms.sum(-1) > np.finfo(np.float32).max
-        return np.where(overflows & np.isfinite(exact).all(-1), np.finfo(np.float64).max, magnitude)
+        return Magnitude(
+            np.where(overflows & np.isfinite(exact).all(-1), np.finfo(np.float64).max, magnitude)
+        )
 
 
 def _product_magnitude(absolute: Array) -> Array:
