@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+
+from dmlconf.backends.numpy.rounding import ANY_RESULT
 
 from dmlconf.tensors.datatypes import Array
 
@@ -36,6 +39,49 @@ class Magnitude:
     quantum: float = 0.0
     others: tuple[Array, ...] = ()
 
+    def __getitem__(self, index: Any) -> Magnitude:
+        return self._each(lambda values: values[index])
+
+    def __add__(self, other: Magnitude) -> Magnitude:
+        """Return the magnitude of a sum, without what the addition itself may err."""
+        stored = other.stored if self.stored is None else self.stored
+        if self.stored is not None and other.stored is not None:
+            stored = self.stored + other.stored
+        return Magnitude(self.sums + other.sums, stored)
+
+    def _each(self, function: Callable[[Array], Array]) -> Magnitude:
+        stored = None if self.stored is None else function(self.stored)
+        deviation = None if self.deviation is None else function(self.deviation)
+        return Magnitude(function(self.sums), stored, deviation)
+
+    def times(self, matrix: Array) -> Magnitude:
+        """Return the magnitude of the product with a constant matrix."""
+        return self._each(lambda values: values @ np.abs(matrix))
+
+    def where(self, chosen: Array, other: Magnitude) -> Magnitude:
+        """Return this where chosen, else the other."""
+        stored = None
+        if self.stored is not None or other.stored is not None:
+            first, second = (
+                0.0 if part.stored is None else part.stored for part in (self, other)
+            )
+            stored = np.where(chosen, first, second)
+        return Magnitude(np.where(chosen, self.sums, other.sums), stored)
+
+    def open_where(self, undefined: Array) -> Magnitude:
+        """Return the magnitude with which any result is right where it is undefined."""
+        return replace(self, sums=np.where(undefined, ANY_RESULT, self.sums))
+
+    @staticmethod
+    def stacked(parts: Sequence[Magnitude], axis: int = 0) -> Magnitude:
+        """Return the magnitudes along a new axis."""
+        stored = None
+        if any(part.stored is not None for part in parts):
+            stored = np.stack(
+                [np.zeros_like(p.sums) if p.stored is None else p.stored for p in parts], axis
+            )
+        return Magnitude(np.stack([part.sums for part in parts], axis), stored)
+
     def holding(self, sizes: Array) -> Magnitude:
         """Return the magnitude where FLOAT16 holds another value of these sizes."""
         if self.stored is None:
@@ -46,10 +92,7 @@ class Magnitude:
     def scaled(self, factor: Array | float) -> Magnitude:
         """Return the magnitude of the product with a factor."""
         size = np.abs(factor)
-        stored, deviation = (
-            None if values is None else values * size for values in (self.stored, self.deviation)
-        )
-        return Magnitude(self.sums * size, stored, deviation)
+        return self._each(lambda values: values * size)
 
     @classmethod
     def of(cls, found: Array | Magnitude) -> Magnitude:
