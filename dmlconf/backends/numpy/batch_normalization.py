@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.normalization import lost_in_variance
-from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -67,7 +69,7 @@ def batch_normalization_magnitude(
     Spatial: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what the steps add up: the input, the mean and the bias, each with its factor."""
     with np.errstate(all="ignore"):
         scale, deviation = wide(ScaleTensor), _deviation(VarianceTensor, Epsilon)
@@ -80,7 +82,8 @@ def batch_normalization_magnitude(
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
         magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
-        return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
+        dtype = OutputTensor.DataType.dtype
+        return fused_magnitude(values, Magnitude(magnitude), FusedActivation, dtype)
 
 
 def batch_normalization_training(
@@ -128,7 +131,7 @@ def batch_normalization_training_magnitude(
     OutputVarianceTensor: TensorDesc,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Magnitude, Magnitude, Magnitude]:
     """Return what the steps add up on the way to each of the three outputs."""
     over = _shared(ScaleTensor)
     dtype = OutputTensor.DataType.dtype
@@ -137,28 +140,36 @@ def batch_normalization_training_magnitude(
         mean_size = or_any_result(size.mean(over, keepdims=True), _finite_sum(size, over))
         size += mean_size
         centred = wide(InputTensor)
-        centred -= centred.mean(over, keepdims=True)
+        mean = centred.mean(over, keepdims=True)
+        centred -= mean
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
         # The mean's own rounding moves every element, and is squared.
-        lost = 8 * float(np.finfo(dtype).eps) * np.square(size)
+        lost = 8 * STEP * np.square(size)
         spread = (squares + 2 * np.abs(centred) * size + lost).mean(over, keepdims=True)
         deviation = _deviation(variance, Epsilon)
         quotient = np.abs(centred) / deviation
-        magnitude = size / deviation + 3 * quotient
+        # Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
+        held = np.abs(mean) / deviation + 3 * quotient
+        magnitude = Magnitude(size / deviation + 3 * quotient, held)
         magnitude += lost_in_variance(quotient, variance, Epsilon, dtype)
-        magnitude *= _size(ScaleTensor)
-        magnitude += _size(BiasTensor)
+        magnitude = magnitude.scaled(ScaleTensor) + Magnitude(_size(BiasTensor))
         factor = wide(ScaleTensor) / deviation
         values = centred * factor + wide(BiasTensor)
         if FusedAddTensor is not None:
+            magnitude = magnitude.holding(np.abs(values)) + Magnitude(2 * _size(FusedAddTensor))
             values += FusedAddTensor
-            magnitude += 2 * _size(FusedAddTensor)
-        magnitude = or_any_result(magnitude, greatest_product(size, ScaleTensor, 1 / deviation))
-        magnitude = or_any_result(magnitude, squares.sum(over, keepdims=True))
+        way = np.fmax(
+            greatest_product(size, ScaleTensor, 1 / deviation), squares.sum(over, keepdims=True)
+        )
+        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
         # As in BATCH_NORMALIZATION.
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
-        return fused_magnitude(values, magnitude, FusedActivation, dtype), mean_size, spread
+        magnitude = magnitude.open_where(_unbounded(factor, deviation))
+        return (
+            fused_magnitude(values, magnitude, FusedActivation, dtype),
+            Magnitude(mean_size),
+            Magnitude(spread),
+        )
 
 
 def batch_normalization_grad(
@@ -204,7 +215,7 @@ def batch_normalization_grad_magnitude(
     OutputScaleGradientTensor: TensorDesc,
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Magnitude, Magnitude, Magnitude]:
     """Return the three gradients of absolute values."""
     with np.errstate(all="ignore"):
         over = _shared(ScaleTensor)
@@ -267,7 +278,7 @@ def batch_normalization_training_grad_magnitude(
     OutputScaleGradientTensor: TensorDesc,
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Magnitude, Magnitude, Magnitude]:
     """Return the three gradients of absolute values, in which nothing cancels out."""
     over = _shared(ScaleTensor)
     with np.errstate(all="ignore"):

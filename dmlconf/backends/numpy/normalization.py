@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.floats import single
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -63,7 +65,7 @@ def mean_variance_normalization_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     return mean_variance_normalization2_magnitude(
         InputTensor,
@@ -118,7 +120,7 @@ def mean_variance_normalization1_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     return mean_variance_normalization2_magnitude(
         InputTensor,
@@ -182,7 +184,7 @@ def mean_variance_normalization2_magnitude(
     UseVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -192,10 +194,13 @@ def mean_variance_normalization2_magnitude(
         added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
         if UseMean:
             terms = terms + terms.mean(over, keepdims=True)
-            values -= values.mean(over, keepdims=True)
+            mean = values.mean(over, keepdims=True)
+            values -= mean
         scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
         way = greatest_product(terms, scale.astype(np.float64))
-        lost: Array | float = 0.0
+        # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
+        held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
+        lost = Magnitude(np.zeros(1))
         unlike: Array | bool = False
         if UseVariance:
             squares = np.square(values)
@@ -205,17 +210,21 @@ def mean_variance_normalization2_magnitude(
                 # Measured: the element itself takes the place of its variance.
                 unlike = (InputTensor <= 0) | (single(Epsilon) == 0)
             divisor = np.sqrt(variance + single(Epsilon))
-            values, terms = values / divisor, terms / divisor
+            values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
-        # The root, the quotient and its product with the scale; FLOAT16 may hold each of them.
-        steps = (2 if ScaleTensor is None else 3) + (2 if dtype == np.float16 else 0)
-        terms = or_any_result(terms + steps * np.abs(values) + lost, added)
-        bias = None if BiasTensor is None else np.abs(BiasTensor)
-        magnitude = or_any_result(_scaled(terms, scale, bias), way)
+            # The variance, its root and the quotient.
+            held = held + 2 * np.abs(values)
+        # The root, the quotient and its product with the scale.
+        steps = 2 if ScaleTensor is None else 3
+        terms = or_any_result(terms + steps * np.abs(values), added)
+        magnitude = (Magnitude(terms, held) + lost).scaled(scale)
+        if BiasTensor is not None:
+            magnitude = magnitude.holding(np.abs(_scaled(values, ScaleTensor, None)))
+            magnitude += Magnitude(np.abs(wide(BiasTensor)))
+        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
         values = _scaled(values, ScaleTensor, BiasTensor)
-        magnitude = fused_magnitude(values, magnitude, FusedActivation, dtype)
-        return np.where(unlike, ANY_RESULT, magnitude)
+        return fused_magnitude(values, magnitude, FusedActivation, dtype).open_where(unlike)
 
 
 def lp_normalization(
@@ -241,7 +250,7 @@ def lp_normalization(
 
 def lp_normalization_magnitude(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
-) -> Array:
+) -> Magnitude:
     """Return the size of each result, and what FLOAT16 loses of the norm."""
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -249,9 +258,8 @@ def lp_normalization_magnitude(
         square = _squared_norm(values, Axis, P)
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
-        steps = 2 if dtype == np.float16 else 0
-        magnitude: Array = size * (1 + steps * _cancellation(square, Epsilon))
-        return magnitude + lost_in_variance(size, square, Epsilon, dtype)
+        held = 2 * size * _cancellation(square, Epsilon)
+        return Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:
@@ -270,7 +278,9 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
 
 
-def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> Array:
+def lost_in_variance(
+    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
+) -> Magnitude:
     """Return the magnitude of what is lost where the data type holds the variance.
 
     Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
@@ -287,7 +297,10 @@ def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dty
     share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    return np.where((variance > float(info.max)) | (share > 0.5), ANY_RESULT, lost)
+    opened = (variance > float(info.max)) | (share > 0.5)
+    if dtype == np.float16:
+        return Magnitude(np.where(opened, ANY_RESULT, 0.0), lost)
+    return Magnitude(np.where(opened, ANY_RESULT, lost))
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:
