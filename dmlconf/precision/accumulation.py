@@ -129,7 +129,7 @@ class Accumulation:
             unit = np.maximum(unit, floor)
         unit = unit * self.rule.limit
         limit = unit * self._roundings(np.abs(expected), magnitude)
-        deviation = unit * math.sqrt(_VARIANCE * terms)
+        deviation = unit * math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
         exact = self._exact(magnitude, _FLOAT32_BITS)
         if dtype == np.float16:
             place = places(np.maximum(np.abs(actual), np.abs(expected)))
@@ -148,7 +148,7 @@ class Accumulation:
     def _roundings(self, expected: Array, magnitude: Array) -> Array | float:
         """Return how many roundings of the magnitude may add up, for each element."""
         terms = self.rule.products
-        most = terms + 1.0
+        most = 2.0 * terms
         likely = _CONSTANT + _PER_ROOT * math.sqrt(terms)
         if likely >= most or self.varied:
             return min(most, likely)

@@ -216,17 +216,19 @@ def batch_normalization_grad_magnitude(
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
 ) -> tuple[Magnitude, Magnitude, Magnitude]:
-    """Return the three gradients of absolute values."""
+    """Return the three gradients of absolute values.
+
+    Measured: FLOAT16 holds sums before they are divided.
+    """
     with np.errstate(all="ignore"):
         over = _shared(ScaleTensor)
-        gradient = _size(InputGradientTensor)
-        scale, bias = _parameter_gradients(gradient, _size(InputTensor) + _size(MeanTensor), over)
-        scale = _held(scale, OutputScaleGradientTensor)
-        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
-        deviation = _deviation(VarianceTensor, Epsilon)
+        gradient, deviation = _size(InputGradientTensor), _deviation(VarianceTensor, Epsilon)
+        scale, bias = _parameter_magnitudes(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
         way = greatest_product(gradient, ScaleTensor, 1 / deviation)
         gradient *= _size(ScaleTensor) / deviation
-        return or_any_result(gradient, way), _divided(scale, deviation), bias
+        return Magnitude(or_any_result(gradient, way)), _divided(scale, deviation), bias
 
 
 def batch_normalization_training_grad(
@@ -279,26 +281,68 @@ def batch_normalization_training_grad_magnitude(
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
 ) -> tuple[Magnitude, Magnitude, Magnitude]:
-    """Return the three gradients of absolute values, in which nothing cancels out."""
+    """Return the three gradients of absolute values, in which nothing cancels out.
+
+    Measured: FLOAT16 holds the sums, the means, the terms and their differences.
+    """
     over = _shared(ScaleTensor)
     with np.errstate(all="ignore"):
         gradient = _size(InputGradientTensor)
         centred = _size(InputTensor) + _size(MeanTensor)
-        scale, bias = _parameter_gradients(gradient, centred, over)
-        scale = _held(scale, OutputScaleGradientTensor)
-        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
+        scale, bias = _parameter_magnitudes(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
         deviation = _deviation(VarianceTensor, Epsilon)
         count = _count(InputTensor, over)
         square = np.square(deviation)
-        way = greatest_product(centred, scale / count, 1 / square)
-        centred *= scale / count / square
-        gradient += bias / count
-        gradient += centred
+        way = greatest_product(centred, scale.sums / count, 1 / square)
+        change = (wide(InputTensor) - wide(MeanTensor)) / count / square
+        mean = bias.scaled(1 / count)
+        terms = Magnitude(gradient) + mean + scale.scaled(change)
+        sums, total = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        difference = wide(InputGradientTensor) - total / count
+        held = np.abs(total) / count + 2 * np.abs(sums * change) + np.abs(difference)
+        gradient += mean.sums + centred * scale.sums / count / square
         way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
         factor = _size(ScaleTensor) / deviation
-        gradient *= factor
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, gradient)
-        return or_any_result(magnitude, way), _divided(scale, deviation), bias
+        magnitude = replace(terms.holding(held), sums=gradient).scaled(factor)
+        magnitude = magnitude.open_where(_unbounded(factor, deviation))
+        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
+        return magnitude, _divided(scale, deviation), bias
+
+
+def _parameter_magnitudes(
+    tensor: Array, gradient: Array, mean: Array, over: tuple[int, ...], output: TensorDesc
+) -> tuple[Magnitude, Magnitude]:
+    """Return the magnitudes of the sums of `gradient * (x - mean)` and of the gradient.
+
+    They are held in the type of the outputs. Measured: along dimensions that do not lie side by
+    side, FLOAT16 holds the sums along some of them as well.
+    """
+    slopes, sizes = wide(gradient), _size(gradient)
+    products = slopes * (wide(tensor) - wide(mean))
+    scale, bias = _parameter_gradients(sizes, _size(tensor) + _size(mean), over)
+    held = np.abs(products.sum(over, keepdims=True)) + _partial(products, over)
+    of_scale = _held(Magnitude(scale), held, output)
+    bias = _summed(bias, sizes, over, output)
+    return of_scale, Magnitude(bias, _partial(slopes, over))
+
+
+def _partial(terms: Array, over: tuple[int, ...]) -> Array:
+    """Return the sizes of the sums along some dimensions, where not all lie side by side."""
+    counted = [axis for axis in over if terms.shape[axis] > 1]
+    between = range(counted[0], counted[-1]) if counted else ()
+    kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
+    total = np.zeros_like(terms.sum(over, keepdims=True))
+    for last in kept[-1:]:
+        inner = tuple(axis for axis in counted if axis > last)
+        outer = tuple(axis for axis in counted if axis < last)
+        for first, second in ((inner, outer), (outer, inner)):
+            sums = np.abs(terms.sum(first, keepdims=True)).sum(second, keepdims=True)
+            total = np.fmax(total, sums)
+    return total
 
 
 def _parameter_gradients(
@@ -308,16 +352,16 @@ def _parameter_gradients(
     return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
 
 
-def _held(magnitude: Array, output: TensorDesc) -> Array:
+def _held(magnitude: Magnitude, sizes: Array, output: TensorDesc) -> Magnitude:
     """Return the magnitude of a sum that is held in the output's type before it is used.
 
     What is subnormal in FLOAT16 has fewer digits there.
     """
     info = np.finfo(output.DataType.dtype)
-    held: Array = np.where(magnitude > info.max, ANY_RESULT, magnitude)
     if output.DataType.dtype == np.float16:
-        held += np.where(magnitude > 0, float(info.smallest_subnormal) / float(info.eps), 0.0)
-    return held
+        least = float(info.smallest_subnormal) / float(info.eps)
+        magnitude = magnitude.holding(np.maximum(sizes, np.where(magnitude.sums > 0, least, 0.0)))
+    return magnitude.open_where(magnitude.sums > info.max)
 
 
 def _summed(magnitude: Array, sizes: Array, over: tuple[int, ...], output: TensorDesc) -> Array:
@@ -326,9 +370,9 @@ def _summed(magnitude: Array, sizes: Array, over: tuple[int, ...], output: Tenso
     return np.where(beyond, ANY_RESULT, magnitude)
 
 
-def _divided(held: Array, deviation: Array) -> Array:
+def _divided(held: Magnitude, deviation: Array) -> Magnitude:
     """Return a magnitude over the deviation, any where it was; dividing does not undo overflow."""
-    return np.where(held == ANY_RESULT, ANY_RESULT, held / deviation)
+    return held.scaled(1 / deviation).open_where(held.sums == ANY_RESULT)
 
 
 def _finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
