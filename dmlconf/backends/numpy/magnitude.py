@@ -82,12 +82,20 @@ class Magnitude:
             )
         return Magnitude(np.stack([part.sums for part in parts], axis), stored)
 
-    def holding(self, sizes: Array) -> Magnitude:
-        """Return the magnitude where FLOAT16 holds another value of these sizes."""
+    def holding(self, sizes: Array, deviation: Array | None = None) -> Magnitude:
+        """Return the magnitude where FLOAT16 holds other values of these sizes.
+
+        Args:
+            sizes: what they add up to.
+            deviation: the root of the sum of their squares, for several; `sizes` for one.
+        """
+        sizes_deviation = sizes if deviation is None else deviation
         if self.stored is None:
-            return replace(self, stored=sizes)
-        deviation = self.stored if self.deviation is None else self.deviation
-        return replace(self, stored=self.stored + sizes, deviation=np.hypot(deviation, sizes))
+            return replace(self, stored=sizes, deviation=sizes_deviation)
+        before = self.stored if self.deviation is None else self.deviation
+        return replace(
+            self, stored=self.stored + sizes, deviation=np.hypot(before, sizes_deviation)
+        )
 
     def scaled(self, factor: Array | float) -> Magnitude:
         """Return the magnitude of the product with a factor."""
