@@ -40,7 +40,7 @@ class Magnitude:
     others: tuple[Array, ...] = ()
 
     def __getitem__(self, index: Any) -> Magnitude:
-        return self._each(lambda values: values[index])
+        return self.map(lambda values: values[index])
 
     def __add__(self, other: Magnitude) -> Magnitude:
         """Return the magnitude of a sum, without what the addition itself may err."""
@@ -49,14 +49,15 @@ class Magnitude:
             stored = self.stored + other.stored
         return Magnitude(self.sums + other.sums, stored)
 
-    def _each(self, function: Callable[[Array], Array]) -> Magnitude:
+    def map(self, function: Callable[[Array], Array]) -> Magnitude:
+        """Return the magnitude with a linear function of each part."""
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
         return Magnitude(function(self.sums), stored, deviation)
 
     def times(self, matrix: Array) -> Magnitude:
         """Return the magnitude of the product with a constant matrix."""
-        return self._each(lambda values: values @ np.abs(matrix))
+        return self.map(lambda values: values @ np.abs(matrix))
 
     def where(self, chosen: Array, other: Magnitude) -> Magnitude:
         """Return this where chosen, else the other."""
@@ -100,7 +101,7 @@ class Magnitude:
     def scaled(self, factor: Array | float) -> Magnitude:
         """Return the magnitude of the product with a factor."""
         size = np.abs(factor)
-        return self._each(lambda values: values * size)
+        return self.map(lambda values: values * size)
 
     @classmethod
     def of(cls, found: Array | Magnitude) -> Magnitude:
