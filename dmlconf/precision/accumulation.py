@@ -29,6 +29,9 @@ __all__ = ["Accumulation", "places"]
 _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
 """The relative error of one addition, by the output's type; FLOAT64 adds up in itself."""
 
+_ANYTHING: Final = 2.0**300
+"""A magnitude from which on anything is right; FLOAT64 results may have such magnitudes."""
+
 _FLOAT16_PLACE: Final = 2.0**-10
 _FLOAT16_BITS: Final = 11
 _FLOAT32_BITS: Final = 24
@@ -55,6 +58,7 @@ class Accumulation:
         magnitude: the operator on absolute values, FLOAT64.
         stored: the sizes of what FLOAT16 holds between two steps, carried to the output; FLOAT64.
         stored_deviation: the root of the sum of their squares; None for `stored` itself.
+        overflows: where something may overflow on the way; None for nowhere.
         quantum: a power of two that all terms are multiples of, 0 where there is none.
         half: whether sums may be FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
@@ -64,6 +68,7 @@ class Accumulation:
     magnitude: Array
     stored: Array | None
     stored_deviation: Array | None
+    overflows: Array | None
     quantum: float
     half: bool
     varied: bool
@@ -79,33 +84,43 @@ class Accumulation:
             magnitude=self.magnitude[block],
             stored=stored,
             stored_deviation=stored if deviation is None else deviation,
+            overflows=None if self.overflows is None else self.overflows[block],
         )
 
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return the share that each error is of its limit, and of its greatest deviation.
 
-        An infinite element counts as the power of two above the largest number. Where the magnitude
-        exceeds what a sum can hold, one on the way may have overflowed, and any result is right.
-        Where it is not finite itself, inputs were not: then the expected value takes its place.
-        What adds up nothing at all is exact.
+        An infinite element counts as the power of two above the largest number. Where something may
+        have overflowed on the way, as where the magnitude exceeds what a sum can hold, infinities
+        and NaN are right as well; from 2^300 on anything is. Where the magnitude is not finite
+        itself, inputs were not: then the expected value takes its place. What adds up nothing at all
+        is exact.
         """
         info = np.finfo(actual.dtype)
         accumulator = actual.dtype if self.half or actual.itemsize == 8 else np.dtype(np.float32)
         overflow = float(np.finfo(accumulator).max)
+        float32 = accumulator == np.float32
         beyond = 2.0 ** math.frexp(float(info.max))[1]
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
             e = np.clip(expected.astype(np.float64), -beyond, beyond)
             finite = np.isfinite(self.magnitude)
             magnitude = np.where(finite, self.magnitude, np.abs(e))
+            magnitude = np.minimum(magnitude, overflow)
+            overflows = finite & (self.magnitude > overflow)
+            if self.overflows is not None:
+                overflows |= self.overflows
             error = np.abs(a - e)
             limit, deviation = self._limits(a, e, magnitude, actual.dtype)
             share, apart = error / limit, error / deviation
-        special = np.flatnonzero(~np.isfinite(share) | (magnitude == 0) | ~(magnitude <= overflow))
+        special = np.flatnonzero(
+            ~np.isfinite(share) | (magnitude == 0) | overflows
+        )
         if len(special):
-            x, y, m = actual[special], expected[special], magnitude[special]
+            x, y, m = actual[special], expected[special], self.magnitude[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
-            right = same | (finite[special] & (m > overflow))
+            undefined = finite[special] & (m > (_ANYTHING if float32 else overflow))
+            right = same | undefined | (overflows[special] & ~np.isfinite(x))
             for values in (share, apart):
                 odd = values[special]
                 odd = np.where(np.isnan(odd) | (m == 0), math.inf, odd)

@@ -33,6 +33,10 @@ class Allowance(Protocol):
         """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
         ...
 
+    def overflows(self) -> Array | None:
+        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        ...
+
     def quantum(self) -> float:
         """Return a power of two that all terms of a sum are multiples of; 0 for none."""
         ...
@@ -71,6 +75,10 @@ class NoAllowance:
         return None
 
     def stored_deviation(self) -> Array | None:
+        """Return None."""
+        return None
+
+    def overflows(self) -> Array | None:
         """Return None."""
         return None
 

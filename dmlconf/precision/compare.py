@@ -201,6 +201,7 @@ def _accumulation(rule: PrecisionRule, allowance: Allowance, expected: Array) ->
         magnitude=magnitude,
         stored=_flat(allowance.stored()),
         stored_deviation=_flat(allowance.stored_deviation()),
+        overflows=_flat(allowance.overflows()),
         quantum=allowance.quantum(),
         half=allowance.half_precision,
         varied=_varied(expected),

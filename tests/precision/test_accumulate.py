@@ -43,6 +43,9 @@ class Allowed:
     def stored_deviation(self) -> None:
         return None
 
+    def overflows(self) -> None:
+        return None
+
     def quantum(self) -> float:
         return self.common
 

@@ -40,6 +40,9 @@ class Allowed:
     def stored_deviation(self) -> None:
         return None
 
+    def overflows(self) -> None:
+        return None
+
     def quantum(self) -> float:
         return 0.0
 

@@ -85,13 +85,18 @@ class _OutputAllowance:
 
     def stored(self) -> Array | None:
         """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
-        stored = self._magnitude.stored
-        return None if stored is None else np.broadcast_to(stored, self._magnitude.sums.shape)
+        return self._whole(self._magnitude.stored)
 
     def stored_deviation(self) -> Array | None:
         """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
-        deviation = self._magnitude.deviation
-        return None if deviation is None else np.broadcast_to(deviation, self._magnitude.sums.shape)
+        return self._whole(self._magnitude.deviation)
+
+    def overflows(self) -> Array | None:
+        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        return self._whole(self._magnitude.overflows)
+
+    def _whole(self, part: Array | None) -> Array | None:
+        return None if part is None else np.broadcast_to(part, self._magnitude.sums.shape)
 
     def quantum(self) -> float:
         """Return a power of two that all terms of a sum are multiples of; 0 for none."""

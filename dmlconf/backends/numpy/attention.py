@@ -115,14 +115,17 @@ def multihead_attention1_magnitude(
             share = fused_softmax(scores, _KEYS)
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
             lost = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
-            values = values.open_where(lost)
+            values = values.overflowing_where(lost)
         outputs = _outputs(values.sums, parts, fields)
 
     def in_order(part: Array) -> Array:
         return _in_output_order(part, parts).reshape(output.Sizes)
 
     # The type of the output cannot hold every magnitude.
-    return values.map(in_order), *outputs[1:]
+    magnitude = values.map(in_order)
+    if values.overflows is not None:
+        magnitude = magnitude.overflowing_where(in_order(values.overflows))
+    return magnitude, *outputs[1:]
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.normalization import lost_in_variance
-from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP, greatest_product, or_any_result
+from dmlconf.backends.numpy.rounding import STEP, greatest_product, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -77,13 +77,14 @@ def batch_normalization_magnitude(
         mean, bias = wide(MeanTensor), wide(BiasTensor)
         values = (wide(InputTensor) - mean) * factor + bias
         added = _size(InputTensor) + np.abs(mean)
-        magnitude = or_any_result(
-            added * np.abs(factor) + np.abs(bias), greatest_product(added, scale, 1 / deviation)
+        magnitude = Magnitude(added * np.abs(factor) + np.abs(bias))
+        magnitude = magnitude.overflowing_where(
+            overflows(greatest_product(added, scale, 1 / deviation))
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
         dtype = OutputTensor.DataType.dtype
-        return fused_magnitude(values, Magnitude(magnitude), FusedActivation, dtype)
+        return fused_magnitude(values, magnitude, FusedActivation, dtype)
 
 
 def batch_normalization_training(
@@ -137,14 +138,16 @@ def batch_normalization_training_magnitude(
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         size = _size(InputTensor)
-        mean_size = or_any_result(size.mean(over, keepdims=True), _finite_sum(size, over))
+        mean_size = size.mean(over, keepdims=True)
+        of_sum = overflows(_finite_sum(size, over))
         size += mean_size
         centred = wide(InputTensor)
         mean = centred.mean(over, keepdims=True)
         centred -= mean
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
-        # The mean's own rounding moves every element, and is squared.
+        # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
+        of_mean = np.square(mean) * 2.0**-10
         lost = 8 * STEP * np.square(size)
         spread = (squares + 2 * np.abs(centred) * size + lost).mean(over, keepdims=True)
         deviation = _deviation(variance, Epsilon)
@@ -162,13 +165,20 @@ def batch_normalization_training_magnitude(
         way = np.fmax(
             greatest_product(size, ScaleTensor, 1 / deviation), squares.sum(over, keepdims=True)
         )
-        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
+        magnitude = magnitude.overflowing_where(overflows(way) | of_sum)
         # As in BATCH_NORMALIZATION.
-        magnitude = magnitude.open_where(_unbounded(factor, deviation))
-        return (
-            fused_magnitude(values, magnitude, FusedActivation, dtype),
-            Magnitude(mean_size),
-            Magnitude(spread),
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
+        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        # What is divided by an infinite root is 0.
+        divided = wide(BiasTensor) + (0.0 if FusedAddTensor is None else wide(FusedAddTensor))
+        overflowed = np.broadcast_to(
+            (squares.sum(over, keepdims=True) > float(np.finfo(np.float32).max))
+            | (variance > float(np.finfo(dtype).max)),
+            values.shape,
+        )
+        other = fused(np.where(overflowed, divided, values), FusedActivation).astype(dtype)
+        return replace(found, others=(other,)), Magnitude(mean_size, overflows=of_sum), Magnitude(
+            spread, of_mean, overflows=of_sum
         )
 
 
@@ -228,7 +238,8 @@ def batch_normalization_grad_magnitude(
         )
         way = greatest_product(gradient, ScaleTensor, 1 / deviation)
         gradient *= _size(ScaleTensor) / deviation
-        return Magnitude(or_any_result(gradient, way)), _divided(scale, deviation), bias
+        magnitude = Magnitude(gradient, overflows=overflows(way))
+        return magnitude, _divided(scale, deviation), bias
 
 
 def batch_normalization_training_grad(
@@ -308,8 +319,8 @@ def batch_normalization_training_grad_magnitude(
         way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
         factor = _size(ScaleTensor) / deviation
         magnitude = replace(terms.holding(held), sums=gradient).scaled(factor)
-        magnitude = magnitude.open_where(_unbounded(factor, deviation))
-        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
+        magnitude = magnitude.overflowing_where(overflows(way))
         return magnitude, _divided(scale, deviation), bias
 
 
@@ -326,8 +337,10 @@ def _parameter_magnitudes(
     scale, bias = _parameter_gradients(sizes, _size(tensor) + _size(mean), over)
     held = np.abs(products.sum(over, keepdims=True)) + _partial(products, over)
     of_scale = _held(Magnitude(scale), held, output)
-    bias = _summed(bias, sizes, over, output)
-    return of_scale, Magnitude(bias, _partial(slopes, over))
+    of_bias = Magnitude(bias, _partial(slopes, over))
+    return of_scale, of_bias.overflowing_where(
+        overflows(_finite_sum(sizes, over), output.DataType.dtype)
+    )
 
 
 def _partial(terms: Array, over: tuple[int, ...]) -> Array:
@@ -361,18 +374,12 @@ def _held(magnitude: Magnitude, sizes: Array, output: TensorDesc) -> Magnitude:
     if output.DataType.dtype == np.float16:
         least = float(info.smallest_subnormal) / float(info.eps)
         magnitude = magnitude.holding(np.maximum(sizes, np.where(magnitude.sums > 0, least, 0.0)))
-    return magnitude.open_where(magnitude.sums > info.max)
-
-
-def _summed(magnitude: Array, sizes: Array, over: tuple[int, ...], output: TensorDesc) -> Array:
-    """Return the magnitude of a sum that may overflow the output's type on the way."""
-    beyond = _finite_sum(sizes, over) > float(np.finfo(output.DataType.dtype).max)
-    return np.where(beyond, ANY_RESULT, magnitude)
+    return magnitude.overflowing_where(magnitude.sums > info.max)
 
 
 def _divided(held: Magnitude, deviation: Array) -> Magnitude:
-    """Return a magnitude over the deviation, any where it was; dividing does not undo overflow."""
-    return held.scaled(1 / deviation).open_where(held.sums == ANY_RESULT)
+    """Return a magnitude over the deviation; dividing does not undo overflow."""
+    return held.scaled(1 / deviation)
 
 
 def _finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:

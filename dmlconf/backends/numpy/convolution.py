@@ -16,8 +16,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.magnitude import Magnitude, in_slices_of_sums
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import finite_sizes, overflows
 from dmlconf.backends.numpy.windows import strided_view
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -161,17 +161,16 @@ def convolution_magnitude(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        magnitude = summed(np.abs(values), np.abs(filter_), absolute_bias)
-        if not np.isfinite(magnitude).all():
+        found = Magnitude(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        if not np.isfinite(found.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            magnitude = or_any_result(magnitude, finite)
-        found = Magnitude(magnitude)
+            found = found.overflowing_where(overflows(finite))
         if InputTensor.dtype == np.float16:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, Direction, GroupCount)
-            found = in_slices_of_sums(magnitude, products, squares, terms)
+            found = found.in_slices(products, squares, terms)
             if bias is not None:
                 found = found.holding(np.abs(products))
         if FusedActivation is not None:
@@ -182,7 +181,8 @@ def convolution_magnitude(
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
-            found.sums[:, unbounded.ravel()] = ANY_RESULT
+            channels = unbounded.reshape(-1, *(1,) * (found.sums.ndim - 2))
+            found = found.overflowing_where(channels)
         return found
 
 

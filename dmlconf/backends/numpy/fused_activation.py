@@ -142,4 +142,7 @@ def fused_magnitude(
             if before.stored is not None:
                 reach += before.stored * 2.0**-10
             found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
+        if magnitude.overflows is not None:
+            # An activation may make any of its limits of an infinity.
+            found = np.where(magnitude.overflows, ANY_RESULT, found)
         return replace(before.scaled(steepness), sums=found)

@@ -13,8 +13,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.magnitude import Magnitude, in_slices_of_sums, quantum_of
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
+from dmlconf.backends.numpy.rounding import finite_sizes, overflows
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -68,19 +68,19 @@ def gemm_magnitude(
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
         magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        beyond = np.zeros(magnitude.shape, bool)
         if abs(alpha) < 1:
-            added = _sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0)
-            magnitude = or_any_result(magnitude, added)
+            beyond |= overflows(_sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0))
         if not np.isfinite(magnitude).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
-            magnitude = or_any_result(magnitude, max(1.0, abs(alpha)) * added)
-        added = Magnitude(magnitude)
+            beyond |= overflows(max(1.0, abs(alpha)) * added)
+        added = Magnitude(magnitude).overflowing_where(beyond)
         if ATensor.dtype == np.float16:
             products = _sums(a, b, None, TransA, TransB, alpha, beta)
             squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
             terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
-            added = in_slices_of_sums(magnitude, products, squares, terms)
+            added = added.in_slices(products, squares, terms)
             if c is not None:
                 added = added.holding(np.abs(products))
         if FusedActivation is None:
@@ -94,8 +94,8 @@ def gemm_magnitude(
             found = fused_softmax_magnitude(sums, added, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
-            beyond = (np.isfinite(sums) & (np.abs(sums) > largest)).any(tuple(axes), keepdims=True)
-            return Magnitude(np.where(beyond, ANY_RESULT, found.sums), found.stored)
+            held = (np.isfinite(sums) & (np.abs(sums) > largest)).any(tuple(axes), keepdims=True)
+            return found.open_where(held | beyond.any(tuple(axes), keepdims=True))
         return fused_magnitude(sums, added, FusedActivation, ATensor.dtype)
 
 

@@ -198,7 +198,7 @@ def max_pooling_grad_magnitude(
     """Return the sums of the gradients' absolute values.
 
     Measured: where a dilated window passes over the first element of all and sees nothing but
-    padding, its gradient is added there, so any result is right for that element.
+    padding, its gradient may be added there, so any result is right for that element.
     """
     absolute = np.abs(InputGradientTensor)
     wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)

@@ -12,7 +12,7 @@ from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.magnitude import Magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
+from dmlconf.backends.numpy.rounding import greatest_product, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -201,30 +201,43 @@ def mean_variance_normalization2_magnitude(
         # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
         held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
         lost = Magnitude(np.zeros(1))
-        unlike: Array | bool = False
+        others = []
         if UseVariance:
             squares = np.square(values)
             variance = squares.mean(over, keepdims=True)
             way = np.fmax(way, squares.sum(over, keepdims=True))
             if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
                 # Measured: the element itself takes the place of its variance.
-                unlike = (InputTensor <= 0) | (single(Epsilon) == 0)
+                root = np.sqrt(InputTensor.astype(np.float64) + single(Epsilon))
+                others.append(values / root)
             divisor = np.sqrt(variance + single(Epsilon))
             values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+            # What is divided by an infinite root is 0.
+            overflowed = (variance > float(np.finfo(dtype).max)) | (
+                squares.sum(over, keepdims=True) > float(np.finfo(np.float32).max)
+            )
+            others.append(np.where(overflowed, 0.0, values))
             # The variance, its root and the quotient.
             held = held + 2 * np.abs(values)
         # The root, the quotient and its product with the scale.
         steps = 2 if ScaleTensor is None else 3
-        terms = or_any_result(terms + steps * np.abs(values), added)
+        terms = terms + steps * np.abs(values)
         magnitude = (Magnitude(terms, held) + lost).scaled(scale)
         if BiasTensor is not None:
             magnitude = magnitude.holding(np.abs(_scaled(values, ScaleTensor, None)))
             magnitude += Magnitude(np.abs(wide(BiasTensor)))
-        magnitude = replace(magnitude, sums=or_any_result(magnitude.sums, way))
+        magnitude = magnitude.overflowing_where(overflows(added) | overflows(way))
         values = _scaled(values, ScaleTensor, BiasTensor)
-        return fused_magnitude(values, magnitude, FusedActivation, dtype).open_where(unlike)
+        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        return replace(
+            found,
+            others=tuple(
+                fused(_scaled(other, ScaleTensor, BiasTensor), FusedActivation).astype(dtype)
+                for other in others
+            ),
+        )
 
 
 def lp_normalization(
@@ -297,10 +310,10 @@ def lost_in_variance(
     share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    opened = (variance > float(info.max)) | (share > 0.5)
+    magnitude = Magnitude(lost)
     if dtype == np.float16:
-        return Magnitude(np.where(opened, ANY_RESULT, 0.0), lost)
-    return Magnitude(np.where(opened, ANY_RESULT, lost))
+        magnitude = Magnitude(np.zeros_like(lost), lost)
+    return magnitude.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:

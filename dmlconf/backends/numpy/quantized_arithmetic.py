@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.floats import wide
-from dmlconf.backends.numpy.magnitude import Magnitude, in_slices_of_sums, quantum_of
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.quantization import quantized, quantized_interval
 from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.catalogue.desc import TensorDesc
@@ -172,11 +172,10 @@ def matrix_multiply_integer_to_float_magnitude(
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
             held = np.fmin(2 * sums, 2 * np.abs(products) + 4 * np.sqrt(squares))
             deviation = np.fmin(held, np.sqrt(2 * squares + np.square(2 * products)))
-            magnitude = in_slices_of_sums(magnitude.sums, products, squares, a.shape[-1])
-            magnitude = magnitude.holding(held, deviation)
+            magnitude = magnitude.in_slices(products, squares, a.shape[-1]).holding(held, deviation)
             if BiasTensor is not None:
                 magnitude = magnitude.holding(np.abs(products))
-    return magnitude.open_where(beyond)
+    return magnitude.overflowing_where(beyond)
 
 
 def quantized_linear_matrix_multiply(
