@@ -13,7 +13,7 @@ from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
 from dmlconf.backends.numpy.magnitude import Magnitude
-from dmlconf.backends.numpy.normalization import lost_in_variance
+from dmlconf.backends.numpy.normalization import lost_in_variance, saturated
 from dmlconf.backends.numpy.rounding import STEP, greatest_product, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -169,16 +169,17 @@ def batch_normalization_training_magnitude(
         # As in BATCH_NORMALIZATION.
         magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
         found = fused_magnitude(values, magnitude, FusedActivation, dtype)
-        # What is divided by an infinite root is 0.
-        divided = wide(BiasTensor) + (0.0 if FusedAddTensor is None else wide(FusedAddTensor))
-        overflowed = np.broadcast_to(
-            (squares.sum(over, keepdims=True) > float(np.finfo(np.float32).max))
-            | (variance > float(np.finfo(dtype).max)),
-            values.shape,
+        added = wide(BiasTensor) + (0.0 if FusedAddTensor is None else wide(FusedAddTensor))
+        others = tuple(
+            fused(quotient * wide(ScaleTensor) + added, FusedActivation).astype(dtype)
+            for quotient in saturated(
+                centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype
+            )
         )
-        other = fused(np.where(overflowed, divided, values), FusedActivation).astype(dtype)
-        return replace(found, others=(other,)), Magnitude(mean_size, overflows=of_sum), Magnitude(
-            spread, of_mean, overflows=of_sum
+        return (
+            replace(found, others=others),
+            Magnitude(mean_size, overflows=of_sum),
+            Magnitude(spread, of_mean, overflows=of_sum),
         )
 
 
@@ -239,7 +240,10 @@ def batch_normalization_grad_magnitude(
         way = greatest_product(gradient, ScaleTensor, 1 / deviation)
         gradient *= _size(ScaleTensor) / deviation
         magnitude = Magnitude(gradient, overflows=overflows(way))
-        return magnitude, _divided(scale, deviation), bias
+        sums, _ = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        return magnitude, _divided(scale, sums, deviation, OutputScaleGradientTensor), bias
 
 
 def batch_normalization_training_grad(
@@ -321,7 +325,13 @@ def batch_normalization_training_grad_magnitude(
         magnitude = replace(terms.holding(held), sums=gradient).scaled(factor)
         magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
         magnitude = magnitude.overflowing_where(overflows(way))
-        return magnitude, _divided(scale, deviation), bias
+        other = difference - _saturated(sums, OutputScaleGradientTensor) * change
+        other *= wide(ScaleTensor) / deviation
+        return (
+            replace(magnitude, others=(other.astype(OutputGradientTensor.DataType.dtype),)),
+            _divided(scale, sums, deviation, OutputScaleGradientTensor),
+            bias,
+        )
 
 
 def _parameter_magnitudes(
@@ -377,9 +387,16 @@ def _held(magnitude: Magnitude, sizes: Array, output: TensorDesc) -> Magnitude:
     return magnitude.overflowing_where(magnitude.sums > info.max)
 
 
-def _divided(held: Magnitude, deviation: Array) -> Magnitude:
+def _divided(held: Magnitude, sums: Array, deviation: Array, output: TensorDesc) -> Magnitude:
     """Return a magnitude over the deviation; dividing does not undo overflow."""
-    return held.scaled(1 / deviation)
+    other = _saturated(sums, output) / deviation
+    return replace(held.scaled(1 / deviation), others=(other.astype(output.DataType.dtype),))
+
+
+def _saturated(sums: Array, output: TensorDesc) -> Array:
+    """Return sums that are held in an output's type as its largest number where they are beyond."""
+    largest = float(np.finfo(output.DataType.dtype).max)
+    return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)
 
 
 def _finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:

@@ -26,6 +26,7 @@ __all__ = [
     "mean_variance_normalization2",
     "mean_variance_normalization2_magnitude",
     "mean_variance_normalization_magnitude",
+    "saturated",
 ]
 
 
@@ -211,14 +212,11 @@ def mean_variance_normalization2_magnitude(
                 root = np.sqrt(InputTensor.astype(np.float64) + single(Epsilon))
                 others.append(values / root)
             divisor = np.sqrt(variance + single(Epsilon))
+            centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
-            # What is divided by an infinite root is 0.
-            overflowed = (variance > float(np.finfo(dtype).max)) | (
-                squares.sum(over, keepdims=True) > float(np.finfo(np.float32).max)
-            )
-            others.append(np.where(overflowed, 0.0, values))
+            others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
             # The variance, its root and the quotient.
             held = held + 2 * np.abs(values)
         # The root, the quotient and its product with the scale.
@@ -272,7 +270,12 @@ def lp_normalization_magnitude(
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
         held = 2 * size * _cancellation(square, Epsilon)
-        return Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+        magnitude = Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+        others = saturated(values, square, square, Epsilon, dtype)
+        if P == 1:
+            norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
+            others += saturated(values, np.square(norm), square, Epsilon, dtype)
+        return replace(magnitude, others=tuple(other.astype(dtype) for other in others))
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:
@@ -289,6 +292,26 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
     """
     sizes = np.abs(variance) + abs(single(epsilon))
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
+
+
+def saturated(
+    centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
+) -> list[Array]:
+    """Return what elements are divided to where the variance's type does not hold it, FLOAT64.
+
+    It may be infinite, and the quotient 0, or the type's largest number where it is truncated.
+
+    Args:
+        centred: what is divided.
+        variance: the squares of the divisors, without epsilon.
+        squares: the sums on the way to the variance, in FLOAT32.
+        epsilon: the operator's.
+        dtype: the type in which the variance is held.
+    """
+    right = np.sqrt(variance + single(epsilon))
+    largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
+    overflowed = overflows(squares) | overflows(variance, dtype)
+    return [centred / largest, np.where(overflowed, 0.0, centred / right)]
 
 
 def lost_in_variance(
