@@ -1,7 +1,7 @@
 """How far a sum may be from what is expected: by its terms, its stores and its last rounding.
 
-Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element has
-up to three parts:
+Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
+has up to three parts:
 
 - the additions: a multiple of 2^-24 of the magnitude, which grows with the number of terms;
 - FLOAT16 values that a kernel is known to hold between two steps: a place of each;
@@ -93,8 +93,8 @@ class Accumulation:
         An infinite element counts as the power of two above the largest number. Where something may
         have overflowed on the way, as where the magnitude exceeds what a sum can hold, infinities
         and NaN are right as well; from 2^300 on anything is. Where the magnitude is not finite
-        itself, inputs were not: then the expected value takes its place. What adds up nothing at all
-        is exact.
+        itself, inputs were not: then the expected value takes its place. What adds up nothing at
+        all is exact.
         """
         info = np.finfo(actual.dtype)
         accumulator = actual.dtype if self.half or actual.itemsize == 8 else np.dtype(np.float32)
@@ -113,9 +113,7 @@ class Accumulation:
             error = np.abs(a - e)
             limit, deviation = self._limits(a, e, magnitude, actual.dtype)
             share, apart = error / limit, error / deviation
-        special = np.flatnonzero(
-            ~np.isfinite(share) | (magnitude == 0) | overflows
-        )
+        special = np.flatnonzero(~np.isfinite(share) | (magnitude == 0) | overflows)
         if len(special):
             x, y, m = actual[special], expected[special], self.magnitude[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
@@ -168,7 +166,9 @@ class Accumulation:
         if likely >= most or self.varied:
             return min(most, likely)
         # Equal terms err alike: each by a share of the sum of those before it.
-        size: Array = np.divide(expected, magnitude, out=np.ones_like(expected), where=magnitude > 0)
+        size: Array = np.divide(
+            expected, magnitude, out=np.ones_like(expected), where=magnitude > 0
+        )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, magnitude: Array, bits: int) -> Array:

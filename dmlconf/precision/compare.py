@@ -146,7 +146,7 @@ class _Judge:
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
     ) -> tuple[Array, float]:
-        """Return the share of its limit that each element uses, and the sum of squared deviations."""
+        """Return the share of its limit that each element uses, and the squared deviations."""
         block = slice(start, start + len(actual))
         bounds = None
         if self.interval is not None:

@@ -101,7 +101,7 @@ def multihead_attention1_magnitude(
             # Beside an infinity, finite terms may overflow to the other one, which makes NaN.
             finite = _each(finite_sizes, fields)
             beyond = _sizes(_parts(finite, *heads), finite) > float(np.finfo(dtype).max)
-            beyond = beyond.any(_KEYS, keepdims=True)
+            beyond = np.asarray(beyond.any(_KEYS, keepdims=True))
             sizes = sizes.open_where(beyond)
             scores = np.where(beyond, 0.0, scores)
         shares = _shares_magnitude(scores, sizes, parts.query.shape[3], dtype)
@@ -169,7 +169,8 @@ def _shares_magnitude(
     shares = fused_softmax(scores, _KEYS)
 
     def carried(errors: Array) -> Array:
-        return errors + (shares * errors).sum(_KEYS, keepdims=True)
+        changes: Array = errors + (shares * errors).sum(_KEYS, keepdims=True)
+        return changes
 
     below = scores.max(_KEYS, keepdims=True) - scores
     own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)

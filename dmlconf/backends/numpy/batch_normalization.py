@@ -358,7 +358,7 @@ def _partial(terms: Array, over: tuple[int, ...]) -> Array:
     counted = [axis for axis in over if terms.shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
     kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
-    total = np.zeros_like(terms.sum(over, keepdims=True))
+    total: Array = np.zeros_like(terms.sum(over, keepdims=True))
     for last in kept[-1:]:
         inner = tuple(axis for axis in counted if axis > last)
         outer = tuple(axis for axis in counted if axis < last)

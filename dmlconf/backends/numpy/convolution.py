@@ -266,7 +266,7 @@ def _sums(
 def _terms(filter_: Array, direction: str, groups: int) -> int:
     """Return how many products an element adds up at most."""
     outputs, inputs, *window = filter_.shape
-    return math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups)
+    return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))
 
 
 def _reached(values: Array, start: Sequence[int]) -> Array:

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.numpy.rounding import ANY_RESULT
-
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Magnitude", "quantum_of"]
@@ -70,9 +69,7 @@ class Magnitude:
         """Return this where chosen, else the other."""
         stored = None
         if self.stored is not None or other.stored is not None:
-            first, second = (
-                0.0 if part.stored is None else part.stored for part in (self, other)
-            )
+            first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
             stored = np.where(chosen, first, second)
         return Magnitude(np.where(chosen, self.sums, other.sums), stored)
 
@@ -115,8 +112,8 @@ class Magnitude:
 
         Measured on DirectML 1.8.0 to 1.15.4: from 192 terms on, GEMM and CONVOLUTION of FLOAT16 add
         up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to FLOAT16, to the result.
-        Where a slice ends depends on the sizes, so its sum is estimated: terms of mixed signs cancel
-        as random ones do.
+        Where a slice ends depends on the sizes, so its sum is estimated: terms of mixed signs
+        cancel as random ones do.
 
         Args:
             sums: what is added up, FLOAT64.

@@ -75,28 +75,28 @@ def gemm_magnitude(
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
-        added = Magnitude(magnitude).overflowing_where(beyond)
+        sizes = Magnitude(magnitude).overflowing_where(beyond)
         if ATensor.dtype == np.float16:
             products = _sums(a, b, None, TransA, TransB, alpha, beta)
             squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
             terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
-            added = added.in_slices(products, squares, terms)
+            sizes = sizes.in_slices(products, squares, terms)
             if c is not None:
-                added = added.holding(np.abs(products))
+                sizes = sizes.holding(np.abs(products))
         if FusedActivation is None:
             quantum = quantum_of(alpha, ATensor, BTensor)
             if CTensor is not None:
                 quantum = min(quantum, quantum_of(beta, CTensor))
-            return replace(added, quantum=quantum)
+            return replace(sizes, quantum=quantum)
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            found = fused_softmax_magnitude(sums, added, OutputTensor, axes)
+            found = fused_softmax_magnitude(sums, sizes, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
-            held = (np.isfinite(sums) & (np.abs(sums) > largest)).any(tuple(axes), keepdims=True)
-            return found.open_where(held | beyond.any(tuple(axes), keepdims=True))
-        return fused_magnitude(sums, added, FusedActivation, ATensor.dtype)
+            beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
+            return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+        return fused_magnitude(sums, sizes, FusedActivation, ATensor.dtype)
 
 
 def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:

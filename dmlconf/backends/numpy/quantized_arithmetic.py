@@ -9,7 +9,7 @@ import numpy as np
 from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.quantization import quantized, quantized_interval
-from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
+from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 

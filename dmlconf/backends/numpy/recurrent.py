@@ -69,9 +69,7 @@ class Quantity:
         return Quantity(self.value[index], magnitude)
 
     def __add__(self, other: Quantity) -> Quantity:
-        return self._made(
-            self.value + other.value, other, lambda first, second: first + second
-        )
+        return self._made(self.value + other.value, other, lambda first, second: first + second)
 
     def __mul__(self, other: Quantity) -> Quantity:
         return self._made(
