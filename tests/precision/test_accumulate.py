@@ -189,14 +189,15 @@ def test_every_defect_fails(defect: str, draw: str, length: int) -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("draw", DRAWS)
-def test_float16_tensors_may_be_computed_in_three_ways(draw: str, length: int) -> None:
+def test_float16_tensors_are_added_up_in_float32(draw: str, length: int) -> None:
     pair = product(draw, length, np.float16)
     inside = Product(pair.a.astype(np.float32), pair.b.astype(np.float32))
     products = np.einsum("ik,kj->kij", pair.a, pair.b)
     in_float32 = np.add.reduce(products.astype(np.float32))
     throughout = accumulated(pair, range(length), np.float16)
     assert pair.judged(forward(inside), np.float16).passed
-    assert pair.judged(in_float32, np.float16).passed
+    assert not pair.judged(throughout, np.float16).passed or (draw == "positive" and length == 16)
+    assert pair.judged(in_float32, np.float16, half=True).passed
     assert pair.judged(throughout, np.float16, half=True).passed
 
 
