@@ -78,9 +78,7 @@ def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
         for name, tensor in site.case.outputs().items()
         if tensor.DataType.is_float and name in site.case.desc
     }
-    case = replace(
-        site.case, desc={**site.case.desc, **outputs}, data={**site.case.data, **inputs}
-    )
+    case = replace(site.case, desc={**site.case.desc, **outputs}, data={**site.case.data, **inputs})
     return computed(case, inputs)[site.name].astype(np.float64)
 
 
