@@ -1,4 +1,4 @@
-"""Sums as drivers get them wrong, in outputs of the bundled cases: each fails, right orders pass."""
+"""Sums as drivers get them wrong, in outputs of the bundled cases, and as they get them right."""
 
 from __future__ import annotations
 
