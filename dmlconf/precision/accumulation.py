@@ -29,6 +29,8 @@ __all__ = ["Accumulation", "places"]
 _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
 """The relative error of one addition, by the output's type; FLOAT64 adds up in itself."""
 
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
 _ANYTHING: Final = 2.0**300
 """A magnitude from which on anything is right; FLOAT64 results may have such magnitudes."""
 
@@ -72,6 +74,14 @@ class Accumulation:
     quantum: float
     half: bool
     varied: bool
+
+    @property
+    def may_overflow(self) -> bool:
+        """Whether some element has other right results than numbers near the expected one."""
+        if self.overflows is not None:
+            return True
+        finite = np.isfinite(self.magnitude)
+        return bool((finite & (self.magnitude > _LARGEST)).any())
 
     def part(self, block: slice) -> Accumulation:
         """Return what is known of some elements."""

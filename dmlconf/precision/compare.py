@@ -129,7 +129,12 @@ class _Judge:
         is_float = expected.dtype.kind == "f"
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
         self.accumulation = _accumulation(rule, allowance, expected) if accumulates else None
-        self.others = tuple(map(np.ravel, allowance.others())) if accumulates else ()
+        self.others: tuple[Array, ...] = ()
+        if self.accumulation is not None:
+            others = allowance.others()
+            if others or self.accumulation.may_overflow:
+                # What is expected may be another device's choice among these.
+                self.others = tuple(map(np.ravel, (allowance.right(), *others)))
         interval = allowance.interval() if rule.kind == RuleKind.INTERVAL else None
         self.interval = interval and (interval[0].ravel(), interval[1].ravel())
 
