@@ -37,7 +37,7 @@ class PrecisionRule:
             the same operator on absolute inputs; `interval`, between two values that the
             reference gives; `one of`, within one of several such intervals.
         limit: the greatest permitted error in the kind's unit; 0 for `exact`, `interval` and
-            `one of`; for `accumulate` a factor on the bound.
+            `one of`; for `accumulate` a factor on what additions may err.
         source: where the rule is from.
         products: for `accumulate`, how many terms are added up for one element.
         flushes: whether subnormal numbers may be taken for zero.

@@ -30,6 +30,26 @@ class Allowance(Protocol):
         """Return the operator on absolute inputs, FLOAT64, shaped like the output."""
         ...
 
+    def stored(self) -> Array | None:
+        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        ...
+
+    def stored_deviation(self) -> Array | None:
+        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
+        ...
+
+    def overflows(self) -> Array | None:
+        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        ...
+
+    def quantum(self) -> float:
+        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
+        ...
+
+    def others(self) -> tuple[Array, ...]:
+        """Return outputs whose elements are as right as the expected ones."""
+        ...
+
     def interval(self) -> Interval | None:
         """Return the least and the greatest right values, shaped like the output."""
         ...
@@ -58,6 +78,26 @@ class NoAllowance:
     def magnitude(self) -> Array | None:
         """Return None."""
         return None
+
+    def stored(self) -> Array | None:
+        """Return None."""
+        return None
+
+    def stored_deviation(self) -> Array | None:
+        """Return None."""
+        return None
+
+    def overflows(self) -> Array | None:
+        """Return None."""
+        return None
+
+    def quantum(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    def others(self) -> tuple[Array, ...]:
+        """Return nothing."""
+        return ()
 
     def interval(self) -> Interval | None:
         """Return None."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision import rules
+from dmlconf.precision.accumulation import Accumulation
 from dmlconf.precision.allowance import Allowance, Interval, NoAllowance, permitted_intervals
 from dmlconf.precision.ulp import UNORDERED, ulp_distance
 from dmlconf.tensors.datatypes import Array
@@ -124,16 +125,25 @@ class _Judge:
 
     def __init__(self, rule: PrecisionRule, allowance: Allowance, expected: Array) -> None:
         self.rule = rule
-        self.half = allowance.half_precision
         self._allowance = allowance
         is_float = expected.dtype.kind == "f"
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
-        self.magnitude = _flat(allowance.magnitude()) if accumulates else None
+        self.accumulation = _accumulation(rule, allowance, expected) if accumulates else None
+        self.others: tuple[Array, ...] = ()
+        if self.accumulation is not None:
+            others = allowance.others()
+            if others or self.accumulation.may_overflow:
+                # What is expected may be another device's choice among these.
+                self.others = tuple(map(np.ravel, (allowance.right(), *others)))
         self.intervals = [
             (lowest.ravel(), highest.ravel())
             for lowest, highest in permitted_intervals(rule.kind, allowance)
         ]
-        self.varied = self.magnitude is not None and _varied(expected)
+
+    @property
+    def varied(self) -> bool:
+        """Whether the mean of squared errors tells anything."""
+        return self.accumulation is not None and self.accumulation.varied
 
     @cached_property
     def alternatives(self) -> tuple[Array, ...]:
@@ -143,12 +153,11 @@ class _Judge:
     def shares(
         self, start: int, actual: Array, expected: Array, distance: Array | None
     ) -> tuple[Array, float]:
-        """Return the share of its limit that each element uses, and the sum of squared errors."""
+        """Return the share of its limit that each element uses, and the squared deviations."""
         block = slice(start, start + len(actual))
         bounds = [(lowest[block], highest[block]) for lowest, highest in self.intervals]
-        errors = self._errors(block, actual, expected)
-        share = self._used(actual, expected, distance, errors, bounds)
-        squares = float(np.square(errors).sum()) if errors is not None and self.varied else 0.0
+        share, apart = self._used(block, actual, expected, distance, bounds)
+        squares = float(np.square(apart).sum()) if apart is not None and self.varied else 0.0
         if self.rule.flushes and (share > 1).any() and self.alternatives:
             near = self._near_any(block, actual, bounds) & self._near_any(block, expected, bounds)
             share = np.where(near, np.minimum(share, 1.0), share)
@@ -161,33 +170,47 @@ class _Judge:
         for right in self.alternatives:
             wanted = right[block]
             steps = ulp_distance(values, wanted) if values.dtype.kind == "f" else None
-            errors = self._errors(block, values, wanted)
-            near |= self._used(values, wanted, steps, errors, intervals) <= 1
+            near |= self._used(block, values, wanted, steps, intervals)[0] <= 1
         return near
-
-    def _errors(self, block: slice, actual: Array, expected: Array) -> Array | None:
-        if self.magnitude is None:
-            return None
-        magnitude = self.magnitude[block]
-        return rules.accumulated_errors(actual, expected, self.rule, magnitude, half=self.half)
 
     def _used(
         self,
+        block: slice,
         actual: Array,
         expected: Array,
         distance: Array | None,
-        errors: Array | None,
         intervals: Sequence[Interval],
-    ) -> Array:
-        return rules.used(
-            actual,
-            expected,
-            self.rule,
-            distance,
-            errors=errors,
-            intervals=intervals,
-            half=self.half,
+    ) -> tuple[Array, Array | None]:
+        """Return the shares of the limits, and for sums those of the greatest deviation."""
+        shares = apart = None
+        if self.accumulation is not None:
+            known = self.accumulation.part(block)
+            shares, apart = known.shares(actual, expected)
+            for other in self.others:
+                for least, more in zip(
+                    (shares, apart), known.shares(actual, other[block]), strict=True
+                ):
+                    np.minimum(least, more, out=least)
+        used = rules.used(
+            actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
         )
+        return used, apart
+
+
+def _accumulation(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
+    magnitude = _flat(allowance.magnitude())
+    if magnitude is None:
+        raise ValueError("an accumulate rule needs the magnitude")
+    return Accumulation(
+        rule=rule,
+        magnitude=magnitude,
+        stored=_flat(allowance.stored()),
+        stored_deviation=_flat(allowance.stored_deviation()),
+        overflows=_flat(allowance.overflows()),
+        quantum=allowance.quantum(),
+        half=allowance.half_precision,
+        varied=_varied(expected),
+    )
 
 
 class _Findings:
@@ -232,9 +255,7 @@ class _Findings:
         apart = self._margin > 0 or self._farthest > 0
         spread = 0.0
         if judge.varied:
-            size = expected.dtype.itemsize
-            limit = rules.variance_limit(size, judge.rule, half=judge.half)
-            spread = self._squares / expected.size / limit
+            spread = self._squares / expected.size
         if is_float and self._elements < expected.size:
             self._steps[0.0] += expected.size - self._elements
         unordered = is_float and self._farthest == UNORDERED[expected.dtype.itemsize]

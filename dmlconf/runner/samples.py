@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
@@ -121,13 +122,36 @@ class _AllowanceAt:
         return _at(self.whole.right(), self.places)
 
     def magnitude(self) -> Array | None:
-        magnitude = self.whole.magnitude()
-        return None if magnitude is None else _at(magnitude, self.places)
+        return self._at(self.whole.magnitude())
 
-    def interval(self) -> tuple[Array, Array] | None:
+    def stored(self) -> Array | None:
+        return self._at(self.whole.stored())
+
+    def stored_deviation(self) -> Array | None:
+        return self._at(self.whole.stored_deviation())
+
+    def overflows(self) -> Array | None:
+        return self._at(self.whole.overflows())
+
+    def quantum(self) -> float:
+        return self.whole.quantum()
+
+    def others(self) -> tuple[Array, ...]:
+        return tuple(_at(other, self.places) for other in self.whole.others())
+
+    def interval(self) -> Interval | None:
         ends = self.whole.interval()
-        return None if ends is None else (_at(ends[0], self.places), _at(ends[1], self.places))
+        return None if ends is None else self._both(ends)
+
+    def candidates(self) -> Sequence[Interval]:
+        return [self._both(interval) for interval in self.whole.candidates()]
 
     def flushed(self) -> tuple[Array, Array] | None:
         both = self.whole.flushed()
-        return None if both is None else (_at(both[0], self.places), _at(both[1], self.places))
+        return None if both is None else self._both(both)
+
+    def _at(self, array: Array | None) -> Array | None:
+        return None if array is None else _at(array, self.places)
+
+    def _both(self, arrays: tuple[Array, Array]) -> tuple[Array, Array]:
+        return _at(arrays[0], self.places), _at(arrays[1], self.places)

@@ -11,9 +11,10 @@ import numpy as np
 
 from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.strength.injection import Site
-from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["ORDERS", "added_up", "partial_sums", "summed_axis"]
 
@@ -71,8 +72,13 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
-    """Return the output for other inputs, FLOAT64."""
-    case = replace(site.case, data={**site.case.data, **inputs})
+    """Return the output for other inputs, FLOAT64 and not rounded to the output's type before."""
+    outputs = {
+        name: TensorDesc(DataType.FLOAT64, tensor.Sizes)
+        for name, tensor in site.case.outputs().items()
+        if tensor.DataType.is_float and name in site.case.desc
+    }
+    case = replace(site.case, desc={**site.case.desc, **outputs}, data={**site.case.data, **inputs})
     return computed(case, inputs)[site.name].astype(np.float64)
 
 

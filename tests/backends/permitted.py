@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
-from dmlconf.precision.allowance import Interval
+from dmlconf.precision.allowance import Interval, NoAllowance
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["is_permitted"]
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(NoAllowance):
     """An allowance of candidates and nothing else."""
 
-    intervals: Sequence[Interval]
-    half_precision: bool = False
-
-    def right(self) -> Array:
-        raise NotImplementedError
-
-    def magnitude(self) -> None:
-        return None
-
-    def interval(self) -> Interval | None:
-        return None
+    def __init__(self, intervals: Sequence[Interval]) -> None:
+        self._intervals = intervals
 
     def candidates(self) -> Sequence[Interval]:
-        return self.intervals
-
-    def flushed(self) -> tuple[Array, Array] | None:
-        return None
+        return self._intervals
 
 
 def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:

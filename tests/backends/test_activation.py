@@ -12,6 +12,7 @@ from dmlconf.backends.numpy import activation
 from dmlconf.backends.numpy.activation_formulas import FORMULAS
 from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude, slope
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind
@@ -45,7 +46,8 @@ def test_without_an_activation_values_stay() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
-    assert fused_magnitude(values, values, None, np.dtype(np.float32)) is values
+    magnitude = Magnitude(values)
+    assert fused_magnitude(values, magnitude, None, np.dtype(np.float32)) is magnitude
 
 
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name not in STEPS])

@@ -21,14 +21,13 @@ def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FL
     return np.random.default_rng(seed).uniform(-3, 5, sizes).astype(data_type.dtype)
 
 
-def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Array:
+def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
     """Return what a normalisation makes of a tensor, or what the part of it gives."""
     fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
-    result: Array = reference_function(operator, part)(InputTensor=tensor, **fields)
-    return result
+    return reference_function(operator, part)(InputTensor=tensor, **fields)
 
 
-def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Array:
+def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:
     usual: dict[str, Any] = {
         "ScaleTensor": None,
         "BiasTensor": None,
@@ -81,8 +80,12 @@ def test_older_normalizations_are_special_forms_of_the_newest(
         oldest = evaluate(name, tensor, part, CrossChannel=cross_channel, **fields)
         middle = evaluate(f"{name}1", tensor, part, Axes=axes, **fields)
         del fields["NormalizeVariance"]
-        assert (newest == oldest).all()
-        assert (newest == middle).all()
+        for other in (oldest, middle):
+            assert type(newest) is type(other)
+            if part:
+                assert (newest.sums == other.sums).all()
+            else:
+                assert (newest == other).all()
 
 
 @given(SEEDS, SIZES, st.integers(0, 3), st.sampled_from([1, 2]))
@@ -93,14 +96,39 @@ def test_a_norm_becomes_1(seed: int, sizes: tuple[int, ...], axis: int, order: i
     np.testing.assert_allclose(sums, 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("value", "order"), [(300, 2), (300, 1), (2.0**-13, 2)])
-def test_any_result_is_right_where_float16_cannot_hold_the_variance(
-    value: float, order: int
-) -> None:
-    tensor = np.full((1, 4), value, np.float16)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> None:
+    tensor = np.full((1, 4), 300, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": order, "OutputTensor": output}
-    assert (evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields) > 1e38).all()
-    fields = {"UseMean": False, "OutputTensor": output}
-    assert (normalized(tensor, (1,), "magnitude", **fields) > 1e38).all()
-    assert (normalized(np.ones_like(tensor), (1,), "magnitude", **fields) < 9).all()
+    found = evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields)
+    largest = np.float16(300 / 65504**0.5)
+    assert found.overflows.all()
+    assert {other.flat[0] for other in found.others} >= {largest, np.float16(0)}
+    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert {other.flat[0] for other in found.others} == {largest, np.float16(0)}
+    found = normalized(tensor / 300, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert not found.overflows.any()
+    assert (found.sums < 9).all()
+
+
+def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> None:
+    tensor = np.full((1, 4), 2.0**-13, np.float16)
+    output = TensorDesc(DataType.FLOAT16, (1, 4))
+    fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
+    assert (evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields).sums > 1e38).all()
+    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert (found.sums > 1e38).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.0, -0.5])
+def test_a_single_element_gives_the_bias_or_nan(epsilon: float) -> None:
+    tensor = np.array([[-2, -0.25, 0, 3]], np.float32)
+    bias = np.full((1, 4), 7, np.float32)
+    fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}
+    formula = normalized(tensor, (0,), **fields)
+    assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
+    found = normalized(tensor, (0,), "magnitude", **fields)
+    assert (found.sums < 1e38).all() or epsilon <= 0
+    measured = np.where(tensor + epsilon > 0, bias, np.nan)
+    assert any(np.array_equal(other, measured, equal_nan=True) for other in found.others)

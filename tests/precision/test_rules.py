@@ -35,6 +35,21 @@ class Allowed:
     def right(self) -> Array:
         raise NotImplementedError
 
+    def stored(self) -> None:
+        return None
+
+    def stored_deviation(self) -> None:
+        return None
+
+    def overflows(self) -> None:
+        return None
+
+    def quantum(self) -> float:
+        return 0.0
+
+    def others(self) -> tuple[Array, ...]:
+        return ()
+
     def magnitude(self) -> None:
         return None
 

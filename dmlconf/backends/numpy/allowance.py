@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.backend import arguments, computed, reference_function
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.cases.model import Case
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array, DataType
@@ -40,10 +41,10 @@ class CaseAllowances:
         return computed(self._case, self._case.inputs())
 
     @cached_property
-    def magnitudes(self) -> tuple[Array, ...]:
-        """The operator on absolute inputs, by output."""
-        found = self._call("magnitude")
-        return found if isinstance(found, tuple) else (found,)
+    def magnitudes(self) -> tuple[Magnitude, ...]:
+        """What the errors of sums are counted in, by output."""
+        parts = self._call("magnitude")
+        return tuple(map(Magnitude.of, parts if isinstance(parts, tuple) else (parts,)))
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
@@ -88,6 +89,33 @@ class _OutputAllowance:
 
     def magnitude(self) -> Array | None:
         """Return the operator on absolute inputs, FLOAT64."""
+        return self._magnitude.sums
+
+    def stored(self) -> Array | None:
+        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        return self._whole(self._magnitude.stored)
+
+    def stored_deviation(self) -> Array | None:
+        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
+        return self._whole(self._magnitude.deviation)
+
+    def overflows(self) -> Array | None:
+        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        return self._whole(self._magnitude.overflows)
+
+    def _whole(self, part: Array | None) -> Array | None:
+        return None if part is None else np.broadcast_to(part, self._magnitude.sums.shape)
+
+    def quantum(self) -> float:
+        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
+        return self._magnitude.quantum
+
+    def others(self) -> tuple[Array, ...]:
+        """Return outputs whose elements are as right as the reference's."""
+        return self._magnitude.others
+
+    @property
+    def _magnitude(self) -> Magnitude:
         return self._of_case.magnitudes[self._index]
 
     def interval(self) -> Interval | None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_HALVES
 from dmlconf.backends.numpy.floats import single
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import STEP, finite_sizes
 from dmlconf.backends.numpy.softmax import fused_softmax
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -30,6 +31,9 @@ _OF_QUERIES: Final = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
 
 _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in halves of the last place of FLOAT32."""
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
@@ -51,7 +55,7 @@ def multihead_attention(HeadCount: int, **fields: Any) -> tuple[Array, ...]:
     return multihead_attention1(HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields)
 
 
-def multihead_attention_magnitude(HeadCount: int, **fields: Any) -> tuple[Array, ...]:
+def multihead_attention_magnitude(HeadCount: int, **fields: Any) -> tuple[Array | Magnitude, ...]:
     """Return the outputs of absolute values, with what the softmax makes of the scores' errors."""
     return multihead_attention1_magnitude(
         HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields
@@ -82,38 +86,52 @@ def multihead_attention1(
 
 def multihead_attention1_magnitude(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
-) -> tuple[Array, ...]:
-    """Return the outputs of absolute values, with what the softmax makes of the scores' errors."""
+) -> tuple[Array | Magnitude, ...]:
+    """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
+
+    Measured: FLOAT16 holds queries, keys and values with their bias, scores, powers and shares.
+    """
     output: TensorDesc = fields["OutputTensor"]
     heads = QueryHeadCount, KeyValueHeadCount
     dtype = output.DataType.dtype
     with np.errstate(all="ignore"):
-        scores = _scores(_parts(fields, *heads), fields)
+        exact = _parts(fields, *heads)
+        scores = _scores(exact, fields)
         absolute = _each(np.abs, fields)
         parts = _parts(absolute, *heads)
-        sizes = _sizes(parts, absolute)
-        if not np.isfinite(sizes).all():
+        sizes = Magnitude(_sizes(parts, absolute), _held_scores(exact, fields))
+        if not np.isfinite(sizes.sums).all():
             # Beside an infinity, finite terms may overflow to the other one, which makes NaN.
             finite = _each(finite_sizes, fields)
             beyond = _sizes(_parts(finite, *heads), finite) > float(np.finfo(dtype).max)
-            sizes = np.where(beyond.any(_KEYS, keepdims=True), ANY_RESULT, sizes)
-            scores = np.where(beyond.any(_KEYS, keepdims=True), 0.0, scores)
+            beyond = np.asarray(beyond.any(_KEYS, keepdims=True))
+            sizes = sizes.open_where(beyond)
+            scores = np.where(beyond, 0.0, scores)
         shares = _shares_magnitude(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
-        values = shares @ value
+        values = shares.times(value)
+        if fields["BiasTensor"] is not None:
+            values = values.holding(fused_softmax(scores, _KEYS) @ value)
         unbounded = np.isinf(value)
         if unbounded.any():
             # A share that comes out as 0 makes NaN of an infinite value.
             share = fused_softmax(scores, _KEYS)
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
             lost = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
-            values = np.where(lost, ANY_RESULT, values)
+            values = values.overflowing_where(lost)
         if fields["MaskType"] == _OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
             # The page has it that keys which are seen are left alone; measured, they become NaN.
-            values = np.full_like(values, ANY_RESULT)
-        outputs = _outputs(values, parts, fields)
+            values = values.overflowing_where(np.ones(values.sums.shape, bool))
+        outputs = _outputs(values.sums, parts, fields)
+
+    def in_order(part: Array) -> Array:
+        return _in_output_order(part, parts).reshape(output.Sizes)
+
     # The type of the output cannot hold every magnitude.
-    return _in_output_order(values, parts).reshape(output.Sizes), *outputs[1:]
+    magnitude = values.map(in_order)
+    if values.overflows is not None:
+        magnitude = magnitude.overflowing_where(in_order(values.overflows))
+    return magnitude, *outputs[1:]
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,32 +144,50 @@ def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict
     }
 
 
-def _shares_magnitude(scores: Array, sizes: Array, head_size: int, dtype: np.dtype[Any]) -> Array:
+def _held_scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
+    """Return the sizes of what FLOAT16 holds on the way to each score."""
+    score, position, mask = _terms(parts, fields)
+    held: Array = np.abs(score)
+    if fields["BiasTensor"] is not None:
+        squares = np.square(parts.query) @ np.square(parts.spread(parts.key)).swapaxes(2, 3)
+        held = 3 * held + 2 * abs(single(fields["Scale"])) * np.sqrt(squares)
+    for added in (position, mask):
+        if added is not None:
+            score = score + added
+            held += np.abs(score)
+    return held
+
+
+def _shares_magnitude(
+    scores: Array, sizes: Magnitude, head_size: int, dtype: np.dtype[Any]
+) -> Magnitude:
     """Return the shares with what they may lose, in units of the rule's sum of products.
 
     A share changes by its part of what its own score and all others change by.
 
     Args:
         scores: what the softmax is taken of.
-        sizes: the sizes of what was added up to them.
+        sizes: the magnitude of the scores.
         head_size: how many products there are in a score.
-        dtype: the output's data type. FLOAT16 holds the scores and the shares.
+        dtype: the output's data type. FLOAT16 holds the scores, the powers and the shares.
     """
-    info = np.finfo(dtype)
     products = 8 + head_size + scores.shape[3]
     shares = fused_softmax(scores, _KEYS)
-    loss = (shares * sizes).sum(_KEYS, keepdims=True) * float(info.eps)
-    if dtype == np.float16:
-        lost = sizes
-        least = float(info.smallest_subnormal) / float(info.eps)
-    else:
-        below = scores.max(_KEYS, keepdims=True) - scores
-        own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
-        lost = (own / 2 + sizes * (head_size + 4)) / products
-        least = 0.0
-    carried = lost + (shares * lost).sum(_KEYS, keepdims=True)
-    magnitude = shares * (1 + carried) + least
-    return np.where(loss > _LARGEST_LOSS, ANY_RESULT, magnitude)
+
+    def carried(errors: Array) -> Array:
+        changes: Array = errors + (shares * errors).sum(_KEYS, keepdims=True)
+        return changes
+
+    below = scores.max(_KEYS, keepdims=True) - scores
+    own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
+    lost = (own / 2 + sizes.sums * (head_size + 4)) / products
+    loss = (shares * sizes.sums).sum(_KEYS, keepdims=True) * STEP
+    stored = None
+    if dtype == np.float16 and sizes.stored is not None:
+        stored = shares * (1 + carried(sizes.stored)) + _LEAST_NORMAL * (1 + shares)
+        loss += (shares * sizes.stored).sum(_KEYS, keepdims=True) * 2.0**-10
+    magnitude = Magnitude(shares * (1 + carried(lost)), stored)
+    return magnitude.open_where(loss > _LARGEST_LOSS)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.normalization import lost_in_variance
-from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.normalization import lost_in_variance, saturated
+from dmlconf.backends.numpy.rounding import STEP, greatest_product, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -67,7 +69,7 @@ def batch_normalization_magnitude(
     Spatial: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what the steps add up: the input, the mean and the bias, each with its factor."""
     with np.errstate(all="ignore"):
         scale, deviation = wide(ScaleTensor), _deviation(VarianceTensor, Epsilon)
@@ -75,12 +77,14 @@ def batch_normalization_magnitude(
         mean, bias = wide(MeanTensor), wide(BiasTensor)
         values = (wide(InputTensor) - mean) * factor + bias
         added = _size(InputTensor) + np.abs(mean)
-        magnitude = or_any_result(
-            added * np.abs(factor) + np.abs(bias), greatest_product(added, scale, 1 / deviation)
+        magnitude = Magnitude(added * np.abs(factor) + np.abs(bias))
+        magnitude = magnitude.overflowing_where(
+            overflows(greatest_product(added, scale, 1 / deviation))
         )
         # An infinite factor may be applied to the input and to the mean before their difference.
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
-        return fused_magnitude(values, magnitude, FusedActivation, OutputTensor.DataType.dtype)
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
+        dtype = OutputTensor.DataType.dtype
+        return fused_magnitude(values, magnitude, FusedActivation, dtype)
 
 
 def batch_normalization_training(
@@ -128,37 +132,55 @@ def batch_normalization_training_magnitude(
     OutputVarianceTensor: TensorDesc,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Magnitude, Magnitude, Magnitude]:
     """Return what the steps add up on the way to each of the three outputs."""
     over = _shared(ScaleTensor)
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         size = _size(InputTensor)
-        mean_size = or_any_result(size.mean(over, keepdims=True), _finite_sum(size, over))
+        mean_size = size.mean(over, keepdims=True)
+        of_sum = overflows(_finite_sum(size, over))
         size += mean_size
         centred = wide(InputTensor)
-        centred -= centred.mean(over, keepdims=True)
+        mean = centred.mean(over, keepdims=True)
+        centred -= mean
         squares = np.square(centred)
         variance = squares.mean(over, keepdims=True)
-        # The mean's own rounding moves every element, and is squared.
-        lost = 8 * float(np.finfo(dtype).eps) * np.square(size)
+        # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
+        of_mean = np.square(mean) * 2.0**-10
+        lost = 8 * STEP * np.square(size)
         spread = (squares + 2 * np.abs(centred) * size + lost).mean(over, keepdims=True)
         deviation = _deviation(variance, Epsilon)
         quotient = np.abs(centred) / deviation
-        magnitude = size / deviation + 3 * quotient
+        # Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
+        held = np.abs(mean) / deviation + 3 * quotient
+        magnitude = Magnitude(size / deviation + 3 * quotient, held)
         magnitude += lost_in_variance(quotient, variance, Epsilon, dtype)
-        magnitude *= _size(ScaleTensor)
-        magnitude += _size(BiasTensor)
+        magnitude = magnitude.scaled(ScaleTensor) + Magnitude(_size(BiasTensor))
         factor = wide(ScaleTensor) / deviation
         values = centred * factor + wide(BiasTensor)
         if FusedAddTensor is not None:
+            magnitude = magnitude.holding(np.abs(values)) + Magnitude(2 * _size(FusedAddTensor))
             values += FusedAddTensor
-            magnitude += 2 * _size(FusedAddTensor)
-        magnitude = or_any_result(magnitude, greatest_product(size, ScaleTensor, 1 / deviation))
-        magnitude = or_any_result(magnitude, squares.sum(over, keepdims=True))
+        way = np.fmax(
+            greatest_product(size, ScaleTensor, 1 / deviation), squares.sum(over, keepdims=True)
+        )
+        magnitude = magnitude.overflowing_where(overflows(way) | of_sum)
         # As in BATCH_NORMALIZATION.
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, magnitude)
-        return fused_magnitude(values, magnitude, FusedActivation, dtype), mean_size, spread
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
+        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        added = wide(BiasTensor) + (0.0 if FusedAddTensor is None else wide(FusedAddTensor))
+        others = tuple(
+            fused(quotient * wide(ScaleTensor) + added, FusedActivation).astype(dtype)
+            for quotient in saturated(
+                centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype
+            )
+        )
+        return (
+            replace(found, others=others),
+            Magnitude(mean_size, overflows=of_sum),
+            Magnitude(spread, of_mean, overflows=of_sum),
+        )
 
 
 def batch_normalization_grad(
@@ -204,18 +226,24 @@ def batch_normalization_grad_magnitude(
     OutputScaleGradientTensor: TensorDesc,
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
-) -> tuple[Array, Array, Array]:
-    """Return the three gradients of absolute values."""
+) -> tuple[Magnitude, Magnitude, Magnitude]:
+    """Return the three gradients of absolute values.
+
+    Measured: FLOAT16 holds sums before they are divided.
+    """
     with np.errstate(all="ignore"):
         over = _shared(ScaleTensor)
-        gradient = _size(InputGradientTensor)
-        scale, bias = _parameter_gradients(gradient, _size(InputTensor) + _size(MeanTensor), over)
-        scale = _held(scale, OutputScaleGradientTensor)
-        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
-        deviation = _deviation(VarianceTensor, Epsilon)
+        gradient, deviation = _size(InputGradientTensor), _deviation(VarianceTensor, Epsilon)
+        scale, bias = _parameter_magnitudes(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
         way = greatest_product(gradient, ScaleTensor, 1 / deviation)
         gradient *= _size(ScaleTensor) / deviation
-        return or_any_result(gradient, way), _divided(scale, deviation), bias
+        magnitude = Magnitude(gradient, overflows=overflows(way))
+        sums, _ = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        return magnitude, _divided(scale, sums, deviation, OutputScaleGradientTensor), bias
 
 
 def batch_normalization_training_grad(
@@ -267,27 +295,77 @@ def batch_normalization_training_grad_magnitude(
     OutputScaleGradientTensor: TensorDesc,
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
-) -> tuple[Array, Array, Array]:
-    """Return the three gradients of absolute values, in which nothing cancels out."""
+) -> tuple[Magnitude, Magnitude, Magnitude]:
+    """Return the three gradients of absolute values, in which nothing cancels out.
+
+    Measured: FLOAT16 holds the sums, the means, the terms and their differences.
+    """
     over = _shared(ScaleTensor)
     with np.errstate(all="ignore"):
         gradient = _size(InputGradientTensor)
         centred = _size(InputTensor) + _size(MeanTensor)
-        scale, bias = _parameter_gradients(gradient, centred, over)
-        scale = _held(scale, OutputScaleGradientTensor)
-        bias = _summed(bias, gradient, over, OutputBiasGradientTensor)
+        scale, bias = _parameter_magnitudes(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
         deviation = _deviation(VarianceTensor, Epsilon)
         count = _count(InputTensor, over)
         square = np.square(deviation)
-        way = greatest_product(centred, scale / count, 1 / square)
-        centred *= scale / count / square
-        gradient += bias / count
-        gradient += centred
+        way = greatest_product(centred, scale.sums / count, 1 / square)
+        change = (wide(InputTensor) - wide(MeanTensor)) / count / square
+        mean = bias.scaled(1 / count)
+        terms = Magnitude(gradient) + mean + scale.scaled(change)
+        sums, total = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        difference = wide(InputGradientTensor) - total / count
+        held = np.abs(total) / count + 2 * np.abs(sums * change) + np.abs(difference)
+        gradient += mean.sums + centred * scale.sums / count / square
         way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
         factor = _size(ScaleTensor) / deviation
-        gradient *= factor
-        magnitude = np.where(_unbounded(factor, deviation), ANY_RESULT, gradient)
-        return or_any_result(magnitude, way), _divided(scale, deviation), bias
+        magnitude = replace(terms.holding(held), sums=gradient).scaled(factor)
+        magnitude = magnitude.overflowing_where(_unbounded(factor, deviation))
+        magnitude = magnitude.overflowing_where(overflows(way))
+        other = difference - _saturated(sums, OutputScaleGradientTensor) * change
+        other *= wide(ScaleTensor) / deviation
+        return (
+            replace(magnitude, others=(other.astype(OutputGradientTensor.DataType.dtype),)),
+            _divided(scale, sums, deviation, OutputScaleGradientTensor),
+            bias,
+        )
+
+
+def _parameter_magnitudes(
+    tensor: Array, gradient: Array, mean: Array, over: tuple[int, ...], output: TensorDesc
+) -> tuple[Magnitude, Magnitude]:
+    """Return the magnitudes of the sums of `gradient * (x - mean)` and of the gradient.
+
+    They are held in the type of the outputs. Measured: along dimensions that do not lie side by
+    side, FLOAT16 holds the sums along some of them as well.
+    """
+    slopes, sizes = wide(gradient), _size(gradient)
+    products = slopes * (wide(tensor) - wide(mean))
+    scale, bias = _parameter_gradients(sizes, _size(tensor) + _size(mean), over)
+    held = np.abs(products.sum(over, keepdims=True)) + _partial(products, over)
+    of_scale = _held(Magnitude(scale), held, output)
+    of_bias = Magnitude(bias, _partial(slopes, over))
+    return of_scale, of_bias.overflowing_where(
+        overflows(_finite_sum(sizes, over), output.DataType.dtype)
+    )
+
+
+def _partial(terms: Array, over: tuple[int, ...]) -> Array:
+    """Return the sizes of the sums along some dimensions, where not all lie side by side."""
+    counted = [axis for axis in over if terms.shape[axis] > 1]
+    between = range(counted[0], counted[-1]) if counted else ()
+    kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
+    total: Array = np.zeros_like(terms.sum(over, keepdims=True))
+    for last in kept[-1:]:
+        inner = tuple(axis for axis in counted if axis > last)
+        outer = tuple(axis for axis in counted if axis < last)
+        for first, second in ((inner, outer), (outer, inner)):
+            sums = np.abs(terms.sum(first, keepdims=True)).sum(second, keepdims=True)
+            total = np.fmax(total, sums)
+    return total
 
 
 def _parameter_gradients(
@@ -297,27 +375,28 @@ def _parameter_gradients(
     return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
 
 
-def _held(magnitude: Array, output: TensorDesc) -> Array:
+def _held(magnitude: Magnitude, sizes: Array, output: TensorDesc) -> Magnitude:
     """Return the magnitude of a sum that is held in the output's type before it is used.
 
     What is subnormal in FLOAT16 has fewer digits there.
     """
     info = np.finfo(output.DataType.dtype)
-    held: Array = np.where(magnitude > info.max, ANY_RESULT, magnitude)
     if output.DataType.dtype == np.float16:
-        held += np.where(magnitude > 0, float(info.smallest_subnormal) / float(info.eps), 0.0)
-    return held
+        least = float(info.smallest_subnormal) / float(info.eps)
+        magnitude = magnitude.holding(np.maximum(sizes, np.where(magnitude.sums > 0, least, 0.0)))
+    return magnitude.overflowing_where(magnitude.sums > info.max)
 
 
-def _summed(magnitude: Array, sizes: Array, over: tuple[int, ...], output: TensorDesc) -> Array:
-    """Return the magnitude of a sum that may overflow the output's type on the way."""
-    beyond = _finite_sum(sizes, over) > float(np.finfo(output.DataType.dtype).max)
-    return np.where(beyond, ANY_RESULT, magnitude)
+def _divided(held: Magnitude, sums: Array, deviation: Array, output: TensorDesc) -> Magnitude:
+    """Return a magnitude over the deviation; dividing does not undo overflow."""
+    other = _saturated(sums, output) / deviation
+    return replace(held.scaled(1 / deviation), others=(other.astype(output.DataType.dtype),))
 
 
-def _divided(held: Array, deviation: Array) -> Array:
-    """Return a magnitude over the deviation, any where it was; dividing does not undo overflow."""
-    return np.where(held == ANY_RESULT, ANY_RESULT, held / deviation)
+def _saturated(sums: Array, output: TensorDesc) -> Array:
+    """Return sums that are held in an output's type as its largest number where they are beyond."""
+    largest = float(np.finfo(output.DataType.dtype).max)
+    return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)
 
 
 def _finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:

@@ -5,6 +5,7 @@ Source: the page of DML_CONVOLUTION_OPERATOR_DESC.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.floats import wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import finite_sizes, overflows
 from dmlconf.backends.numpy.windows import strided_view
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -140,8 +142,12 @@ def convolution_magnitude(
     OutputPadding: Sequence[int],
     GroupCount: int,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
-    """Return the sums of absolute values of what `convolution` adds, through the activation."""
+) -> Magnitude:
+    """Return the sums of absolute values of what `convolution` adds, through the activation.
+
+    Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
+    transform the window (Winograd), so sums of integers need not be exact.
+    """
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = wide(_reached(InputTensor, StartPadding))
     filter_ = _oriented(FilterTensor, Mode)
@@ -155,21 +161,29 @@ def convolution_magnitude(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        magnitude = summed(np.abs(values), np.abs(filter_), absolute_bias)
-        if not np.isfinite(magnitude).all():
+        found = Magnitude(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        if not np.isfinite(found.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            magnitude = or_any_result(magnitude, finite)
+            found = found.overflowing_where(overflows(finite))
+        if InputTensor.dtype == np.float16:
+            products = summed(values, filter_, None)
+            squares = summed(np.square(values), np.square(filter_), None)
+            terms = _terms(filter_, Direction, GroupCount)
+            found = found.in_slices(products, squares, terms)
+            if bias is not None:
+                found = found.holding(np.abs(products))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            magnitude = fused_magnitude(sums, magnitude, FusedActivation, InputTensor.dtype)
+            found = fused_magnitude(sums, found, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
-            magnitude[:, unbounded.ravel()] = ANY_RESULT
-        return magnitude
+            channels = unbounded.reshape(-1, *(1,) * (found.sums.ndim - 2))
+            found = found.overflowing_where(channels)
+        return found
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
@@ -247,6 +261,12 @@ def _sums(
     if bias is not None:
         sums += bias
     return np.pad(sums, [(0, 0), (0, 0), *((0, count) for count in added)]) if any(added) else sums
+
+
+def _terms(filter_: Array, direction: str, groups: int) -> int:
+    """Return how many products an element adds up at most."""
+    outputs, inputs, *window = filter_.shape
+    return int(math.prod(window) * (inputs if direction == "FORWARD" else outputs // groups))
 
 
 def _reached(values: Array, start: Sequence[int]) -> Array:

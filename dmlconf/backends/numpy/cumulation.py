@@ -6,6 +6,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import wide
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -37,10 +38,11 @@ def cumulative_summation_magnitude(
     Axis: int,
     AxisDirection: str,
     HasExclusiveSum: bool,
-) -> Array:
+) -> Magnitude:
     """Return the sums of absolute values."""
     sizes = np.abs(wide(InputTensor))
-    return _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
+    sums = _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
+    return Magnitude(sums, quantum=quantum_of(InputTensor))
 
 
 def cumulative_product(

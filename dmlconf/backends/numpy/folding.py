@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.windows import strided_view
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -71,13 +72,14 @@ def fold_magnitude(
     Dilations: Sequence[int],
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
-) -> Array:
+) -> Magnitude:
     """Return the sum of the absolute values."""
     with np.errstate(all="ignore"):
         wide = np.abs(InputTensor.astype(np.float64))
-        return _summed(
+        sums = _summed(
             wide, OutputTensor, WindowSizes, Strides, Dilations, StartPadding, EndPadding
         )
+    return Magnitude(sums, quantum=quantum_of(InputTensor))
 
 
 def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -6,6 +6,7 @@ Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities we
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.activation_error import ERRORS
 from dmlconf.backends.numpy.activation_formulas import FORMULAS, attributes_of
-from dmlconf.backends.numpy.rounding import ANY_RESULT
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["fused", "fused_formula", "fused_magnitude", "slope"]
@@ -59,14 +61,36 @@ _SLOPES: Final[Mapping[str, Callable[..., float]]] = {
 }
 
 
+def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:
+    ends = Alpha * low + Beta, Alpha * high + Beta
+    saturated = (np.fmax(*ends) < 0) | (np.fmin(*ends) > 1)
+    return np.where(saturated, 0.0, abs(Alpha))
+
+
+def _nearest_to_zero(low: Array, high: Array) -> Array:
+    return np.fmax(np.fmax(low, -high), 0.0)
+
+
+_LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
+    "ACTIVATION_HARD_SIGMOID": _slope_of_hard_sigmoid,
+    "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
+    "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
+}
+"""The greatest slope between two arguments, of activations that saturate."""
+
+
 _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
     "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
     "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
 }
 """Where activations jump; NaN for nowhere."""
 
-_NEAR_JUMP: Final = 64.0
-"""How many last places of its magnitude a sum may be from a jump, and be taken for beyond it."""
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
+_MOST_ROUNDINGS: Final = 256.0
+"""How many last places of its magnitude a sum may be off: more than the rule permits of 2^14 terms.
+"""
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
@@ -98,26 +122,40 @@ def slope(activation: Mapping[str, Any] | None) -> float:
 
 
 def fused_magnitude(
-    values: Array, magnitude: Array, activation: Mapping[str, Any] | None, dtype: np.dtype[Any]
-) -> Array:
+    values: Array,
+    magnitude: Magnitude,
+    activation: Mapping[str, Any] | None,
+    dtype: np.dtype[Any],
+) -> Magnitude:
     """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
 
     Args:
         values: the sums, FLOAT64.
-        magnitude: the sums of absolute values.
+        magnitude: that of the sums.
         activation: the activation, whose own error and last rounding are added; or None.
-        dtype: the output's type, whose roundings a magnitude counts in.
+        dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
     """
     if activation is None:
         return magnitude
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
-        own: Array = np.where(np.isfinite(error), error, 0.0) / float(np.finfo(dtype).eps)
+        own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
             # The exponential then grows where its argument is negative.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
-        found = steepness * magnitude + own + np.abs(fused(values, activation))
+        before = magnitude
+        if dtype == np.float16:
+            held = np.where(np.isfinite(values), np.maximum(np.abs(values), _LEAST_NORMAL), 0.0)
+            before = magnitude.holding(held)
+        reach = magnitude.sums * (_MOST_ROUNDINGS * STEP)
+        if before.stored is not None:
+            reach += before.stored * 2.0**-10
+        if activation["operator"] in _LOCAL_SLOPES:
+            local = _LOCAL_SLOPES[activation["operator"]]
+            within = local(values - reach, values + reach, **attributes_of(activation))
+            steepness = np.where(np.isfinite(values), within, steepness)
+        found = steepness * magnitude.sums + own + np.abs(fused(values, activation))
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
@@ -127,6 +165,8 @@ def fused_magnitude(
             # Only what rounding may carry over the jump: a sum exactly there is one of integers.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
-            near = (gap > 0) & (gap <= magnitude * _NEAR_JUMP * float(np.finfo(dtype).eps))
-            found = np.where(near, ANY_RESULT, found)
-        return found
+            found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
+        if magnitude.overflows is not None:
+            # An activation may make any of its limits of an infinity.
+            found = np.where(magnitude.overflows, ANY_RESULT, found)
+        return replace(before.scaled(steepness), sums=found)

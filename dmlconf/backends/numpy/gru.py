@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.recurrent import (
     Activation,
     Gates,
@@ -66,7 +67,7 @@ def gru_magnitude(
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
     **arguments: Any,
-) -> tuple[Array | None, ...]:
+) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
     return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))

@@ -8,6 +8,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
 from dmlconf.backends.numpy.floats import single
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -120,7 +121,7 @@ def local_response_normalization_grad_magnitude(
     Alpha: float,
     Beta: float,
     Bias: float,
-) -> Array:
+) -> Magnitude:
     """Return the sum of the terms' sizes, times what the inner sums and powers may lose.
 
     Measured: FLOAT16 holds squares, powers and sums between two steps, so that these overflow, and
@@ -128,8 +129,10 @@ def local_response_normalization_grad_magnitude(
     """
     dtype = OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)
-    smallest = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    is_half = dtype == np.float16
+    smallest = info.smallest_subnormal if is_half else info.tiny
     lost = float(smallest) / float(info.eps)
+    exponent = abs(single(Beta))
     with np.errstate(all="ignore"):
         values = np.abs(InputTensor, dtype=np.float64)
         gradient = np.abs(InputGradientTensor, dtype=np.float64)
@@ -138,16 +141,25 @@ def local_response_normalization_grad_magnitude(
         unpowered = _unpowered(base, terms, Beta)
         base = np.abs(base)
         power = np.power(base, -single(Beta) - 1)
-        factor = power * _condition(base, terms, abs(single(Beta)) + 1) + lost
-        sums = _window_sums(gradient * values * factor, CrossChannel, LocalSize) + lost
+
+        def sizes(condition: Array, least: float) -> tuple[Array, Array]:
+            """Return what the terms lose together, and the sums of products in them."""
+            factor = power * condition + least
+            sums = _window_sums(gradient * values * factor, CrossChannel, LocalSize) + least
+            second = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
+            return second + gradient * base * factor, sums
+
+        magnitude, sums = sizes(_condition(base, terms, exponent + 1), 0.0 if is_half else lost)
+        stored = None
+        if is_half:
+            # The base, the power and its products.
+            stored, sums = sizes(2 + (exponent + 1) * terms / base, lost)
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
         beyond |= _window_sums(np.square(values), CrossChannel, LocalSize) > info.max
         beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
         beyond |= unpowered
         beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
-        magnitude = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
-        magnitude += gradient * base * factor
-    return np.where(beyond, ANY_RESULT, magnitude)
+    return Magnitude(magnitude, stored).open_where(beyond)
 
 
 def _power(base: Array, exponent: float) -> Array:

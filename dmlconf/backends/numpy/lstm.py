@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.recurrent import (
     LARGEST,
     Activation,
@@ -79,7 +80,7 @@ def lstm_magnitude(
     OutputSingleTensor: TensorDesc | None,
     OutputCellSingleTensor: TensorDesc | None,
     **arguments: Any,
-) -> tuple[Array | None, ...]:
+) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
     clip = ClipThreshold if UseClipThreshold else LARGEST
     found = _layer(True, clip=clip, **arguments)
@@ -109,7 +110,7 @@ def _layer(
         peepholes = None if PeepholeTensor is None else PeepholeTensor[0, 0, index]
         if peepholes is not None:
             seen_by_i, seen_by_o, seen_by_f = (
-                Quantity(row, np.zeros_like(row))
+                Quantity(row, Magnitude(np.zeros_like(row)))
                 for row in peepholes.astype(np.float64).reshape(3, gates.hidden)
             )
 

@@ -6,13 +6,15 @@ Source: the page of DML_GEMM_OPERATOR_DESC.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
+from dmlconf.backends.numpy.rounding import finite_sizes, overflows
 from dmlconf.backends.numpy.softmax import fused_softmax, fused_softmax_magnitude
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -56,31 +58,45 @@ def gemm_magnitude(
     Alpha: float,
     Beta: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
-    """Return the sums of absolute values of what `gemm` adds, carried through the activation."""
+) -> Magnitude:
+    """Return the sums of absolute values of what `gemm` adds, carried through the activation.
+
+    Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
+    """
     alpha, beta = single(Alpha), single(Beta)
     a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
         magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        beyond = np.zeros(magnitude.shape, bool)
         if abs(alpha) < 1:
-            added = _sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0)
-            magnitude = or_any_result(magnitude, added)
+            beyond |= overflows(_sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0))
         if not np.isfinite(magnitude).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
-            magnitude = or_any_result(magnitude, max(1.0, abs(alpha)) * added)
+            beyond |= overflows(max(1.0, abs(alpha)) * added)
+        sizes = Magnitude(magnitude).overflowing_where(beyond)
+        if ATensor.dtype == np.float16:
+            products = _sums(a, b, None, TransA, TransB, alpha, beta)
+            squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
+            terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
+            sizes = sizes.in_slices(products, squares, terms)
+            if c is not None:
+                sizes = sizes.holding(np.abs(products))
         if FusedActivation is None:
-            return magnitude
+            quantum = quantum_of(alpha, ATensor, BTensor)
+            if CTensor is not None:
+                quantum = min(quantum, quantum_of(beta, CTensor))
+            return replace(sizes, quantum=quantum)
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            found = fused_softmax_magnitude(sums, magnitude, OutputTensor, axes)
+            found = fused_softmax_magnitude(sums, sizes, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
-            beyond = (np.isfinite(sums) & (np.abs(sums) > largest)).any(tuple(axes), keepdims=True)
-            return np.where(beyond, ANY_RESULT, found)
-        return fused_magnitude(sums, magnitude, FusedActivation, ATensor.dtype)
+            beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
+            return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+        return fused_magnitude(sums, sizes, FusedActivation, ATensor.dtype)
 
 
 def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.rounding import ANY_RESULT
 from dmlconf.backends.numpy.windows import elements, greatest, indexed, windows
 from dmlconf.catalogue.desc import TensorDesc
@@ -193,11 +194,11 @@ def max_pooling_grad_magnitude(
     InputGradientTensor: Array,
     OutputGradientTensor: TensorDesc,
     **attributes: Any,
-) -> Array:
+) -> Magnitude:
     """Return the sums of the gradients' absolute values.
 
     Measured: where a dilated window passes over the first element of all and sees nothing but
-    padding, its gradient is added there, so any result is right for that element.
+    padding, its gradient may be added there, so any result is right for that element.
     """
     absolute = np.abs(InputGradientTensor)
     wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
@@ -207,7 +208,7 @@ def max_pooling_grad_magnitude(
     over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
     if max(attributes["Dilations"]) > 1 and not elements(over).all():
         sums.flat[0] = ANY_RESULT
-    return sums
+    return Magnitude(sums, quantum=quantum_of(InputGradientTensor))
 
 
 def _comparable(tensor: Array) -> tuple[Array, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.floats import single
+from dmlconf.backends.numpy.floats import single, wide
 from dmlconf.backends.numpy.fused_activation import fused, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, greatest_product, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import greatest_product, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -24,6 +26,7 @@ __all__ = [
     "mean_variance_normalization2",
     "mean_variance_normalization2_magnitude",
     "mean_variance_normalization_magnitude",
+    "saturated",
 ]
 
 
@@ -63,7 +66,7 @@ def mean_variance_normalization_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     return mean_variance_normalization2_magnitude(
         InputTensor,
@@ -118,7 +121,7 @@ def mean_variance_normalization1_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     return mean_variance_normalization2_magnitude(
         InputTensor,
@@ -182,7 +185,7 @@ def mean_variance_normalization2_magnitude(
     UseVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+) -> Magnitude:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -192,30 +195,47 @@ def mean_variance_normalization2_magnitude(
         added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
         if UseMean:
             terms = terms + terms.mean(over, keepdims=True)
-            values -= values.mean(over, keepdims=True)
+            mean = values.mean(over, keepdims=True)
+            values -= mean
         scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
         way = greatest_product(terms, scale.astype(np.float64))
-        lost: Array | float = 0.0
-        unlike: Array | bool = False
+        # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
+        held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
+        lost = Magnitude(np.zeros(1))
+        others = []
         if UseVariance:
             squares = np.square(values)
             variance = squares.mean(over, keepdims=True)
             way = np.fmax(way, squares.sum(over, keepdims=True))
             if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
                 # Measured: the element itself takes the place of its variance.
-                unlike = (InputTensor <= 0) | (single(Epsilon) == 0)
+                root = np.sqrt(InputTensor.astype(np.float64) + single(Epsilon))
+                others.append(values / root)
             divisor = np.sqrt(variance + single(Epsilon))
-            values, terms = values / divisor, terms / divisor
+            centred = values
+            values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
-        # The root, the quotient and its product with the scale; FLOAT16 may hold each of them.
-        steps = (2 if ScaleTensor is None else 3) + (2 if dtype == np.float16 else 0)
-        terms = or_any_result(terms + steps * np.abs(values) + lost, added)
-        bias = None if BiasTensor is None else np.abs(BiasTensor)
-        magnitude = or_any_result(_scaled(terms, scale, bias), way)
+            others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
+            # The variance, its root and the quotient.
+            held = held + 2 * np.abs(values)
+        # The root, the quotient and its product with the scale.
+        steps = 2 if ScaleTensor is None else 3
+        terms = terms + steps * np.abs(values)
+        magnitude = (Magnitude(terms, held) + lost).scaled(scale)
+        if BiasTensor is not None:
+            magnitude = magnitude.holding(np.abs(_scaled(values, ScaleTensor, None)))
+            magnitude += Magnitude(np.abs(wide(BiasTensor)))
+        magnitude = magnitude.overflowing_where(overflows(added) | overflows(way))
         values = _scaled(values, ScaleTensor, BiasTensor)
-        magnitude = fused_magnitude(values, magnitude, FusedActivation, dtype)
-        return np.where(unlike, ANY_RESULT, magnitude)
+        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        return replace(
+            found,
+            others=tuple(
+                fused(_scaled(other, ScaleTensor, BiasTensor), FusedActivation).astype(dtype)
+                for other in others
+            ),
+        )
 
 
 def lp_normalization(
@@ -241,7 +261,7 @@ def lp_normalization(
 
 def lp_normalization_magnitude(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
-) -> Array:
+) -> Magnitude:
     """Return the size of each result, and what FLOAT16 loses of the norm."""
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
@@ -249,9 +269,13 @@ def lp_normalization_magnitude(
         square = _squared_norm(values, Axis, P)
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
-        steps = 2 if dtype == np.float16 else 0
-        magnitude: Array = size * (1 + steps * _cancellation(square, Epsilon))
-        return magnitude + lost_in_variance(size, square, Epsilon, dtype)
+        held = 2 * size * _cancellation(square, Epsilon)
+        magnitude = Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+        others = saturated(values, square, square, Epsilon, dtype)
+        if P == 1:
+            norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
+            others += saturated(values, np.square(norm), square, Epsilon, dtype)
+        return replace(magnitude, others=tuple(other.astype(dtype) for other in others))
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:
@@ -270,7 +294,29 @@ def _cancellation(variance: Array, epsilon: float) -> Array:
     return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
 
 
-def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> Array:
+def saturated(
+    centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
+) -> list[Array]:
+    """Return what elements are divided to where the variance's type does not hold it, FLOAT64.
+
+    It may be infinite, and the quotient 0, or the type's largest number where it is truncated.
+
+    Args:
+        centred: what is divided.
+        variance: the squares of the divisors, without epsilon.
+        squares: the sums on the way to the variance, in FLOAT32.
+        epsilon: the operator's.
+        dtype: the type in which the variance is held.
+    """
+    right = np.sqrt(variance + single(epsilon))
+    largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
+    overflowed = overflows(squares) | overflows(variance, dtype)
+    return [centred / largest, np.where(overflowed, 0.0, centred / right)]
+
+
+def lost_in_variance(
+    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
+) -> Magnitude:
     """Return the magnitude of what is lost where the data type holds the variance.
 
     Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
@@ -287,7 +333,10 @@ def lost_in_variance(size: Array, variance: Array, epsilon: float, dtype: np.dty
     share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    return np.where((variance > float(info.max)) | (share > 0.5), ANY_RESULT, lost)
+    magnitude = Magnitude(lost)
+    if dtype == np.float16:
+        magnitude = Magnitude(np.zeros_like(lost), lost)
+    return magnitude.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.backends.numpy.windows import elements, spread, sums, windows
 from dmlconf.catalogue.desc import TensorDesc
@@ -67,7 +68,7 @@ def average_pooling(
 
 def average_pooling_magnitude(
     InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> Array:
+) -> Magnitude:
     """Return what `average_pooling1_magnitude` does."""
     ones = (1,) * len(attributes["WindowSize"])
     return average_pooling1_magnitude(InputTensor, OutputTensor, **attributes, Dilations=ones)
@@ -97,12 +98,12 @@ def average_pooling1(
 
 def average_pooling1_magnitude(
     InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> Array:
-    """Return the means of absolute values; enormous where a sum may be beyond FLOAT32."""
+) -> Magnitude:
+    """Return the means of absolute values; with what FLOAT32 may overflow in."""
     mean = average_pooling1(np.abs(InputTensor), _wide(OutputTensor), **attributes)
     with np.errstate(all="ignore"):
         beyond = mean * prod(attributes["WindowSize"]) > np.finfo(np.float32).max
-    return np.where(beyond & np.isfinite(mean), np.finfo(np.float64).max, mean)
+    return Magnitude(mean, overflows=beyond & np.isfinite(mean))
 
 
 def average_pooling_grad(

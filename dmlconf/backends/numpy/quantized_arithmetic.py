@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.numpy.floats import wide
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
 from dmlconf.backends.numpy.quantization import is_power_of_two, quantized, quantized_candidates
-from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP
+from dmlconf.backends.numpy.rounding import STEP
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
@@ -155,7 +156,7 @@ def matrix_multiply_integer_to_float_magnitude(
     BZeroPointTensor: Array | None,
     BiasTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> Array:
+) -> Magnitude:
     """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
 
     The scales' type may hold the dequantized numbers. Where one of them overflows, or a sum does
@@ -169,9 +170,23 @@ def matrix_multiply_integer_to_float_magnitude(
         beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
+        bias = 0.0 if BiasTensor is None else wide(BiasTensor)
+        quantum = quantum_of(AScaleTensor, BScaleTensor)
         if BiasTensor is not None:
-            sums = sums + np.abs(wide(BiasTensor))
-    return np.where(beyond, ANY_RESULT, sums)
+            quantum = min(quantum, quantum_of(BiasTensor))
+        magnitude = Magnitude(sums + np.abs(bias), quantum=quantum)
+        if OutputTensor.DataType.dtype == np.float16:
+            # The dequantized numbers of both sides, and what slices of long sums add up to.
+            left = centred(ATensor, AZeroPointTensor).astype(np.float64)
+            right = centred(BTensor, BZeroPointTensor).astype(np.float64)
+            products = (left @ right) * wide(AScaleTensor) * wide(BScaleTensor)
+            squares = (np.square(left) @ np.square(right)) * np.square(first * second)
+            held = np.fmin(2 * sums, 2 * np.abs(products) + 4 * np.sqrt(squares))
+            deviation = np.fmin(held, np.sqrt(2 * squares + np.square(2 * products)))
+            magnitude = magnitude.in_slices(products, squares, a.shape[-1]).holding(held, deviation)
+            if BiasTensor is not None:
+                magnitude = magnitude.holding(np.abs(products))
+    return magnitude.overflowing_where(beyond)
 
 
 def quantized_linear_matrix_multiply(

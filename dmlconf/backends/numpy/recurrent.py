@@ -8,13 +8,14 @@ step to step, and costs nothing where only values are wanted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.backends.numpy.fused_activation import fused_formula, fused_magnitude
-from dmlconf.backends.numpy.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.backends.numpy.magnitude import Magnitude
+from dmlconf.backends.numpy.rounding import finite_sizes, or_any_result
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -30,6 +31,9 @@ __all__ = [
     "magnitudes_of",
     "values_of",
 ]
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
 
 LARGEST: Final = float(np.finfo(np.float32).max)
 """What bounds the sums of a gate that are not clipped any closer."""
@@ -58,28 +62,37 @@ class Quantity:
     """FLOAT64 values, and their magnitude where errors are followed."""
 
     value: Array
-    magnitude: Array | None
+    magnitude: Magnitude | None
 
     def __getitem__(self, index: Any) -> Quantity:
         magnitude = None if self.magnitude is None else self.magnitude[index]
         return Quantity(self.value[index], magnitude)
 
     def __add__(self, other: Quantity) -> Quantity:
-        value = self.value + other.value
-        if self.magnitude is None or other.magnitude is None:
-            return Quantity(value, None)
-        return Quantity(value, self.magnitude + other.magnitude + np.abs(value))
+        return self._made(self.value + other.value, other, lambda first, second: first + second)
 
     def __mul__(self, other: Quantity) -> Quantity:
-        value = self.value * other.value
+        return self._made(
+            self.value * other.value,
+            other,
+            lambda first, second: first.scaled(other.value) + second.scaled(self.value),
+        )
+
+    def _made(
+        self,
+        value: Array,
+        other: Quantity,
+        carried: Callable[[Magnitude, Magnitude], Magnitude],
+    ) -> Quantity:
+        """Return a value with what it takes of both magnitudes, and of its own rounding."""
         if self.magnitude is None or other.magnitude is None:
             return Quantity(value, None)
-        carried = np.abs(self.value) * other.magnitude + np.abs(other.value) * self.magnitude
-        return Quantity(value, carried + np.abs(value))
+        return Quantity(value, carried(self.magnitude, other.magnitude) + Magnitude(np.abs(value)))
 
     def complement(self) -> Quantity:
         """Return 1 - x."""
-        return Quantity(1 - self.value, None if self.magnitude is None else 1 + self.magnitude)
+        one = Magnitude(np.ones(1))
+        return Quantity(1 - self.value, None if self.magnitude is None else self.magnitude + one)
 
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
@@ -90,27 +103,33 @@ class Quantity:
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
         if self.magnitude is None:
             return Quantity(value, None)
-        unknown = np.isnan(self.value)
-        magnitude = np.where(np.isinf(self.value), 0.0, self.magnitude)
-        return Quantity(value, np.where(unknown, ANY_RESULT, magnitude))
+        exact = Magnitude(np.zeros_like(value))
+        magnitude = exact.where(np.isinf(self.value), self.magnitude)
+        return Quantity(value, magnitude.open_where(np.isnan(self.value)))
 
     def stored(self, dtype: np.dtype[Any]) -> Quantity:
-        """Return the same; any result is right where a finite number overflows in the data type."""
+        """Return the same, held in the data type, which loses a place if it is FLOAT16.
+
+        Any result is right where a finite number overflows there.
+        """
         if self.magnitude is None:
             return self
         beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
-        return Quantity(self.value, np.where(beyond, ANY_RESULT, self.magnitude))
+        magnitude = self.magnitude.open_where(beyond)
+        if dtype == np.float16:
+            magnitude = magnitude.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
+        return Quantity(self.value, magnitude)
 
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation; `dtype` is the type in which its error counts."""
+        """Return the activation; `dtype` is the type of the tensors."""
         value = activation.formula(self.value)
         if self.magnitude is None:
             return Quantity(value, None)
         magnitude = fused_magnitude(self.value, self.magnitude, activation.desc, dtype)
         # A sum may be held in the data type before the last term is added.
-        overflowed = np.isfinite(self.magnitude) & (self.magnitude > float(np.finfo(dtype).max))
-        magnitude = np.where(overflowed, ANY_RESULT, magnitude)
-        return Quantity(value, magnitude).stored(dtype)
+        sums = self.magnitude.sums
+        overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
+        return Quantity(value, magnitude.open_where(overflowed)).stored(dtype)
 
     def times_matrix(self, matrix: Array) -> Quantity:
         """Return the product with a constant matrix; zeros take nothing of it, not even infinity.
@@ -122,33 +141,34 @@ class Quantity:
         value = self.value @ matrix
         if self.magnitude is None:
             return Quantity(value, None)
-        return Quantity(value, _product_size(np.abs(self.value) + self.magnitude, matrix))
+        magnitude = self.magnitude.times(matrix)
+        sums = _product_size(np.abs(self.value) + self.magnitude.sums, matrix)
+        magnitude = replace(magnitude, sums=sums)
+        return Quantity(value, _in_slices(magnitude, value, self.value, matrix))
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
         """Return this where chosen, else the other."""
         value = np.where(chosen, self.value, other.value)
         if self.magnitude is None or other.magnitude is None:
             return Quantity(value, None)
-        return Quantity(value, np.where(chosen, self.magnitude, other.magnitude))
+        return Quantity(value, self.magnitude.where(chosen, other.magnitude))
 
     def nothing(self) -> Quantity:
         """Return zeros of the same sizes."""
-        return Quantity(
-            np.zeros_like(self.value),
-            None if self.magnitude is None else np.zeros_like(self.magnitude),
-        )
+        zeros = np.zeros_like(self.value)
+        return Quantity(zeros, None if self.magnitude is None else Magnitude(zeros))
 
     @staticmethod
     def constant(value: Array, followed: bool) -> Quantity:
         """Return a summand that is known exactly and counts in the magnitude."""
-        return Quantity(value, np.abs(value) if followed else None)
+        return Quantity(value, Magnitude(np.abs(value)) if followed else None)
 
     @staticmethod
     def stacked(parts: Sequence[Quantity], axis: int = 0) -> Quantity:
         """Return the quantities along a new axis."""
         magnitudes = [part.magnitude for part in parts if part.magnitude is not None]
         value = np.stack([part.value for part in parts], axis)
-        return Quantity(value, np.stack(magnitudes, axis) if magnitudes else None)
+        return Quantity(value, Magnitude.stacked(magnitudes, axis) if magnitudes else None)
 
 
 State = tuple[Quantity, ...]
@@ -198,18 +218,20 @@ class Sequences:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
         followed: whether magnitudes are wanted.
+        dtype: the type of the tensors.
     """
 
     values: Array
     lengths: Array
     followed: bool
+    dtype: np.dtype[Any]
 
     @classmethod
     def of(cls, tensor: Array, lengths: Array | None, followed: bool) -> Sequences:
         """Return the sequences of a desc's tensors."""
         steps, batch = tensor.shape[1:3]
         told = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
-        return cls(tensor[0].astype(np.float64), told.astype(np.int64), followed)
+        return cls(tensor[0].astype(np.float64), told.astype(np.int64), followed, tensor.dtype)
 
     @property
     def batch(self) -> int:
@@ -219,7 +241,7 @@ class Sequences:
     def reversed(self) -> Sequences:
         """Return the sequences, each read from its own end."""
         turned = _turned(Quantity(self.values, None), self.lengths)
-        return Sequences(turned.value, self.lengths, self.followed)
+        return replace(self, values=turned.value)
 
     def weighted(self, gates: Gates, bias: Array) -> Quantity:
         """Return what the gates of every step add up of the input and a bias."""
@@ -228,7 +250,10 @@ class Sequences:
         value = (rows @ gates.weight + bias).reshape(*self.values.shape[:2], -1)
         if not self.followed:
             return Quantity(value, None)
-        return Quantity(value, _product_size(self.values, gates.weight) + np.abs(bias))
+        sums = _product_size(self.values, gates.weight) + np.abs(bias)
+        magnitude = _in_slices(Magnitude(sums), value, self.values, gates.weight)
+        # Measured: FLOAT16 holds them before those of the hidden nodes are added.
+        return Quantity(value, magnitude).stored(self.dtype)
 
     def run(
         self,
@@ -273,7 +298,7 @@ def initial(
 ) -> Quantity:
     """Return the state before the first step: that of the tensor, or 0."""
     value = np.zeros((batch, hidden)) if tensor is None else tensor[0, direction].astype(np.float64)
-    return Quantity(value, np.zeros_like(value) if followed else None)
+    return Quantity(value, Magnitude(np.zeros_like(value)) if followed else None)
 
 
 def in_directions(
@@ -317,10 +342,12 @@ def values_of(found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]) ->
 
 def magnitudes_of(
     found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]
-) -> tuple[Array | None, ...]:
+) -> tuple[Magnitude, ...]:
     """Return the magnitudes of the outputs that a desc has."""
     return tuple(
-        quantity.magnitude for quantity, desc in zip(found, wanted, strict=True) if desc is not None
+        quantity.magnitude
+        for quantity, desc in zip(found, wanted, strict=True)
+        if desc is not None and quantity.magnitude is not None
     )
 
 
@@ -330,6 +357,11 @@ def _product_size(left: Array, right: Array) -> Array:
     if np.isfinite(size).all():
         return size
     return or_any_result(size, finite_sizes(left) @ finite_sizes(right))
+
+
+def _in_slices(magnitude: Magnitude, sums: Array, left: Array, right: Array) -> Magnitude:
+    """Return the magnitude of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
+    return magnitude.in_slices(sums, np.square(left) @ np.square(right), len(right))
 
 
 def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
@@ -343,7 +375,7 @@ def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
     if found.magnitude is None:
         return found
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
-    return Quantity(found.value, np.where(beyond, ANY_RESULT, found.magnitude))
+    return Quantity(found.value, found.magnitude.open_where(beyond))
 
 
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:

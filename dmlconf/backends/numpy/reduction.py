@@ -9,7 +9,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_slices
-from dmlconf.backends.numpy.rounding import STEP
+from dmlconf.backends.numpy.magnitude import Magnitude, quantum_of
+from dmlconf.backends.numpy.rounding import ANY_RESULT, STEP, overflows
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
@@ -17,6 +18,10 @@ __all__ = ["argmax", "argmin", "reduce", "reduce_interval", "reduce_magnitude"]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
+
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+"""Below this FLOAT32 numbers are subnormal, and may be taken for zero."""
 
 
 def argmin(
@@ -78,44 +83,71 @@ def reduce_interval(
 
 def reduce_magnitude(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Array:
+) -> Magnitude:
     """Return what the error of a reduction is counted in: the same of absolute values.
 
-    Through a logarithm the relative error of the sum becomes an absolute one. Where a sum or a
-    product on the way may exceed FLOAT32, the magnitude does.
+    Through a logarithm the relative error of the sum becomes an absolute one. FLOAT32 may overflow
+    on the way to a result that it holds, and lose what is subnormal on the way.
 
     Source: Direct3D 11.3 functional specification: log2 has an error of 2^-21 and exp2 a relative
     one of 2^-21, 8 halves of the last place of FLOAT32.
     """
     rows = _reduced_last(InputTensor, Axes)
     with np.errstate(all="ignore"):
-        wide = np.abs(rows.astype(np.float64))
-        if Function == "MULTIPLY":
-            return _product_magnitude(wide)
-        if Function not in ("LOG_SUM", "LOG_SUM_EXP"):
-            return _REDUCTIONS[Function](wide, wide.dtype)
         exact = rows.astype(np.float64)
-        terms, weights = exact, wide
-        if Function == "LOG_SUM_EXP":
-            terms = np.exp(exact)
-            weights = terms * (EXP2_HALVES + 2 * wide)
-        total = terms.sum(-1)
-        own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
-        # FLOAT16 outputs are rounded from FLOAT32, so these errors hardly show in them.
-        finer = 1.0 if OutputTensor.DataType.bits > 16 else 2.0**-13
-        magnitude = np.abs(np.log(total)) + finer * (weights.sum(-1) / np.abs(total) + own)
-        overflows = terms.sum(-1) > np.finfo(np.float32).max
-        return np.where(overflows & np.isfinite(exact).all(-1), np.finfo(np.float64).max, magnitude)
+        sizes = np.abs(exact)
+        if Function == "MULTIPLY":
+            return _product_magnitude(sizes)
+        if Function in ("LOG_SUM", "LOG_SUM_EXP"):
+            return _logarithm_magnitude(exact, Function)
+        if Function in ("SUM", "L1"):
+            return Magnitude(sizes.sum(-1), quantum=quantum_of(rows))
+        if Function == "AVERAGE":
+            return Magnitude(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
+        squares = _sum_of_squares(sizes, sizes.dtype)
+        lost = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
+        if Function == "SUM_SQUARE":
+            quantum = 0.0 if lost.any() else quantum_of(rows, rows)
+            return Magnitude(squares + lost / STEP, quantum=quantum)
+        root = np.sqrt(squares)
+        # The root of what is left, and of what FLOAT32 does not hold.
+        change = root - np.sqrt(np.maximum(squares - lost, 0.0))
+        beyond = overflows(_finite_sum(np.square(sizes)))
+        return Magnitude(root + change / STEP, overflows=beyond)
 
 
-def _product_magnitude(absolute: Array) -> Array:
-    """Return the absolute products, enormous where a part of one may over- or underflow."""
+def _logarithm_magnitude(exact: Array, function: str) -> Magnitude:
+    """Return the magnitude of the logarithm of a sum of rows, or of their powers, FLOAT64."""
+    sizes = np.abs(exact)
+    terms, weights = exact, sizes
+    if function == "LOG_SUM_EXP":
+        terms = np.exp(exact)
+        weights = terms * (EXP2_HALVES + 2 * sizes)
+    total = terms.sum(-1)
+    own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
+    of_sum = weights.sum(-1) / np.abs(total)
+    # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
+    unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
+    beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
+    return Magnitude(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+
+
+def _product_magnitude(absolute: Array) -> Magnitude:
+    """Return the absolute products, which may be anything up to zero where a part underflows."""
     product = absolute.prod(-1)
-    largest = np.maximum(absolute, 1).prod(-1)
+    ordinary = np.isfinite(product) & (product != 0)
+    beyond = overflows(np.maximum(absolute, 1).prod(-1)) & ordinary
     smallest = np.where(absolute > 0, np.minimum(absolute, 1), 1).prod(-1)
-    info = np.finfo(np.float32)
-    lost = ((largest > info.max) | (smallest < info.tiny)) & np.isfinite(product) & (product != 0)
-    return np.where(lost, np.finfo(np.float64).max, product)
+    underflows = (smallest < _TINY) & ordinary
+    # What is subnormal on the way may be zero, or have any share of its digits left.
+    sums = np.where(underflows, product / STEP, product)
+    return Magnitude(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
+
+
+def _finite_sum(sizes: Array) -> Array:
+    """Return the sum of what is finite in each row: beside an infinity, it may overflow as well."""
+    total: Array = sizes.sum(-1, where=np.isfinite(sizes))
+    return total
 
 
 _REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.recurrent import (
     LARGEST,
     Activation,
@@ -61,7 +62,7 @@ def rnn_magnitude(
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
     **arguments: Any,
-) -> tuple[Array | None, ...]:
+) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `rnn` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
     return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))

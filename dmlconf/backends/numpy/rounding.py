@@ -21,11 +21,12 @@ __all__ = [
     "finite_sizes",
     "greatest_product",
     "or_any_result",
+    "overflows",
     "rounded_interval",
 ]
 
-ANY_RESULT: Final = 2.0**200
-"""A magnitude beyond every sum, so that any result is right."""
+ANY_RESULT: Final = 2.0**400
+"""A magnitude with which any result is right."""
 
 STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
@@ -36,7 +37,7 @@ _SUBNORMAL_STEPS: Final = 2.0**-148
 _FEW_STEPS: Final = 2.0**-124
 """Below this subnormal numbers are in reach."""
 
-_LARGEST: Final = float(np.finfo(np.float32).max)
+_SINGLE: Final = np.dtype(np.float32)
 
 
 def or_any_result(magnitude: Array, sizes: Array) -> Array:
@@ -46,7 +47,13 @@ def or_any_result(magnitude: Array, sizes: Array) -> Array:
         magnitude: of each element.
         sizes: the greatest that a sum on the way may become; infinity and NaN are no overflow.
     """
-    return np.where(np.isfinite(sizes) & (sizes > _LARGEST), ANY_RESULT, magnitude)
+    return np.where(overflows(sizes), ANY_RESULT, magnitude)
+
+
+def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
+    """Tell where finite sizes are beyond a data type, FLOAT32 unless it is told."""
+    beyond: Array = np.isfinite(sizes) & (sizes > float(np.finfo(dtype).max))
+    return beyond
 
 
 def finite_sizes(tensor: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dmlconf.backends.numpy.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.backends.numpy.blocks import in_slices
+from dmlconf.backends.numpy.magnitude import Magnitude
 from dmlconf.backends.numpy.rounding import STEP, anything_where, rounded_interval
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
@@ -35,6 +36,9 @@ __all__ = [
 
 _LAST: Final = (-1,)
 
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
 _NOTHING: Final = 200.0
 """The exponential of so much below 0 is 0 in FLOAT32."""
 
@@ -47,7 +51,7 @@ def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     return activation_softmax1(InputTensor, OutputTensor, _LAST)
 
 
-def activation_softmax_magnitude(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+def activation_softmax_magnitude(InputTensor: Array, OutputTensor: TensorDesc) -> Magnitude:
     """Return the shares, enlarged as for ACTIVATION_SOFTMAX1."""
     return activation_softmax1_magnitude(InputTensor, OutputTensor, _LAST)
 
@@ -66,20 +70,21 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
 
 def activation_softmax1_magnitude(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Array:
+) -> Magnitude:
     """Return the shares, enlarged by what powers and quotient may lose.
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
-    argument is rounded.
+    argument is rounded. Measured: FLOAT16 holds the powers.
     """
     with np.errstate(all="ignore"):
         shares, below = _shares(InputTensor, Axes)
         own = EXP2_HALVES + 2 * np.where(np.isfinite(below), np.abs(below), 0)
         all_together = (shares * own).sum(_axes(Axes), keepdims=True)
-        # FLOAT16 outputs are rounded from FLOAT32, so these errors hardly show in them.
-        finer = 0.5 if OutputTensor.DataType.bits > 16 else 2.0**-14
-        magnitude: Array = shares * (1 + finer * (own + all_together + 4))
-    return magnitude
+        sums: Array = shares * (1 + 0.5 * (own + all_together + 4))
+        # Powers of what is far below have no digits left.
+        powers = np.exp(below)
+        least = np.where(powers > 0, _LEAST_NORMAL, 0.0) / powers.sum(_axes(Axes), keepdims=True)
+    return Magnitude(sums, shares + least)
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
@@ -90,18 +95,23 @@ def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
 
 
 def fused_softmax_magnitude(
-    values: Array, magnitude: Array, output: TensorDesc, axes: Sequence[int]
-) -> Array:
+    values: Array, magnitude: Magnitude, output: TensorDesc, axes: Sequence[int]
+) -> Magnitude:
     """Return the magnitude of the shares of sums that have magnitudes themselves.
 
     A share changes by its part of what its own sum and all others change by.
     """
     with np.errstate(all="ignore"):
         shares, _ = _shares(values, axes)
-        everywhere = (shares * magnitude).sum(_axes(axes), keepdims=True)
-        carried: Array = shares * (magnitude + everywhere)
-        carried += activation_softmax1_magnitude(values, output, axes)
-    return carried
+
+        def carried(errors: Array) -> Array:
+            everywhere = (shares * errors).sum(_axes(axes), keepdims=True)
+            changed: Array = shares * (errors + everywhere)
+            return changed
+
+        own = activation_softmax1_magnitude(values, output, axes)
+        held = np.abs(values) if magnitude.stored is None else np.abs(values) + magnitude.stored
+        return Magnitude(carried(magnitude.sums) + own.sums, carried(held) + own.stored)
 
 
 def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:

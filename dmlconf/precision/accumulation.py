@@ -1,0 +1,197 @@
+"""How far a sum may be from what is expected: by its terms, its stores and its last rounding.
+
+Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
+has up to three parts:
+
+- the additions: a multiple of 2^-24 of the magnitude, which grows with the number of terms;
+- FLOAT16 values that a kernel is known to hold between two steps: a place of each;
+- the last store in FLOAT16, to nearest or toward zero: a place of the result, and half of one more
+  for the rounding of what is expected.
+
+Sources: IEEE 754-2019, 4.3 (roundings); Higham and Mary, A new approach to probabilistic rounding
+error analysis (2019), for the root of the number of terms; TOSA 1.1, dot products, for sums of
+FLOAT16 and for the mean of squared errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Accumulation", "places"]
+
+_HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
+"""The relative error of one addition, by the output's type; FLOAT64 adds up in itself."""
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
+_ANYTHING: Final = 2.0**300
+"""A magnitude from which on anything is right; FLOAT64 results may have such magnitudes."""
+
+_FLOAT16_PLACE: Final = 2.0**-10
+_FLOAT16_BITS: Final = 11
+_FLOAT32_BITS: Final = 24
+
+_STORES: Final = 1.5
+"""Places between a result stored toward zero and an expected one rounded to nearest, at most."""
+
+_CONSTANT: Final = 4.0
+_PER_ROOT: Final = 3.0
+"""Additions err by chance: 0.41 of the root of their number, and hardly ever by 3 roots."""
+
+_VARIANCE: Final = 0.8
+"""The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
+
+_TOSA_VARIANCE: Final = 1.6
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """What a rule of the kind `accumulate` knows of an output, or of a part of it.
+
+    Attributes:
+        rule: the rule, with its number of terms.
+        magnitude: the operator on absolute values, FLOAT64.
+        stored: the sizes of what FLOAT16 holds between two steps, carried to the output; FLOAT64.
+        stored_deviation: the root of the sum of their squares; None for `stored` itself.
+        overflows: where something may overflow on the way; None for nowhere.
+        quantum: a power of two that all terms are multiples of, 0 where there is none.
+        half: whether sums may be FLOAT16.
+        varied: whether elements are many and different, so that their errors are independent.
+    """
+
+    rule: PrecisionRule
+    magnitude: Array
+    stored: Array | None
+    stored_deviation: Array | None
+    overflows: Array | None
+    quantum: float
+    half: bool
+    varied: bool
+
+    @property
+    def may_overflow(self) -> bool:
+        """Whether some element has other right results than numbers near the expected one."""
+        if self.overflows is not None:
+            return True
+        finite = np.isfinite(self.magnitude)
+        return bool((finite & (self.magnitude > _LARGEST)).any())
+
+    def part(self, block: slice) -> Accumulation:
+        """Return what is known of some elements."""
+        stored, deviation = (
+            None if values is None else values[block]
+            for values in (self.stored, self.stored_deviation)
+        )
+        return replace(
+            self,
+            magnitude=self.magnitude[block],
+            stored=stored,
+            stored_deviation=stored if deviation is None else deviation,
+            overflows=None if self.overflows is None else self.overflows[block],
+        )
+
+    def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
+        """Return the share that each error is of its limit, and of its greatest deviation.
+
+        An infinite element counts as the power of two above the largest number. Where something may
+        have overflowed on the way, as where the magnitude exceeds what a sum can hold, infinities
+        and NaN are right as well; from 2^300 on anything is. Where the magnitude is not finite
+        itself, inputs were not: then the expected value takes its place. What adds up nothing at
+        all is exact.
+        """
+        info = np.finfo(actual.dtype)
+        accumulator = actual.dtype if self.half or actual.itemsize == 8 else np.dtype(np.float32)
+        overflow = float(np.finfo(accumulator).max)
+        float32 = accumulator == np.float32
+        beyond = 2.0 ** math.frexp(float(info.max))[1]
+        with np.errstate(all="ignore"):
+            a = np.clip(actual.astype(np.float64), -beyond, beyond)
+            e = np.clip(expected.astype(np.float64), -beyond, beyond)
+            finite = np.isfinite(self.magnitude)
+            magnitude = np.where(finite, self.magnitude, np.abs(e))
+            magnitude = np.minimum(magnitude, overflow)
+            overflows = finite & (self.magnitude > overflow)
+            if self.overflows is not None:
+                overflows |= self.overflows
+            error = np.abs(a - e)
+            limit, deviation = self._limits(a, e, magnitude, actual.dtype)
+            share, apart = error / limit, error / deviation
+        special = np.flatnonzero(~np.isfinite(share) | (magnitude == 0) | overflows)
+        if len(special):
+            x, y, m = actual[special], expected[special], self.magnitude[special]
+            same = (x == y) | (np.isnan(x) & np.isnan(y))
+            undefined = finite[special] & (m > (_ANYTHING if float32 else overflow))
+            right = same | undefined | (overflows[special] & ~np.isfinite(x))
+            for values in (share, apart):
+                odd = values[special]
+                odd = np.where(np.isnan(odd) | (m == 0), math.inf, odd)
+                values[special] = np.where(right, 0.0, odd)
+        return share, apart
+
+    def _limits(
+        self, actual: Array, expected: Array, magnitude: Array, dtype: np.dtype[Any]
+    ) -> tuple[Array, Array]:
+        """Return the greatest error of each element, and the greatest root mean square."""
+        info, terms = np.finfo(dtype), self.rule.products
+        if self.half and dtype == np.float16:
+            unit = np.maximum(magnitude * 2.0**-11, float(info.smallest_subnormal) / 2)
+            unit *= self.rule.limit
+            stored = 2 * self._held(self.stored)
+            return 2 * terms * unit + stored, math.sqrt(_TOSA_VARIANCE * terms) * unit + stored
+        share = _HALF_PLACE.get(dtype, 2.0**-53)
+        floor = float(info.tiny) if self.rule.flushes else float(info.smallest_subnormal) / 2
+        unit = magnitude * share
+        if dtype != np.float16:
+            unit = np.maximum(unit, floor)
+        unit = unit * self.rule.limit
+        limit = unit * self._roundings(np.abs(expected), magnitude)
+        deviation = unit * math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
+        exact = self._exact(magnitude, _FLOAT32_BITS)
+        if dtype == np.float16:
+            place = places(np.maximum(np.abs(actual), np.abs(expected)))
+            stored = self._held(self.stored)
+            limit = np.where(exact, place, limit + _STORES * place) + stored
+            held = self._held(self.stored_deviation)
+            deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
+            exact = self._exact(magnitude, _FLOAT16_BITS) & (stored == 0)
+        return np.where(exact, 0.0, limit), deviation
+
+    @staticmethod
+    def _held(sizes: Array | None) -> Array | float:
+        """Return what places of FLOAT16 numbers of these sizes may add up to."""
+        return 0.0 if sizes is None else _FLOAT16_PLACE * sizes
+
+    def _roundings(self, expected: Array, magnitude: Array) -> Array | float:
+        """Return how many roundings of the magnitude may add up, for each element."""
+        terms = self.rule.products
+        most = 2.0 * terms
+        likely = _CONSTANT + _PER_ROOT * math.sqrt(terms)
+        if likely >= most or self.varied:
+            return min(most, likely)
+        # Equal terms err alike: each by a share of the sum of those before it.
+        size: Array = np.divide(
+            expected, magnitude, out=np.ones_like(expected), where=magnitude > 0
+        )
+        return np.minimum(most, likely + terms * np.minimum(size, 1.0))
+
+    def _exact(self, magnitude: Array, bits: int) -> Array:
+        """Tell where every sum of some terms is a number of so many bits, so that no sum errs."""
+        if not self.quantum:
+            return np.zeros(magnitude.shape, bool)
+        exact: Array = magnitude <= self.quantum * 2.0**bits
+        return exact
+
+
+def places(values: Array) -> Array:
+    """Return the last place of FLOAT16 for each value, FLOAT64."""
+    least = 2.0**-14
+    _, exponent = np.frexp(np.maximum(np.abs(values), least))
+    place: Array = np.ldexp(1.0, exponent - _FLOAT16_BITS)
+    return place

@@ -1,0 +1,228 @@
+"""Sums as drivers get them wrong, in outputs of the bundled cases, and as they get them right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, reduce
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.numpy.backend import compute
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array
+
+NORMALIZATION: Final = "mean_variance_normalization1/matrix/options[DataType={}]"
+
+Driver = Callable[[Array, Array], Array]
+"""Makes sums, sizes {rows, columns}, of two matrices, FLOAT64."""
+
+SUMS: Final = {
+    "GEMM": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=256]",
+    "GEMM, short": "gemm/boundary/large-terms-between-small-ones[DataType={},Inner=64]",
+    "REDUCE": "reduce/boundary/large-terms-between-small-ones[DataType={},Function=SUM,Length=256]",
+}
+RANDOM: Final = (
+    "gemm/matrix/long-sums[DataType={},Inner=16,Low=-1,TransB=NONE]",
+    "gemm/matrix/long-sums[DataType={},Inner=255,Low=-1,TransB=NONE]",
+    "gemm/matrix/long-sums[DataType={},Inner=4096,Low=0,TransB=NONE]",
+    "gemm/matrix/long-sums[DataType={},Inner=4096,Low=-1,TransB=NONE]",
+)
+
+
+@cache
+def case_of(identifier: str) -> Case:
+    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
+    case = build(planned)
+    return replace(case, data=case.inputs())
+
+
+def judged(case: Case, output: str, actual: Array) -> Comparison:
+    expected = compute(case)[output]
+    wrong = actual.reshape(expected.shape).astype(expected.dtype)
+    return compare(wrong, expected, case.rule(output), CaseAllowances(case).of(output))
+
+
+def matrices(case: Case) -> tuple[Array, Array]:
+    """Return the two factors of a case's sums, FLOAT64; ones for a reduction."""
+    inputs = [array.astype(np.float64) for array in case.inputs().values()]
+    if case.operator_name == "REDUCE":
+        return inputs[0], np.ones((inputs[0].shape[-1], 1))
+    return inputs[0], inputs[1]
+
+
+def rounded(dtype: type[np.floating[Any]]) -> Callable[[Array], Array]:
+    return lambda values: values.astype(dtype).astype(np.float64)
+
+
+half, single = rounded(np.float16), rounded(np.float32)
+
+
+def in_order(places: Sequence[int], store: Callable[[Array], Array]) -> Driver:
+    def summed(a: Array, b: Array) -> Array:
+        terms = (np.outer(a[:, k], b[k]) for k in places)
+        return reduce(lambda total, term: store(total + term), terms, np.zeros((len(a), len(b[0]))))
+
+    return summed
+
+
+def tiled(
+    size: int, inner: Callable[[Array], Array], outer: Callable[[Array], Array], *, backward: bool
+) -> Driver:
+    def summed(a: Array, b: Array) -> Array:
+        total = np.zeros((len(a), len(b[0])))
+        for start in range(0, len(b), size):
+            places = range(start, min(start + size, len(b)))
+            order = list(reversed(places)) if backward else list(places)
+            total = outer(total + in_order(order, inner)(a, b))
+        return total
+
+    return summed
+
+
+def whole(store: Callable[[Array], Array], *, backward: bool = False) -> Driver:
+    return lambda a, b: tiled(len(b), store, store, backward=backward)(a, b)
+
+
+def pairwise(a: Array, b: Array) -> Array:
+    terms = [single(np.outer(a[:, k], b[k])) for k in range(len(b))]
+    while len(terms) > 1:
+        odd = terms[len(terms) // 2 * 2 :]
+        terms = [single(x + y) for x, y in zip(terms[0::2], terms[1::2], strict=False)] + odd
+    return terms[0]
+
+
+def slices_held_in_float16(a: Array, b: Array) -> Array:
+    """Add up as DirectML 1.15.4 was measured to: 4 slices, the sum of each truncated to FLOAT16."""
+    total = np.zeros((len(a), len(b[0])))
+    for k in np.array_split(np.arange(len(b)), 4):
+        exact = a[:, k] @ b[k]
+        stored = exact.astype(np.float16)
+        beyond = np.abs(stored.astype(np.float64)) > np.abs(exact)
+        stored[beyond] = np.nextafter(stored[beyond], np.float16(0))
+        total += stored
+    return total
+
+
+RIGHT: Final[dict[str, Driver]] = {
+    "forward": whole(single),
+    "backward": whole(single, backward=True),
+    "pairwise": pairwise,
+    **{f"blocks of {n}": tiled(n, single, single, backward=False) for n in (8, 64, 256)},
+}
+
+HALF: Final[dict[str, Driver]] = {
+    "FLOAT16 forward": whole(half),
+    "FLOAT16 backward": whole(half, backward=True),
+    **{
+        f"FLOAT16 in tiles of {n}": tiled(n, half, single, backward=backward)
+        for n, backward in ((16, False), (16, True), (32, False), (64, True))
+    },
+}
+
+TERMS: Final[dict[str, Driver]] = {
+    "last product dropped": lambda a, b: a[:, :-1] @ b[:-1],
+    "last tile dropped": lambda a, b: a[:, :-8] @ b[:-8],
+    "negated": lambda a, b: -(a @ b),
+    "zero": lambda a, b: 0 * (a @ b),
+    "times 1.1": lambda a, b: 1.1 * (a @ b),
+}
+
+
+def one_off(a: Array, b: Array) -> Array:
+    sums = a @ b
+    sums.flat[np.abs(sums).argmax()] *= 1.01
+    return sums
+
+
+@pytest.mark.parametrize("driver", HALF)
+@pytest.mark.parametrize("identifier", SUMS.values(), ids=SUMS)
+def test_sums_of_float16_fail_where_terms_are_unequal(identifier: str, driver: str) -> None:
+    case = case_of(identifier.format("FLOAT16"))
+    assert not judged(case, "OutputTensor", HALF[driver](*matrices(case))).passed
+
+
+@pytest.mark.parametrize("driver", RIGHT)
+@pytest.mark.parametrize("data_type", ["FLOAT32", "FLOAT16"])
+@pytest.mark.parametrize("identifier", [*RANDOM, *SUMS.values()])
+def test_every_order_of_float32_passes(identifier: str, data_type: str, driver: str) -> None:
+    case = case_of(identifier.format(data_type))
+    assert judged(case, "OutputTensor", RIGHT[driver](*matrices(case))).passed
+
+
+@pytest.mark.parametrize("identifier", [RANDOM[1], RANDOM[3], SUMS["GEMM"]])
+def test_sums_of_slices_may_be_float16(identifier: str) -> None:
+    case = case_of(identifier.format("FLOAT16"))
+    assert judged(case, "OutputTensor", slices_held_in_float16(*matrices(case))).passed
+
+
+@pytest.mark.parametrize(
+    ("identifier", "data_type", "driver"),
+    [
+        (identifier, data_type, driver)
+        for identifier, data_type, driver in product(
+            RANDOM, ("FLOAT32", "FLOAT16"), (*TERMS, "one 1% off")
+        )
+        # One of 4,096 positive products is less than a place of their FLOAT16 sum.
+        if (identifier, data_type, driver) != (RANDOM[2], "FLOAT16", "last product dropped")
+    ],
+)
+def test_lost_terms_and_wrong_elements_fail(identifier: str, data_type: str, driver: str) -> None:
+    case = case_of(identifier.format(data_type))
+    wrong = {**TERMS, "one 1% off": one_off}[driver](*matrices(case))
+    assert not judged(case, "OutputTensor", wrong).passed
+
+
+@pytest.mark.parametrize("off", [1, -1])
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "reduce/boundary/ones-in-float32",
+        "reduce/boundary/integers-up-to-2-to-the-24",
+        "gemm/matrix/sums-of-ones[DataType=FLOAT32,Inner=4096]",
+    ],
+)
+def test_sums_of_integers_are_exact(identifier: str, off: int) -> None:
+    case = case_of(identifier)
+    right = compute(case)["OutputTensor"]
+    wrong = right.copy()
+    wrong.flat[-1] += off
+    assert judged(case, "OutputTensor", right).passed
+    assert not judged(case, "OutputTensor", wrong).passed
+
+
+def normalized(case: Case, *, unbiased: bool = False, outside: bool = False) -> Array:
+    """Return MEAN_VARIANCE_NORMALIZATION1 of a case, with what drivers take for its formula."""
+    values = case.inputs()["InputTensor"].astype(np.float64)
+    axes, epsilon = tuple(case.desc["Axes"]), case.desc["Epsilon"]
+    centred = values - values.mean(axes, keepdims=True)
+    variance = centred.var(axes, keepdims=True, ddof=int(unbiased))
+    divisor = np.sqrt(variance) + epsilon if outside else np.sqrt(variance + epsilon)
+    result: Array = centred / divisor
+    for name, operation in (("ScaleTensor", np.multiply), ("BiasTensor", np.add)):
+        if name in case.inputs():
+            result = operation(result, case.inputs()[name].astype(np.float64))
+    return result
+
+
+@pytest.mark.parametrize(
+    "options", ["FLOAT32,Axes=2,{},Epsilon=0.1", "FLOAT16,Axes=1,{},Epsilon=1e-05"]
+)
+def test_a_variance_of_a_sample_fails(options: str) -> None:
+    case = case_of(NORMALIZATION.format(options.format("NormalizeVariance=True")))
+    assert judged(case, "OutputTensor", normalized(case)).passed
+    assert not judged(case, "OutputTensor", normalized(case, unbiased=True)).passed
+
+
+def test_an_epsilon_outside_the_root_fails() -> None:
+    case = case_of(NORMALIZATION.format("FLOAT32,Axes=2,NormalizeVariance=True,Epsilon=0.1"))
+    assert not judged(case, "OutputTensor", normalized(case, outside=True)).passed
