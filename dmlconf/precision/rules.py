@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["accumulated_errors", "accumulated_limit", "undefined", "used", "variance_limit"]
+__all__ = [
+    "accumulated_ends",
+    "accumulated_errors",
+    "accumulated_limit",
+    "undefined",
+    "used",
+    "variance_limit",
+]
 
 _FRACTION_BITS: Final = {2: 10, 4: 23, 8: 52}
 _ACCUMULATOR_BITS: Final = {2: 23, 4: 23, 8: 52}
@@ -108,9 +115,8 @@ def accumulated_errors(
     it is not finite itself, inputs were not: then the expected value takes its place.
     """
     size = actual.dtype.itemsize
-    info = np.finfo(actual.dtype)
-    floor = float(info.tiny) if rule.flushes else float(info.smallest_subnormal) / 2
-    accumulator = np.float16 if half and size == 2 else np.float32 if size < 8 else np.float64
+    floor = _floor(actual.dtype, rule)
+    overflow = _overflow(size, half=half)
     with np.errstate(all="ignore"):
         unit = magnitude * 2.0 ** (-1 - _FRACTION_BITS[size])
         np.maximum(unit, floor, out=unit)
@@ -118,14 +124,56 @@ def accumulated_errors(
         error /= unit
         # What adds up no products at all is exact, and what is not finite is looked at alone.
         special = np.flatnonzero(
-            ~np.isfinite(error) | (magnitude == 0) | ~(magnitude <= np.finfo(accumulator).max)
+            ~np.isfinite(error) | (magnitude == 0) | ~(magnitude <= overflow)
         )
     if len(special):
         a, e, m, u = actual[special], expected[special], magnitude[special], unit[special]
         own = np.maximum(np.abs(e, dtype=np.float64) * 2.0 ** (-1 - _FRACTION_BITS[size]), floor)
         u = np.where(np.isfinite(m), u, own)
-        error[special] = _special_errors(a, e, m, u, float(np.finfo(accumulator).max))
+        error[special] = _special_errors(a, e, m, u, overflow)
     return error
+
+
+def _floor(dtype: np.dtype[Any], rule: PrecisionRule) -> float:
+    """Return the least unit of errors: what flushing, or rounding to a subnormal, costs."""
+    info = np.finfo(dtype)
+    return float(info.tiny) if rule.flushes else float(info.smallest_subnormal) / 2
+
+
+def _overflow(size: int, *, half: bool) -> float:
+    """Return the largest number that a sum on the way can hold."""
+    accumulator = np.float16 if half and size == 2 else np.float32 if size < 8 else np.float64
+    return float(np.finfo(accumulator).max)
+
+
+def accumulated_ends(
+    expected: Array, rule: PrecisionRule, magnitude: Array, *, half: bool
+) -> tuple[Array, Array]:
+    """Return between which values the errors of single elements keep their limit, FLOAT64.
+
+    Args:
+        expected: the expected values, flat, floating-point.
+        rule: the rule.
+        magnitude: the operator on absolute inputs, as long.
+        half: whether sums may be FLOAT16.
+    """
+    size = expected.dtype.itemsize
+    info = np.finfo(expected.dtype)
+    beyond = 2.0 ** math.frexp(float(info.max))[1] if size < 8 else float(info.max)
+    limit = accumulated_limit(size, rule, half=half)
+    with np.errstate(all="ignore"):
+        scale = np.where(np.isfinite(magnitude), magnitude, np.abs(expected, dtype=np.float64))
+        error = limit * np.maximum(scale * 2.0 ** (-1 - _FRACTION_BITS[size]), _floor(expected.dtype, rule))
+        error[(magnitude == 0) | ~np.isfinite(error)] = 0
+        error[np.isfinite(magnitude) & (magnitude > _overflow(size, half=half))] = math.inf
+        middle = np.clip(expected.astype(np.float64), -beyond, beyond)
+        lowest, highest = middle - error, middle + error
+    # An infinite element counts as the step after the largest number.
+    lowest[lowest <= -beyond] = -math.inf
+    highest[highest >= beyond] = math.inf
+    exact = error == 0
+    lowest[exact] = highest[exact] = expected[exact]
+    return lowest, highest
 
 
 def _special_errors(
