@@ -1,0 +1,184 @@
+"""How much room a rule leaves: between which values each element of an output may lie.
+
+A verdict on elements with much room says little, and one on elements that any value satisfies says
+nothing. Each kind of rule has one function here, which gives the lowest and the highest permitted
+value of each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.rules import accumulated_ends, undefined
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "permitted_ends", "room"]
+
+LOOSE_SHARE: Final = 0.1
+"""Share of an output's largest finite number from which on an element's room is much."""
+
+_Ends = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many elements of an output a rule hardly judges.
+
+    Attributes:
+        open: elements that any number satisfies.
+        loose: elements whose lowest and highest permitted values are further apart than a tenth
+            of the largest finite expected magnitude of the output; the open ones are among them.
+    """
+
+    open: int = 0
+    loose: int = 0
+
+
+NO_ROOM: Final = Room()
+
+
+def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
+    """Count the elements of an output that a rule hardly judges.
+
+    Subnormal numbers that may be taken for zero count as room; what becomes permitted because an
+    input was subnormal does not.
+
+    Args:
+        expected: the expected values, of any shape.
+        rule: the rule that the output is judged by.
+        allowance: what the rule permits beside the expected values.
+
+    Raises:
+        ValueError: the rule asks for what the allowance does not have.
+    """
+    if rule.kind == RuleKind.EXACT:
+        return NO_ROOM
+    flat = np.ascontiguousarray(expected).ravel()
+    lowest, highest = permitted_ends(flat, rule, allowance)
+    with np.errstate(all="ignore"):
+        width = _widths(lowest, highest, flat)
+        limit = LOOSE_SHARE * _largest(flat)
+        most = float(width.max(initial=0))
+        if most <= limit:
+            return NO_ROOM  # Nearly always: what is open is loose too.
+        loose = width > limit
+    return Room(int(np.count_nonzero(undefined(lowest, highest))), int(np.count_nonzero(loose)))
+
+
+def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """Return the lowest and the highest permitted value of each element.
+
+    Args:
+        expected: the expected values, flat.
+        rule: the rule.
+        allowance: what the rule permits beside the expected values.
+
+    Raises:
+        ValueError: the rule asks for what the allowance does not have.
+    """
+    with np.errstate(all="ignore"):
+        lowest, highest = _ENDS[RuleKind(rule.kind)](expected, rule, allowance)
+        if rule.flushes and expected.dtype.kind == "f":
+            return _flushed(expected, lowest, highest)
+    return lowest, highest
+
+
+def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return expected, expected
+
+
+def _ulp(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """Take the steps at each element, which are smaller below a power of two than above it."""
+    if expected.dtype.kind != "f":
+        return expected, expected
+    step = np.abs(np.spacing(expected)).astype(np.float64)
+    return _around(expected, rule.limit * step)
+
+
+def _absolute(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return _around(expected, np.full(len(expected), float(rule.limit)))
+
+
+def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return _around(expected, rule.limit * np.abs(expected, dtype=np.float64))
+
+
+def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    if expected.dtype.kind != "f":
+        return expected, expected
+    magnitude = allowance.magnitude()
+    if magnitude is None:
+        raise ValueError("an accumulate rule needs the magnitude")
+    flat = np.ascontiguousarray(magnitude).ravel()
+    return accumulated_ends(expected, rule, flat, half=allowance.half_precision)
+
+
+def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """An expected value outside its own interval permits nothing but itself."""
+    interval = allowance.interval()
+    if interval is None:
+        raise ValueError("an interval rule needs the interval")
+    lowest, highest = interval[0].ravel(), interval[1].ravel()
+    outside = ~((expected >= lowest) & (expected <= highest) | undefined(lowest, highest))
+    if outside.any():
+        return np.where(outside, expected, lowest), np.where(outside, expected, highest)
+    return lowest, highest
+
+
+_ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends]]] = {
+    RuleKind.EXACT: _exact,
+    RuleKind.ULP: _ulp,
+    RuleKind.ABSOLUTE: _absolute,
+    RuleKind.RELATIVE: _relative,
+    RuleKind.ACCUMULATE: _accumulate,
+    RuleKind.INTERVAL: _interval,
+}
+"""What gives the ends, by kind of rule."""
+
+
+def _around(expected: Array, error: Array) -> _Ends:
+    """Return the ends of an error to both sides; where it is not finite, there is no room."""
+    error = np.where(np.isfinite(error), error, 0)
+    return expected - error, expected + error
+
+
+def _flushed(expected: Array, lowest: Array, highest: Array) -> _Ends:
+    """Widen the ends to zero for subnormal numbers, and to subnormal numbers for zero."""
+    tiny = np.finfo(expected.dtype).tiny
+    small = np.flatnonzero(np.abs(expected) < tiny)
+    if not len(small):
+        return lowest, highest
+    lowest, highest = lowest.copy(), highest.copy()
+    values = expected[small]
+    below, above = np.where(values == 0, -tiny, values), np.where(values == 0, tiny, values)
+    lowest[small] = np.minimum(lowest[small], np.minimum(below, 0))
+    highest[small] = np.maximum(highest[small], np.maximum(above, 0))
+    return lowest, highest
+
+
+def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
+    """Return how far the ends are apart; infinity counts as the largest number, NaN as no room."""
+    if expected.dtype.kind != "f":
+        return np.subtract(highest, lowest, dtype=np.float64)
+    width = np.subtract(highest, lowest, dtype=np.float64)
+    special = np.flatnonzero(~np.isfinite(width))
+    if len(special):
+        most = float(np.finfo(expected.dtype).max)
+        ends = (np.clip(end[special].astype(np.float64), -most, most) for end in (highest, lowest))
+        width[special] = np.nan_to_num(np.subtract(*ends), nan=0.0, posinf=np.inf)
+    return width
+
+
+def _largest(expected: Array) -> float:
+    """Return the largest finite magnitude, 0 where there is none."""
+    magnitude = np.abs(expected.astype(np.float64) if expected.dtype.kind != "f" else expected)
+    largest = float(magnitude.max(initial=0))
+    if not np.isfinite(largest):
+        largest = float(magnitude[np.isfinite(magnitude)].max(initial=0))
+    return largest
