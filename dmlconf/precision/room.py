@@ -46,8 +46,7 @@ NO_ROOM: Final = Room()
 def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     """Count the elements of an output that a rule hardly judges.
 
-    Subnormal numbers that may be taken for zero count as room; what becomes permitted because an
-    input was subnormal does not.
+    That subnormal numbers may be taken for zero, as inputs and as outputs, does not count as room.
 
     Args:
         expected: the expected values, of any shape.
@@ -83,10 +82,7 @@ def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -
         ValueError: the rule asks for what the allowance does not have.
     """
     with np.errstate(all="ignore"):
-        lowest, highest = _ENDS[RuleKind(rule.kind)](expected, rule, allowance)
-        if rule.flushes and expected.dtype.kind == "f":
-            return _flushed(expected, lowest, highest)
-    return lowest, highest
+        return _ENDS[RuleKind(rule.kind)](expected, rule, allowance)
 
 
 def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -125,8 +121,9 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
     if interval is None:
         raise ValueError("an interval rule needs the interval")
     lowest, highest = interval[0].ravel(), interval[1].ravel()
-    outside = ~((expected >= lowest) & (expected <= highest) | undefined(lowest, highest))
+    outside = ~((expected >= lowest) & (expected <= highest))
     if outside.any():
+        outside &= ~undefined(lowest, highest)
         return np.where(outside, expected, lowest), np.where(outside, expected, highest)
     return lowest, highest
 
@@ -148,27 +145,11 @@ def _around(expected: Array, error: Array) -> _Ends:
     return expected - error, expected + error
 
 
-def _flushed(expected: Array, lowest: Array, highest: Array) -> _Ends:
-    """Widen the ends to zero for subnormal numbers, and to subnormal numbers for zero."""
-    tiny = np.finfo(expected.dtype).tiny
-    small = np.flatnonzero(np.abs(expected) < tiny)
-    if not len(small):
-        return lowest, highest
-    lowest, highest = lowest.copy(), highest.copy()
-    values = expected[small]
-    below, above = np.where(values == 0, -tiny, values), np.where(values == 0, tiny, values)
-    lowest[small] = np.minimum(lowest[small], np.minimum(below, 0))
-    highest[small] = np.maximum(highest[small], np.maximum(above, 0))
-    return lowest, highest
-
-
 def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
     """Return how far the ends are apart; infinity counts as the largest number, NaN as no room."""
-    if expected.dtype.kind != "f":
-        return np.subtract(highest, lowest, dtype=np.float64)
     width = np.subtract(highest, lowest, dtype=np.float64)
-    special = np.flatnonzero(~np.isfinite(width))
-    if len(special):
+    if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
+        special = np.flatnonzero(~np.isfinite(width))
         most = float(np.finfo(expected.dtype).max)
         ends = (np.clip(end[special].astype(np.float64), -most, most) for end in (highest, lowest))
         width[special] = np.nan_to_num(np.subtract(*ends), nan=0.0, posinf=np.inf)

@@ -160,19 +160,28 @@ def accumulated_ends(
     size = expected.dtype.itemsize
     info = np.finfo(expected.dtype)
     beyond = 2.0 ** math.frexp(float(info.max))[1] if size < 8 else float(info.max)
-    limit = accumulated_limit(size, rule, half=half)
+    unit = 2.0 ** (-1 - _FRACTION_BITS[size])
+    floor, overflow = _floor(expected.dtype, rule), _overflow(size, half=half)
     with np.errstate(all="ignore"):
-        scale = np.where(np.isfinite(magnitude), magnitude, np.abs(expected, dtype=np.float64))
-        error = limit * np.maximum(scale * 2.0 ** (-1 - _FRACTION_BITS[size]), _floor(expected.dtype, rule))
-        error[(magnitude == 0) | ~np.isfinite(error)] = 0
-        error[np.isfinite(magnitude) & (magnitude > _overflow(size, half=half))] = math.inf
-        middle = np.clip(expected.astype(np.float64), -beyond, beyond)
-        lowest, highest = middle - error, middle + error
+        ordinary = bool(magnitude.sum() <= overflow and np.isfinite(expected).all())
+        scale = magnitude
+        if not ordinary:
+            scale = np.where(np.isfinite(magnitude), magnitude, np.abs(expected, dtype=np.float64))
+        error = np.maximum(scale * unit, floor)
+        error *= accumulated_limit(size, rule, half=half)
+        error[magnitude == 0] = 0
+        if ordinary:
+            lowest, highest = expected - error, expected + error
+        else:
+            error[~np.isfinite(error)] = 0
+            middle = np.clip(expected.astype(np.float64), -beyond, beyond)
+            lowest = np.where(error == 0, expected, middle - error)
+            highest = np.where(error == 0, expected, middle + error)
+            overflowed = np.isfinite(magnitude) & (magnitude > overflow)
+            lowest[overflowed], highest[overflowed] = -math.inf, math.inf
     # An infinite element counts as the step after the largest number.
     lowest[lowest <= -beyond] = -math.inf
     highest[highest >= beyond] = math.inf
-    exact = error == 0
-    lowest[exact] = highest[exact] = expected[exact]
     return lowest, highest
 
 

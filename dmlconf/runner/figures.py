@@ -8,16 +8,18 @@ from typing import Any
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
+from dmlconf.precision.room import Room
 
 __all__ = ["figures_of"]
 
 
-def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]:
+def figures_of(comparison: Comparison, rule: PrecisionRule, room: Room) -> Mapping[str, Any]:
     """Return what the log keeps of a comparison.
 
     Args:
         comparison: what comparing an output found.
         rule: the rule that it was compared under.
+        room: how many elements the rule hardly judges.
     """
     figures: dict[str, Any] = {
         "elements": comparison.elements,
@@ -27,6 +29,8 @@ def figures_of(comparison: Comparison, rule: PrecisionRule) -> Mapping[str, Any]
         "limit": rule.limit,
         "margin": _margin(comparison),
         "source": rule.source,
+        "open": room.open,
+        "loose": room.loose,
     }
     if rule.kind == RuleKind.ACCUMULATE:
         figures["products"] = rule.products

@@ -18,6 +18,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.precision.room import room
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.undefined import without_excused_faults
@@ -36,6 +37,8 @@ class Recorded:
 
 Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None where nobody else can tell."""
+
+ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -205,16 +208,19 @@ def _judge_outputs(
         rule = case.rule(name)
         allowance = allowances.of(name)
         comparison = compare(actual, wanted, rule, allowance)
-        figures[name] = figures_of(comparison, rule)
+        figures[name] = figures_of(comparison, rule, room(wanted, rule, allowance))
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         else:
             faults += suspicions(case, name, actual, allowance)
-    if not faults:
-        return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
-    reason = _reason(faults, differences)
-    return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+    if faults:
+        reason = _reason(faults, differences)
+        return _verdict(case, outcome, Status.FAILED, expected.provenance, reason, figures)
+    if all(output["open"] == output["elements"] for output in figures.values()):
+        reason = Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
+        return _verdict(case, outcome, Status.UNCHECKED, expected.provenance, reason, figures)
+    return _verdict(case, outcome, Status.PASSED, expected.provenance, None, figures)
 
 
 _Faults = list[tuple[ReasonKind, str]]
