@@ -35,10 +35,10 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    note = summary.unchecked_note(log)
-    if note:
-        yield f"{_escaped(note)}."
-        yield ""
+    for note in (*summary.room_lines(log), summary.unchecked_note(log)):
+        if note:
+            yield f"{_escaped(note)}."
+            yield ""
     yield from _table(log)
     nearest = summary.nearest_lines(log)
     if nearest:

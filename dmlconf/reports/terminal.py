@@ -45,9 +45,8 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    note = summary.unchecked_note(log)
-    if note:
-        parts.append(_text(note, "dim"))
+    notes = [*summary.room_lines(log), summary.unchecked_note(log)]
+    parts += [_text(note, "dim") for note in notes if note]
     return Group(*parts, _closing(log))
 
 
