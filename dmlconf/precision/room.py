@@ -15,7 +15,7 @@ import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Allowance
-from dmlconf.precision.rules import accumulated_ends, undefined
+from dmlconf.precision.rules import accumulated_errors, accumulated_limit, undefined
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "permitted_ends", "room"]
@@ -90,11 +90,9 @@ def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
 
 
 def _ulp(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """Take the steps at each element, which are smaller below a power of two than above it."""
     if expected.dtype.kind != "f":
         return expected, expected
-    step = np.abs(np.spacing(expected)).astype(np.float64)
-    return _around(expected, rule.limit * step)
+    return _stepped(expected, -int(rule.limit)), _stepped(expected, int(rule.limit))
 
 
 def _absolute(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -112,7 +110,17 @@ def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _
     if magnitude is None:
         raise ValueError("an accumulate rule needs the magnitude")
     flat = np.ascontiguousarray(magnitude).ravel()
-    return accumulated_ends(expected, rule, flat, half=allowance.half_precision)
+    half = allowance.half_precision
+    limit = accumulated_limit(expected.dtype.itemsize, rule, half=half)
+    ends = []
+    for farthest in (np.finfo(expected.dtype).min, np.finfo(expected.dtype).max):
+        # What the error of the farthest number is in units of the rule tells the unit.
+        probe = np.full(len(expected), farthest, expected.dtype)
+        share = np.abs(accumulated_errors(probe, expected, rule, flat, half=half)) / limit
+        reach = np.subtract(probe, expected, dtype=np.float64) / share
+        end = np.where(np.isfinite(reach), expected + reach, expected)
+        ends.append(np.where(share <= 1, np.copysign(np.inf, farthest), end))
+    return ends[0], ends[1]
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -137,6 +145,19 @@ _ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends
     RuleKind.INTERVAL: _interval,
 }
 """What gives the ends, by kind of rule."""
+
+
+def _stepped(values: Array, steps: int) -> Array:
+    """Return what is so many representable numbers above; NaN stays, and infinity is the last."""
+    integer = np.dtype(f"i{values.itemsize}")
+    turn = np.iinfo(integer).min
+    bits = values.view(integer)
+    last = int(np.array(np.inf, values.dtype).view(integer))
+    # Numbers are ordered as their bits are, where those of negative ones are turned round.
+    order = np.clip(np.where(bits < 0, turn - bits, bits), -last, last)
+    order = np.clip(order.astype(np.int64) + steps, -last, last).astype(integer)
+    stepped: Array = np.where(order < 0, turn - order, order).astype(integer).view(values.dtype)
+    return np.where(np.isnan(values), values, stepped)
 
 
 def _around(expected: Array, error: Array) -> _Ends:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = [
-    "accumulated_ends",
-    "accumulated_errors",
-    "accumulated_limit",
-    "undefined",
-    "used",
-    "variance_limit",
-]
+__all__ = ["accumulated_errors", "accumulated_limit", "undefined", "used", "variance_limit"]
 
 _FRACTION_BITS: Final = {2: 10, 4: 23, 8: 52}
 _ACCUMULATOR_BITS: Final = {2: 23, 4: 23, 8: 52}
@@ -115,8 +108,9 @@ def accumulated_errors(
     it is not finite itself, inputs were not: then the expected value takes its place.
     """
     size = actual.dtype.itemsize
-    floor = _floor(actual.dtype, rule)
-    overflow = _overflow(size, half=half)
+    info = np.finfo(actual.dtype)
+    floor = float(info.tiny) if rule.flushes else float(info.smallest_subnormal) / 2
+    accumulator = np.float16 if half and size == 2 else np.float32 if size < 8 else np.float64
     with np.errstate(all="ignore"):
         unit = magnitude * 2.0 ** (-1 - _FRACTION_BITS[size])
         np.maximum(unit, floor, out=unit)
@@ -124,65 +118,14 @@ def accumulated_errors(
         error /= unit
         # What adds up no products at all is exact, and what is not finite is looked at alone.
         special = np.flatnonzero(
-            ~np.isfinite(error) | (magnitude == 0) | ~(magnitude <= overflow)
+            ~np.isfinite(error) | (magnitude == 0) | ~(magnitude <= np.finfo(accumulator).max)
         )
     if len(special):
         a, e, m, u = actual[special], expected[special], magnitude[special], unit[special]
         own = np.maximum(np.abs(e, dtype=np.float64) * 2.0 ** (-1 - _FRACTION_BITS[size]), floor)
         u = np.where(np.isfinite(m), u, own)
-        error[special] = _special_errors(a, e, m, u, overflow)
+        error[special] = _special_errors(a, e, m, u, float(np.finfo(accumulator).max))
     return error
-
-
-def _floor(dtype: np.dtype[Any], rule: PrecisionRule) -> float:
-    """Return the least unit of errors: what flushing, or rounding to a subnormal, costs."""
-    info = np.finfo(dtype)
-    return float(info.tiny) if rule.flushes else float(info.smallest_subnormal) / 2
-
-
-def _overflow(size: int, *, half: bool) -> float:
-    """Return the largest number that a sum on the way can hold."""
-    accumulator = np.float16 if half and size == 2 else np.float32 if size < 8 else np.float64
-    return float(np.finfo(accumulator).max)
-
-
-def accumulated_ends(
-    expected: Array, rule: PrecisionRule, magnitude: Array, *, half: bool
-) -> tuple[Array, Array]:
-    """Return between which values the errors of single elements keep their limit, FLOAT64.
-
-    Args:
-        expected: the expected values, flat, floating-point.
-        rule: the rule.
-        magnitude: the operator on absolute inputs, as long.
-        half: whether sums may be FLOAT16.
-    """
-    size = expected.dtype.itemsize
-    info = np.finfo(expected.dtype)
-    beyond = 2.0 ** math.frexp(float(info.max))[1] if size < 8 else float(info.max)
-    unit = 2.0 ** (-1 - _FRACTION_BITS[size])
-    floor, overflow = _floor(expected.dtype, rule), _overflow(size, half=half)
-    with np.errstate(all="ignore"):
-        ordinary = bool(magnitude.sum() <= overflow and np.isfinite(expected).all())
-        scale = magnitude
-        if not ordinary:
-            scale = np.where(np.isfinite(magnitude), magnitude, np.abs(expected, dtype=np.float64))
-        error = np.maximum(scale * unit, floor)
-        error *= accumulated_limit(size, rule, half=half)
-        error[magnitude == 0] = 0
-        if ordinary:
-            lowest, highest = expected - error, expected + error
-        else:
-            error[~np.isfinite(error)] = 0
-            middle = np.clip(expected.astype(np.float64), -beyond, beyond)
-            lowest = np.where(error == 0, expected, middle - error)
-            highest = np.where(error == 0, expected, middle + error)
-            overflowed = np.isfinite(magnitude) & (magnitude > overflow)
-            lowest[overflowed], highest[overflowed] = -math.inf, math.inf
-    # An infinite element counts as the step after the largest number.
-    lowest[lowest <= -beyond] = -math.inf
-    highest[highest >= beyond] = math.inf
-    return lowest, highest
 
 
 def _special_errors(

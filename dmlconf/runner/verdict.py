@@ -91,7 +91,8 @@ class Verdict:
         expectation: where the expected values come from; None where there are none.
         reason: why, unless the case passed.
         figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
-            `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema tells.
+            `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema
+            tells.
         seconds: how long the backend took.
         location: the case's file and line.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
