@@ -1,0 +1,41 @@
+"""Cases that judge nothing: their rules permit any value of every element."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.room import room
+
+__all__ = ["UNDEFINED_TAG", "judges_nothing"]
+
+UNDEFINED_TAG: Final = "undefined"
+"""The tag of a case whose results the documentation leaves undefined, and that says so."""
+
+_NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.RELATIVE)
+
+
+def judges_nothing(case: Case) -> bool:
+    """Tell whether any outputs of the right form pass, so that every verdict is `unchecked`.
+
+    Args:
+        case: any case; one that must be rejected, or breaks a constraint, judges that.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        return False
+    rules = {name: case.rule(name) for name in case.outputs()}
+    if any(rule.kind in _NEVER_OPEN for rule in rules.values()):
+        return False
+    if violations(case.operator, case.desc):
+        return False
+    case = case.with_inputs()
+    allowances = CaseAllowances(case)
+    stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
+    for name, rule in rules.items():
+        expected = stated[name] if name in stated else allowances.right[name]
+        if room(expected, rule, allowances.of(name)).open < expected.size:
+            return False
+    return True
