@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.room import room
+from dmlconf.tensors.datatypes import Array
 
 __all__ = ["UNDEFINED_TAG", "judges_nothing"]
 
@@ -33,9 +36,13 @@ def judges_nothing(case: Case) -> bool:
         return False
     case = case.with_inputs()
     allowances = CaseAllowances(case)
+
+    def is_open(name: str, expected: Array) -> bool:
+        return room(expected, rules[name], allowances.of(name)).open == expected.size
+
+    # Zeros have as much room to both sides as anything; so the reference is seldom needed.
+    tensors = case.outputs()
+    if not all(is_open(name, np.zeros(t.Sizes, t.DataType.dtype)) for name, t in tensors.items()):
+        return False
     stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
-    for name, rule in rules.items():
-        expected = stated[name] if name in stated else allowances.right[name]
-        if room(expected, rule, allowances.of(name)).open < expected.size:
-            return False
-    return True
+    return all(is_open(name, {**allowances.right, **stated}[name]) for name in tensors)
