@@ -10,13 +10,13 @@ import click
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue.lint import lint_catalogue
-from dmlconf.catalogue.loader import operator_files
+from dmlconf.catalogue.loader import operator, operator_files
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import load, paths_argument
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.runner.session import built
-from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing
+from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 
 __all__ = ["command"]
 
@@ -54,8 +54,13 @@ def _warnings(suite: Suite) -> Iterator[Problem]:
     """Yield a warning for each entry of a file that has cases which judge nothing."""
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
-        if UNDEFINED_TAG not in planned.template.tags and judges_nothing(built(planned)):
-            open_cases.setdefault(planned.template, []).append(planned.identifier)
+        template = planned.template
+        if UNDEFINED_TAG in template.tags or not may_judge_nothing(
+            operator(template.operator_name)
+        ):
+            continue
+        if judges_nothing(built(planned)):
+            open_cases.setdefault(template, []).append(planned.identifier)
     for template, names in open_cases.items():
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         path, line = template.about.location.path, template.about.location.line

@@ -9,16 +9,26 @@ import numpy as np
 from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
 from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.room import room
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["UNDEFINED_TAG", "judges_nothing"]
+__all__ = ["UNDEFINED_TAG", "judges_nothing", "may_judge_nothing"]
 
 UNDEFINED_TAG: Final = "undefined"
 """The tag of a case whose results the documentation leaves undefined, and that says so."""
 
 _NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.RELATIVE)
+
+
+def may_judge_nothing(operator: Operator) -> bool:
+    """Tell whether cases of an operator may judge nothing, by the kinds of its rules alone."""
+    return not any(
+        all(entry.kind in _NEVER_OPEN for entry in entries)
+        for output, entries in operator.precision.items()
+        if not operator.field(output).optional
+    )
 
 
 def judges_nothing(case: Case) -> bool:
