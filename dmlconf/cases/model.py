@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,10 @@ class Fill:
 
     name: str
     arguments: Mapping[str, Any]
+
+
+class _Inputs(dict[str, Array]):
+    """What `Case.inputs` returns, so that it need not be computed again."""
 
 
 _ZEROS = Fill("constant", {"value": 0})
@@ -175,10 +179,16 @@ class Case:
 
         A case that expects a rejection may leave data out; it is zeros then.
         """
+        if isinstance(self.data, _Inputs):
+            return dict(self.data)
         return {
             name: self._input(name, tensor)
             for name, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT)
         }
+
+    def with_inputs(self) -> Case:
+        """Return the case with its inputs' arrays as data, for one who asks for them often."""
+        return replace(self, data=_Inputs(self.inputs()))
 
     def _input(self, name: str, tensor: TensorDesc) -> Array:
         data = self.data.get(name, _ZEROS)

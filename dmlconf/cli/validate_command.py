@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from dmlconf.cases.loader import Suite
+from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue.lint import lint_catalogue
-from dmlconf.catalogue.loader import operator_files
+from dmlconf.catalogue.loader import operator, operator_files
+from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import load, paths_argument
-from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.runner.known_faults import lint_known_faults
+from dmlconf.runner.session import built
+from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 
 __all__ = ["command"]
 
 
 @click.command("validate")
 @paths_argument
-def command(paths: tuple[Path, ...]) -> int:
+@click.option("--no-warnings", is_flag=True, help="Do not look for cases that judge nothing.")
+def command(paths: tuple[Path, ...], no_warnings: bool) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
-    All problems are shown at once, each with its place.
+    All problems are shown at once, each with its place. A case in which the precision rules
+    permit any value of every element gets a warning, unless it has the tag `undefined`; finding
+    these takes as long as a run.
     """
     problems = lint_catalogue() + lint_known_faults()
     count = cases = 0
@@ -33,7 +42,37 @@ def command(paths: tuple[Path, ...]) -> int:
         problems += error.problems
     if problems:
         raise InvalidFilesError(problems)
+    if not no_warnings:
+        for warning in _warnings(suite):
+            warn(str(warning))
     files = f"{count} case file{'s' if count != 1 else ''}"
     inside = f"{cases:,} case{'s' if cases != 1 else ''}"
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
+
+
+def _warnings(suite: Suite) -> Iterator[Problem]:
+    """Yield a warning for each entry of a file that has cases which judge nothing."""
+    open_cases: dict[CaseTemplate, list[str]] = {}
+    for planned in suite.plan():
+        template = planned.template
+        if UNDEFINED_TAG in template.tags or not may_judge_nothing(
+            operator(template.operator_name)
+        ):
+            continue
+        if judges_nothing(built(planned)):
+            open_cases.setdefault(template, []).append(planned.identifier)
+    for template, names in open_cases.items():
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        path, line = template.about.location.path, template.about.location.line
+        source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+        yield Problem(
+            path,
+            f"{names[0]}{more}: the rules permit any value of every element, so nothing is judged",
+            line,
+            column=len(source) - len(source.lstrip()) + 1,
+            source=source,
+            width=len(source.strip()),
+            hint=f"change the data, or add the tag {UNDEFINED_TAG} if the documentation leaves "
+            "the results undefined",
+        )

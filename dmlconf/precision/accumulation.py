@@ -97,6 +97,34 @@ class Accumulation:
             overflows=None if self.overflows is None else self.overflows[block],
         )
 
+    def room(self, expected: Array) -> tuple[Array, Array]:
+        """Return how far right values may be from what is expected, and where any value is right.
+
+        Infinities and NaN that are right where something overflows on the way are no room.
+        """
+        dtype = expected.dtype
+        overflow, undefined = self._overflow(dtype), self._undefined(dtype)
+        with np.errstate(all="ignore"):
+            values = expected.astype(np.float64)
+            magnitude = np.where(np.isfinite(self.magnitude), self.magnitude, np.abs(values))
+            magnitude = np.minimum(magnitude, overflow)
+            limit, _ = self.part(slice(None))._limits(values, values, magnitude, dtype)
+        judged = (magnitude != 0) & np.isfinite(limit)
+        return np.where(judged, limit, 0.0), undefined
+
+    def _overflow(self, dtype: np.dtype[Any]) -> float:
+        """Return the largest number of what sums are held in."""
+        own = self.half or dtype.itemsize == 8
+        return float(np.finfo(dtype if own else np.float32).max)
+
+    def _undefined(self, dtype: np.dtype[Any]) -> Array:
+        """Tell which elements have magnitudes so large that anything is right."""
+        overflow = self._overflow(dtype)
+        undefined: Array = np.isfinite(self.magnitude) & (
+            self.magnitude > (_ANYTHING if overflow == _LARGEST else overflow)
+        )
+        return undefined
+
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return the share that each error is of its limit, and of its greatest deviation.
 
@@ -107,9 +135,7 @@ class Accumulation:
         all is exact.
         """
         info = np.finfo(actual.dtype)
-        accumulator = actual.dtype if self.half or actual.itemsize == 8 else np.dtype(np.float32)
-        overflow = float(np.finfo(accumulator).max)
-        float32 = accumulator == np.float32
+        overflow = self._overflow(actual.dtype)
         beyond = 2.0 ** math.frexp(float(info.max))[1]
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
@@ -127,7 +153,7 @@ class Accumulation:
         if len(special):
             x, y, m = actual[special], expected[special], self.magnitude[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
-            undefined = finite[special] & (m > (_ANYTHING if float32 else overflow))
+            undefined = self._undefined(actual.dtype)[special]
             right = same | undefined | (overflows[special] & ~np.isfinite(x))
             for values in (share, apart):
                 odd = values[special]

@@ -18,7 +18,7 @@ from dmlconf.precision.allowance import Allowance, Interval, NoAllowance, permit
 from dmlconf.precision.ulp import UNORDERED, ulp_distance
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["MOST_DIFFERENCES", "Comparison", "Difference", "compare"]
+__all__ = ["MOST_DIFFERENCES", "Comparison", "Difference", "accumulation_of", "compare"]
 
 MOST_DIFFERENCES = 5
 """How many differing elements a comparison keeps."""
@@ -128,7 +128,7 @@ class _Judge:
         self._allowance = allowance
         is_float = expected.dtype.kind == "f"
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
-        self.accumulation = _accumulation(rule, allowance, expected) if accumulates else None
+        self.accumulation = accumulation_of(rule, allowance, expected) if accumulates else None
         self.others: tuple[Array, ...] = ()
         if self.accumulation is not None:
             others = allowance.others()
@@ -197,7 +197,17 @@ class _Judge:
         return used, apart
 
 
-def _accumulation(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
+def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) -> Accumulation:
+    """Return what a rule of the kind `accumulate` knows of an output.
+
+    Args:
+        rule: the rule.
+        allowance: what it permits beside the expected values.
+        expected: the expected values, flat.
+
+    Raises:
+        ValueError: the allowance has no magnitude.
+    """
     magnitude = _flat(allowance.magnitude())
     if magnitude is None:
         raise ValueError("an accumulate rule needs the magnitude")

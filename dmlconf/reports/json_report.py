@@ -17,12 +17,13 @@ VERSION: Final = 1
 
 def report_data(log: RunLog) -> dict[str, Any]:
     """Return the report as plain values."""
-    header, footer = log.header, log.footer
+    header, footer, room = log.header, log.footer, summary.room_totals(log.verdicts)
     return {
         "schema": "dmlconf-report",
         "version": VERSION,
         "environment": dict(header.environment),
         "summary": {str(status): count for status, count in summary.status_counts(log).items()},
+        "room": {"elements": room.elements, "open": room.open, "loose": room.loose},
         "run": {
             "dmlconf": header.dmlconf,
             "backend": header.backend,

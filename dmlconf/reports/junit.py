@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Final
 from xml.etree import ElementTree
 
@@ -68,7 +69,8 @@ def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTre
     _count(suite, verdicts)
     properties = ElementTree.SubElement(suite, "properties")
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
-    for key, value in (dict(summary.environment_facts(header)) | digests).items():
+    rooms = {key: str(value) for key, value in asdict(summary.room_totals(verdicts)).items()}
+    for key, value in (dict(summary.environment_facts(header)) | digests | rooms).items():
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     for verdict in verdicts:
         suite.append(_case(header, verdict))

@@ -35,7 +35,8 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    for note in (summary.unchecked_note(log), summary.unchecked_outputs_note(log)):
+    unchecked = (summary.unchecked_note(log), summary.unchecked_outputs_note(log))
+    for note in (*summary.room_lines(log), *unchecked):
         if note:
             yield f"{_escaped(note)}."
             yield ""

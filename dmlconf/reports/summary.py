@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ __all__ = [
     "FAR_HEADING",
     "FarOperator",
     "OperatorTotals",
+    "RoomTotals",
     "closing_sentence",
     "diagnostic_lines",
     "environment_facts",
@@ -28,6 +29,8 @@ __all__ = [
     "number",
     "operator_totals",
     "repeat_command",
+    "room_lines",
+    "room_totals",
     "rule_lines",
     "shown_statuses",
     "status_counts",
@@ -55,6 +58,8 @@ _PROVENANCES: Final[Mapping[str, str]] = {
 
 _UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
 
+_NOT_JUDGED: Final = ", or its rule permits any value"
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorTotals:
@@ -81,6 +86,47 @@ class OperatorTotals:
     def cases(self) -> int:
         """Number of verdicts."""
         return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RoomTotals:
+    """How many elements the rules hardly judged.
+
+    Attributes:
+        elements: elements that were compared.
+        open: those that any number satisfies.
+        loose: those whose room exceeds a tenth of their output's largest number; the open ones
+            are among them.
+    """
+
+    elements: int
+    open: int
+    loose: int
+
+
+def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
+    """Add up what the verdicts tell of room; logs of older versions tell nothing."""
+    figures = [output for verdict in verdicts for output in verdict.figures.values()]
+    return RoomTotals(
+        sum(output["elements"] for output in figures),
+        sum(output.get("open", 0) for output in figures),
+        sum(output.get("loose", 0) for output in figures),
+    )
+
+
+def room_lines(log: RunLog) -> list[str]:
+    """Say how many elements the rules hardly judged; nothing where there are none."""
+    total = room_totals(log.verdicts)
+    lines = []
+    of = f"of {total.elements:,} elements"
+    if total.open:
+        lines.append(f"{total.open:,} {of} are open: the rule permits any value")
+    if total.loose > total.open:
+        lines.append(
+            f"{total.loose:,} {of} are loose: the rule permits more than a tenth of the output's "
+            "largest number" + (" (open ones included)" if total.open else "")
+        )
+    return lines
 
 
 def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
@@ -177,7 +223,11 @@ def closing_sentence(log: RunLog) -> str:
 
 def unchecked_note(log: RunLog) -> str | None:
     """Say what `unchecked` means, if any case is."""
-    return _UNCHECKED if status_counts(log)[Status.UNCHECKED] else None
+    if not status_counts(log)[Status.UNCHECKED]:
+        return None
+    reasons = (verdict.reason for verdict in log.verdicts)
+    kinds = {reason.kind for reason in reasons if reason is not None}
+    return _UNCHECKED + (_NOT_JUDGED if ReasonKind.ANY_VALUE_PERMITTED in kinds else "")
 
 
 def _listed(counts: Mapping[Status, int]) -> str:
@@ -202,7 +252,8 @@ def rule_lines(verdict: Verdict) -> list[str]:
     Logs from before margins were kept give no lines.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}{_expected_by(figures)}{_sourced(figures.get('source'))}"
+        f"{tensor}: rule: {_rule(figures)}{_room(figures)}{_expected_by(figures)}"
+        f"{_sourced(figures.get('source'))}"
         for tensor, figures in verdict.figures.items()
         if figures.get("margin") is not None
     ]
@@ -224,6 +275,13 @@ def _rule(figures: Mapping[str, Any]) -> str:
 def _expected_by(figures: Mapping[str, Any]) -> str:
     provenance = figures.get("expectation")
     return f", expected values {_PROVENANCES[provenance]}" if provenance else ""
+
+
+def _room(figures: Mapping[str, Any]) -> str:
+    """Say how many elements of an output are open and loose, if any are."""
+    counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
+    told = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    return f"; {', '.join(told)} of {figures['elements']:,} elements" if told else ""
 
 
 def _margin_text(margin: float) -> str:

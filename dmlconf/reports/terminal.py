@@ -47,9 +47,8 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    for note in (summary.unchecked_note(log), summary.unchecked_outputs_note(log)):
-        if note:
-            parts.append(_text(note, "dim"))
+    unchecked = (summary.unchecked_note(log), summary.unchecked_outputs_note(log))
+    parts += [_text(note, "dim") for note in (*summary.room_lines(log), *unchecked) if note]
     return Group(*parts, _closing(log))
 
 

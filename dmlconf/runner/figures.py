@@ -9,6 +9,7 @@ from typing import Any
 from dmlconf.cases.model import Provenance
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison
+from dmlconf.precision.room import Room
 from dmlconf.tensors.sample import Sample
 
 __all__ = ["figures_of"]
@@ -17,6 +18,7 @@ __all__ = ["figures_of"]
 def figures_of(
     comparison: Comparison,
     rule: PrecisionRule,
+    room: Room,
     provenance: Provenance,
     sample: Sample | None = None,
 ) -> Mapping[str, Any]:
@@ -25,6 +27,7 @@ def figures_of(
     Args:
         comparison: what comparing an output found.
         rule: the rule that it was compared under.
+        room: how many elements the rule hardly judges.
         provenance: where the expected values of the output are from.
         sample: of the output, where not all of it was recorded.
     """
@@ -37,6 +40,8 @@ def figures_of(
         "margin": _margin(comparison),
         "source": rule.source,
         "expectation": str(provenance),
+        "open": room.open,
+        "loose": room.loose,
     }
     if rule.typical is not None:
         figures["typical"] = rule.typical

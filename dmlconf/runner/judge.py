@@ -20,6 +20,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Proven
 from dmlconf.catalogue.levels import highest_level, spoken_level
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.precision.room import room
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.samples import is_whole, paired
@@ -40,6 +41,8 @@ class Recorded:
 
 Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None where nobody else can tell."""
+
+ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -219,17 +222,25 @@ def _judge_outputs(
         if recorded is not None and is_whole(actual, recorded):
             wanted, recorded = recorded, None
         pair = paired(actual, wanted)
-        compared = compare(pair.actual, pair.expected, rule, pair.allowance(allowance))
-        comparison = pair.located(compared)
-        provenance = expected.provenance_of(name)
-        figures[name] = figures_of(comparison, rule, provenance, pair.sample or recorded)
+        permitted = pair.allowance(allowance)
+        comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
+        figures[name] = figures_of(
+            comparison,
+            rule,
+            room(pair.expected, rule, permitted),
+            expected.provenance_of(name),
+            pair.sample or recorded,
+        )
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
-    status = Status.FAILED if faults else Status.PASSED
-    reason = _reason(faults, differences) if faults else None
+    status, reason = Status.PASSED, None
+    if faults:
+        status, reason = Status.FAILED, _reason(faults, differences)
+    elif all(output["open"] == output["elements"] for output in figures.values()):
+        status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
     verdict = _verdict(case, outcome, status, expected.provenance, reason, figures)
     unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
     return replace(verdict, unchecked_outputs=unchecked)

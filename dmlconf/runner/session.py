@@ -7,7 +7,7 @@ import platform
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from time import perf_counter
@@ -136,7 +136,7 @@ def _with_inputs(case: Case) -> Case:
     if isinstance(case.expectation, ExpectedRejection):
         return case  # Its tensors may be larger than any memory.
     with suppress(MemoryError):  # The backend meets it again, and tells of it.
-        return replace(case, data=case.inputs())
+        return case.with_inputs()
     return case
 
 

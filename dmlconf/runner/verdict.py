@@ -58,6 +58,7 @@ class ReasonKind(StrEnum):
     KNOWN_FAULT = "known fault of DirectML"
     NOT_DOCUMENTED = "not documented as supported"
     NO_INDEPENDENT_EXPECTATION = "no independent expectation"
+    ANY_VALUE_PERMITTED = "any value permitted"
     INTERRUPTED = "interrupted"
     STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
 
@@ -92,7 +93,8 @@ class Verdict:
         expectation: where the expected values come from; None where there are none.
         reason: why, unless the case passed.
         figures: by output tensor: `elements`, `differing`, `worst_ulp` (None for integers),
-            `rule`, `limit`, `margin`, `source` and more, as the run log's schema tells.
+            `rule`, `limit`, `margin`, `source`, `open`, `loose` and more, as the run log's schema
+            tells.
         seconds: how long the backend took.
         location: the case's file and line.
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it

@@ -95,14 +95,26 @@ def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: 
     return (low + fraction * (high - low)).astype(data_type.dtype)
 
 
-def _specials(count: int, data_type: DataType, *, seed: int = 0) -> Array:
+def _specials(count: int, data_type: DataType, *, seed: int = 0, every: int = 1) -> Array:
     """Numbers that are easily lost, in turn from the one at `seed` on; a prime number of them.
 
     Floating-point types: signed zeros, infinities, NaN, subnormal, smallest, largest and
-    unround numbers. Integers: the limits, the values next to them, and unequal bytes.
+    unround numbers. Integers: the limits, the values next to them, and unequal bytes. With
+    `every` only each so many-th element is one, and those between are ordinary numbers: such
+    as `uniform` gives from -1 to 1, or integers from 0 to 7.
     """
+    if every < 1:
+        raise ValueError(f"every is {every}, and must be at least 1")
     kinds = _special_floats(data_type) if data_type.is_float else _special_integers(data_type)
-    return kinds[(np.arange(count) + seed) % len(kinds)]
+    place = np.arange(count)
+    special = kinds[(place // every + seed) % len(kinds)]
+    if every == 1:
+        return special
+    if data_type.is_float:
+        ordinary = _uniform(count, data_type, low=-1, high=1, seed=seed)
+    else:
+        ordinary = _integers(count, data_type, low=0, high=7, seed=seed)
+    return np.where(place % every == 0, special, ordinary)
 
 
 def _special_floats(data_type: DataType) -> Array:

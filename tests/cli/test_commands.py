@@ -15,6 +15,19 @@ from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
 from tests.cli.process import dmlconf, dmlconf_here, environment, write
 
+OPEN = """
+operator: ELEMENT_WISE_DIVIDE
+cases:
+  - name: by-zero
+    desc: &divide
+      ATensor: {Sizes: [1], DataType: INT8, values: [1]}
+      BTensor: {Sizes: [1], DataType: INT8, values: [0]}
+      OutputTensor: {Sizes: [1], DataType: INT8}
+  - name: tagged
+    tags: [undefined]
+    desc: *divide
+"""
+
 MIXED = """
 operator: TILE
 cases:
@@ -199,6 +212,21 @@ def test_validate_counts_what_it_checked(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "validate", write(tmp_path, MIXED))
     known = len(operator_names())
     assert done.stdout.strip() == f"1 case file with 3 cases and {known} operators are valid"
+
+
+def test_validate_warns_of_cases_that_judge_nothing(tmp_path: Path) -> None:
+    file = write(tmp_path, OPEN, "open.yaml")
+    done = dmlconf_here(tmp_path, "validate", file)
+    assert done.returncode == 0
+    assert f"Warning: {file}:4:3: element_wise_divide/open/by-zero: the rules permit" in done.stderr
+    assert "     4 |   - name: by-zero\n       |   ^^^^^^^^^^^^^^^" in done.stderr
+    assert "tagged" not in done.stderr
+    assert "are valid" in done.stdout
+
+
+def test_validate_can_leave_warnings_out(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "validate", write(tmp_path, OPEN), "--no-warnings")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_a_case_says_cannot_control_the_terminal(tmp_path: Path) -> None:

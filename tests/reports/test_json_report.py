@@ -118,8 +118,10 @@ def test_schemas_know_the_versions() -> None:
 
 def test_is_one_object_with_these_parts() -> None:
     report = parsed(logs.everything())
-    parts = ["schema", "version", "environment", "summary", "run", "far_from_devices", "verdicts"]
-    assert list(report) == parts
+    assert list(report) == [
+        "schema", "version", "environment", "summary", "room", "run", "far_from_devices",
+        "verdicts",
+    ]  # fmt: skip
     assert (report["schema"], report["version"]) == ("dmlconf-report", 1)
     assert report["environment"] == logs.HEADER.environment
     assert set(report["verdicts"][0]) == {

@@ -54,7 +54,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
     assert verdict.expectation is Provenance.DOCUMENTED
     assert verdict.figures["OutputTensor"] == {
         "elements": 4, "differing": 0, "worst_ulp": 0.0, "rule": "exact", "limit": 0.0,
-        "margin": 0.0, "source": verdict.figures["OutputTensor"]["source"],
+        "margin": 0.0, "source": verdict.figures["OutputTensor"]["source"], "open": 0, "loose": 0,
         "expectation": "documented",
     }  # fmt: skip
 

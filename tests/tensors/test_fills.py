@@ -247,3 +247,18 @@ def test_specials_have_the_limits_of_integers(data_type: DataType) -> None:
     values = fill("specials", (7,), data_type, {}).tolist()
     assert {int(data_type.minimum), int(data_type.maximum)} <= set(values)
     assert fill("specials", (7,), data_type, {"seed": 1}).tolist() == [*values[1:], values[0]]
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.INT8])
+def test_specials_can_have_ordinary_numbers_between(data_type: DataType) -> None:
+    alone = fill("specials", [6], data_type, {"seed": 2})
+    between = fill("specials", [24], data_type, {"seed": 2, "every": 4})
+    np.testing.assert_array_equal(between[::4], alone)
+    ordinary = np.delete(between, np.s_[::4]).astype(np.float64)
+    assert (np.abs(ordinary) <= 7).all()
+    assert len(np.unique(ordinary)) > 4
+
+
+def test_specials_need_a_distance_of_at_least_one() -> None:
+    with pytest.raises(ValueError, match="every is 0"):
+        fill("specials", [4], DataType.FLOAT32, {"every": 0})

@@ -1,21 +1,25 @@
-"""The backend `miniature:FAULT[,on=PART]`: the reference with one fault.
+"""The backend `miniature:FAULT[,on=PART][,by=FACTOR]`: the reference with one fault.
 
-With `on=PART` only the cases whose identifier contains PART meet the fault. `miniature:level=LEVEL`
-has no fault, and no more than that feature level has by the catalogue.
+With `on=PART` only the cases whose identifier contains PART meet the fault. The fault `scaled`
+multiplies by FACTOR, 1.1 where none is given. `miniature:level=LEVEL` has no fault, and no more
+than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
 import dmlconf
+from dmlconf.backends.miniature.changes import negated, scaled
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
@@ -31,11 +35,12 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
-from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["FAULTS", "LevelBackend", "MiniatureBackend", "create"]
 
 _SLOW_SECONDS: Final = 0.5
+_FACTOR: Final = 1.1
 _FIRST_LEVEL: Final = Capabilities(
     FEATURE_LEVELS[0], frozenset({DataType.FLOAT32, DataType.FLOAT16, DataType.UINT32})
 )
@@ -48,6 +53,25 @@ def _zeros(case: Case) -> Outcome:
     return Outputs(
         {name: np.zeros(t.Sizes, t.DataType.dtype) for name, t in case.outputs().items()}
     )
+
+
+def _changed(case: Case, change: Callable[[Array, DataType], Array]) -> Outcome:
+    outcome = run_case(case)
+    if not isinstance(outcome, Outputs):
+        return outcome
+    types = {name: tensor.DataType for name, tensor in case.outputs().items()}
+    arrays = {name: change(array, types[name]) for name, array in outcome.arrays.items()}
+    return replace(outcome, arrays=arrays)
+
+
+def _negated(case: Case) -> Outcome:
+    """Compute rightly, and change each sign."""
+    return _changed(case, negated)
+
+
+def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
+    """Compute rightly, and multiply by a factor."""
+    return _changed(case, partial(scaled, by=by))
 
 
 def _wrong_type(case: Case) -> Outcome:
@@ -119,6 +143,8 @@ def _error(case: Case) -> Outcome:
 
 FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "zeros": _zeros,
+    "negated": _negated,
+    "scaled": _scaled,
     "wrong-type": _wrong_type,
     "wrong-sizes": _wrong_sizes,
     "no-output": _no_output,
@@ -141,10 +167,12 @@ class MiniatureBackend:
     Attributes:
         fault: a name in `FAULTS`.
         part: only cases whose identifier contains it meet the fault.
+        factor: what the fault `scaled` multiplies by.
     """
 
     fault: str
     part: str = ""
+    factor: float = _FACTOR
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
@@ -158,9 +186,11 @@ class MiniatureBackend:
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case."""
+        run_faulty = FAULTS[self.fault]
+        if run_faulty is _scaled:
+            run_faulty = partial(_scaled, by=self.factor)
         for case in cases:
-            faulty = self.part in case.identifier
-            yield FAULTS[self.fault](case) if faulty else run_case(case)
+            yield run_faulty(case) if self.part in case.identifier else run_case(case)
 
     def close(self) -> None:
         """Give nothing back."""
@@ -196,7 +226,7 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
     """Make the backend from what stands behind `miniature:` on the command line.
 
     Raises:
-        BackendError: no fault or level is named, or an unknown one.
+        BackendError: no fault or level is named, an unknown one, or an option that it lacks.
     """
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:
@@ -208,6 +238,20 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
             f"name one fault, as miniature:zeros (one of {faults}), "
             "or a feature level, as miniature:level=3_1"
         )
+    fault = choose("fault", words[0], FAULTS)
     for name in options:
-        choose("option of the backend miniature", name, ["on"])
-    return MiniatureBackend(choose("fault", words[0], FAULTS), options.get("on", ""))
+        known = ["on", "by"] if fault == "scaled" else ["on"]
+        choose(f"option of the backend miniature:{fault}", name, known)
+    return MiniatureBackend(fault, options.get("on", ""), _factor(options.get("by")))
+
+
+def _factor(text: str | None) -> float:
+    if text is None:
+        return _FACTOR
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not math.isfinite(factor):
+        raise BackendError(f"by={text} is no factor; write a number, as by=1.1")
+    return factor

@@ -1,0 +1,37 @@
+"""What a fault makes of right values: another array of the same shape and data type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["negated", "scaled"]
+
+
+def negated(array: Array, data_type: DataType) -> Array:
+    """Return each element with the other sign; integers wrap, as in two's complement."""
+    if data_type.is_float:
+        return -array
+    wrapped: Array = np.negative(array)
+    return _nibbles(wrapped, data_type) if data_type.bits == 4 else wrapped
+
+
+def scaled(array: Array, data_type: DataType, by: float) -> Array:
+    """Return each element times a factor; integers are rounded and saturate."""
+    with np.errstate(over="ignore"):
+        product = array.astype(np.float64) * by
+        if data_type.is_float:
+            return product.astype(array.dtype)
+    # The largest 64-bit integers are no FLOAT64 numbers; the next lower ones are.
+    highest = np.float64(data_type.maximum)
+    if int(highest) > data_type.maximum:
+        highest = np.nextafter(highest, 0)
+    rounded: Array = np.clip(np.rint(product), data_type.minimum, highest).astype(array.dtype)
+    return rounded
+
+
+def _nibbles(array: Array, data_type: DataType) -> Array:
+    """Return 4-bit integers, of which an array has one a byte, wrapped to their range."""
+    low: Array = array & 0xF
+    return np.where(low > data_type.maximum, low - 16, low).astype(array.dtype)

@@ -1,0 +1,190 @@
+"""How much room a rule leaves: between which values each element of an output may lie.
+
+A verdict on elements with much room says little, and one on elements that any value satisfies says
+nothing. Each kind of rule has one function here, which gives the lowest and the highest permitted
+value of each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.compare import accumulation_of
+from dmlconf.precision.rules import undefined
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["LOOSE_SHARE", "NO_ROOM", "Room", "permitted_ends", "room"]
+
+LOOSE_SHARE: Final = 0.1
+"""Share of an output's largest finite number from which on an element's room is much."""
+
+_Ends = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many elements of an output a rule hardly judges.
+
+    Attributes:
+        open: elements that any number satisfies.
+        loose: elements whose lowest and highest permitted values are further apart than a tenth
+            of the largest finite expected magnitude of the output; the open ones are among them.
+    """
+
+    open: int = 0
+    loose: int = 0
+
+
+NO_ROOM: Final = Room()
+
+
+def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
+    """Count the elements of an output that a rule hardly judges.
+
+    That subnormal numbers may be taken for zero, as inputs and as outputs, does not count as room.
+
+    Args:
+        expected: the expected values, of any shape.
+        rule: the rule that the output is judged by.
+        allowance: what the rule permits beside the expected values.
+
+    Raises:
+        ValueError: the rule asks for what the allowance does not have.
+    """
+    if rule.kind == RuleKind.EXACT:
+        return NO_ROOM
+    flat = np.ascontiguousarray(expected).ravel()
+    lowest, highest = permitted_ends(flat, rule, allowance)
+    with np.errstate(all="ignore"):
+        width = _widths(lowest, highest, flat)
+        limit = LOOSE_SHARE * _largest(flat)
+        most = float(width.max(initial=0))
+        if most <= limit:
+            return NO_ROOM  # Nearly always: what is open is loose too.
+        loose = width > limit
+    return Room(int(np.count_nonzero(undefined(lowest, highest))), int(np.count_nonzero(loose)))
+
+
+def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """Return the lowest and the highest permitted value of each element.
+
+    Args:
+        expected: the expected values, flat.
+        rule: the rule.
+        allowance: what the rule permits beside the expected values.
+
+    Raises:
+        ValueError: the rule asks for what the allowance does not have.
+    """
+    with np.errstate(all="ignore"):
+        return _ENDS[RuleKind(rule.kind)](expected, rule, allowance)
+
+
+def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return expected, expected
+
+
+def _ulp(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    if expected.dtype.kind != "f":
+        return expected, expected
+    return _stepped(expected, -int(rule.limit)), _stepped(expected, int(rule.limit))
+
+
+def _absolute(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return _around(expected, np.full(len(expected), float(rule.limit)))
+
+
+def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    return _around(expected, rule.limit * np.abs(expected, dtype=np.float64))
+
+
+def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    if expected.dtype.kind != "f":
+        return expected, expected
+    reach, undefined_elements = accumulation_of(rule, allowance, expected).room(expected)
+    lowest, highest = _around(expected, reach)
+    return (
+        np.where(undefined_elements, -np.inf, lowest),
+        np.where(undefined_elements, np.inf, highest),
+    )
+
+
+def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """An expected value outside its own interval permits nothing but itself."""
+    interval = allowance.interval()
+    if interval is None:
+        raise ValueError("an interval rule needs the interval")
+    lowest, highest = interval[0].ravel(), interval[1].ravel()
+    outside = ~((expected >= lowest) & (expected <= highest))
+    if outside.any():
+        outside &= ~undefined(lowest, highest)
+        return np.where(outside, expected, lowest), np.where(outside, expected, highest)
+    return lowest, highest
+
+
+def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
+    """The hull of the candidates: open where a candidate is, and wide where they are far apart."""
+    candidates = [
+        (lowest.ravel(), highest.ravel())
+        for lowest, highest in permitted_intervals(rule.kind, allowance)
+    ]
+    lowest = np.fmin.reduce([ends[0] for ends in candidates])
+    highest = np.fmax.reduce([ends[1] for ends in candidates])
+    return lowest, highest
+
+
+_ENDS: Final[Mapping[RuleKind, Callable[[Array, PrecisionRule, Allowance], _Ends]]] = {
+    RuleKind.EXACT: _exact,
+    RuleKind.ULP: _ulp,
+    RuleKind.ABSOLUTE: _absolute,
+    RuleKind.RELATIVE: _relative,
+    RuleKind.ACCUMULATE: _accumulate,
+    RuleKind.INTERVAL: _interval,
+    RuleKind.ONE_OF: _one_of,
+}
+"""What gives the ends, by kind of rule."""
+
+
+def _stepped(values: Array, steps: int) -> Array:
+    """Return what is so many representable numbers above; NaN stays, and infinity is the last."""
+    integer = np.dtype(f"i{values.itemsize}")
+    turn = np.iinfo(integer).min
+    bits = values.view(integer)
+    last = int(np.array(np.inf, values.dtype).view(integer))
+    # Numbers are ordered as their bits are, where those of negative ones are turned round.
+    order = np.clip(np.where(bits < 0, turn - bits, bits), -last, last)
+    order = np.clip(order.astype(np.int64) + steps, -last, last).astype(integer)
+    stepped: Array = np.where(order < 0, turn - order, order).astype(integer).view(values.dtype)
+    return np.where(np.isnan(values), values, stepped)
+
+
+def _around(expected: Array, error: Array) -> _Ends:
+    """Return the ends of an error to both sides; where it is not finite, there is no room."""
+    error = np.where(np.isfinite(error), error, 0)
+    return expected - error, expected + error
+
+
+def _widths(lowest: Array, highest: Array, expected: Array) -> Array:
+    """Return how far the ends are apart; infinity counts as the largest number, NaN as no room."""
+    width = np.subtract(highest, lowest, dtype=np.float64)
+    if expected.dtype.kind == "f" and not np.isfinite(width.sum()):
+        special = np.flatnonzero(~np.isfinite(width))
+        most = float(np.finfo(expected.dtype).max)
+        ends = (np.clip(end[special].astype(np.float64), -most, most) for end in (highest, lowest))
+        width[special] = np.nan_to_num(np.subtract(*ends), nan=0.0, posinf=np.inf)
+    return width
+
+
+def _largest(expected: Array) -> float:
+    """Return the largest finite magnitude, 0 where there is none."""
+    magnitude = np.abs(expected.astype(np.float64) if expected.dtype.kind != "f" else expected)
+    largest = float(magnitude.max(initial=0))
+    if not np.isfinite(largest):
+        largest = float(magnitude[np.isfinite(magnitude)].max(initial=0))
+    return largest

@@ -1,0 +1,92 @@
+"""The miniatures that give wrong values, for tests of runners and plugins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.miniature.backend import create
+from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends.protocol import BackendError, Outputs, Rejection
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.cases.suites import built
+
+TILE = """
+operator: TILE
+cases:
+  - desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, -2]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+      Repeats: [1]
+"""
+
+
+def array(data_type: DataType, *values: float) -> Array:
+    return np.array(values, data_type.dtype)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "values", "expected"),
+    [
+        (DataType.FLOAT16, [1.5, -2, 0], [-1.5, 2, 0]),
+        (DataType.INT8, [1, -2, -128], [-1, 2, -128]),
+        (DataType.UINT32, [1, 0], [4294967295, 0]),
+        (DataType.INT4, [1, -8, 7], [-1, -8, -7]),
+        (DataType.UINT4, [1, 0, 15], [15, 0, 1]),
+    ],
+)
+def test_negated_changes_each_sign(
+    data_type: DataType, values: list[float], expected: list[float]
+) -> None:
+    found = negated(array(data_type, *values), data_type)
+    assert found.dtype == data_type.dtype
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("data_type", "values", "expected"),
+    [
+        (DataType.FLOAT32, [2, -4], [4, -8]),
+        (DataType.FLOAT16, [60000], [float("inf")]),
+        (DataType.INT8, [3, 100, -100], [6, 127, -128]),
+        (DataType.UINT4, [3, 9], [6, 15]),
+        (DataType.INT64, [2**62], [9223372036854774784]),
+    ],
+)
+def test_scaled_multiplies_and_saturates(
+    data_type: DataType, values: list[float], expected: list[float]
+) -> None:
+    found = scaled(array(data_type, *values), data_type, 2)
+    assert found.dtype == data_type.dtype
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        ("negated", [-1, 2]),
+        ("scaled", [np.float32(1.1), np.float32(-2.2)]),
+        ("scaled,by=3", [3, -6]),
+        ("scaled,by=3,on=nowhere", [1, -2]),
+    ],
+)
+def test_a_fault_changes_every_output(tmp_path: Path, argument: str, expected: list[float]) -> None:
+    (outcome,) = create(argument).run([built(tmp_path, TILE)])
+    assert isinstance(outcome, Outputs)
+    assert outcome.arrays["OutputTensor"].tolist() == expected
+
+
+def test_what_must_be_rejected_is_rejected(tmp_path: Path) -> None:
+    invalid = built(
+        tmp_path, TILE.replace("OutputTensor: {Sizes: [2]", "OutputTensor: {Sizes: [3]")
+    )
+    (outcome,) = create("negated").run([invalid])
+    assert isinstance(outcome, Rejection)
+
+
+@pytest.mark.parametrize("argument", ["negated,by=2", "scaled,by=much", "scaled,by=nan"])
+def test_rejects_a_factor_that_makes_no_sense(argument: str) -> None:
+    with pytest.raises(BackendError, match="by"):
+        create(argument)

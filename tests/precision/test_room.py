@@ -1,0 +1,156 @@
+"""How much room rules leave: what is open, what is loose, and between which values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.precision.allowance import NoAllowance
+from dmlconf.precision.compare import compare
+from dmlconf.precision.room import NO_ROOM, Room, permitted_ends, room
+from dmlconf.tensors.datatypes import Array
+
+INTERVAL = PrecisionRule("interval", 0, "test")
+FLOATS = st.floats(-30000, 30000, width=16)
+
+
+class Allowed(NoAllowance):
+    """An allowance with an interval, or with a magnitude."""
+
+    def __init__(
+        self, low: Array | None = None, high: Array | None = None, sums: Array | None = None
+    ) -> None:
+        self._ends, self._sums = (low, high), sums
+
+    def interval(self) -> tuple[Array, Array] | None:
+        low, high = self._ends
+        return None if low is None or high is None else (low, high)
+
+    def magnitude(self) -> Array | None:
+        return self._sums
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The ends of one element."""
+
+    low: float
+    high: float
+
+
+def half(*values: float) -> Array:
+    return np.array(values, np.float16)
+
+
+def counted(expected: Array, *ends: Ends) -> Room:
+    low = np.array([end.low for end in ends], expected.dtype)
+    high = np.array([end.high for end in ends], expected.dtype)
+    return room(expected, INTERVAL, Allowed(low, high))
+
+
+def test_an_exact_rule_leaves_no_room() -> None:
+    assert room(half(1, 0, math.nan), PrecisionRule("exact", 0, "test"), NoAllowance()) == NO_ROOM
+
+
+def test_an_interval_without_ends_is_open_and_a_wide_one_is_loose() -> None:
+    everything = Ends(-math.inf, math.inf)
+    found = counted(half(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
+    assert found == Room(open=1, loose=2)
+
+
+def test_an_interval_open_to_one_side_is_loose_only() -> None:
+    assert counted(half(1), Ends(0, math.inf)) == Room(open=0, loose=1)
+
+
+def test_integers_are_open_where_the_interval_has_all_of_them() -> None:
+    found = counted(np.array([0, 200], np.uint8), Ends(0, 255), Ends(190, 200))
+    assert found == Room(open=1, loose=1)
+    assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
+
+
+def test_room_is_measured_by_the_largest_finite_number() -> None:
+    narrow = Ends(1, 1.5)
+    assert counted(half(1, 100), narrow, Ends(100, 100)) == NO_ROOM
+    assert counted(half(1, -100), narrow, Ends(-100, -100)) == NO_ROOM
+    infinite = Ends(math.inf, math.inf)
+    assert counted(half(1, math.inf), narrow, infinite) == Room(open=0, loose=1)
+
+
+def test_an_expected_value_outside_its_interval_leaves_no_room() -> None:
+    assert counted(half(5), Ends(1, 3)) == NO_ROOM
+    assert counted(half(math.nan), Ends(1, 3)) == NO_ROOM
+
+
+def test_nan_that_anything_may_stand_for_is_open() -> None:
+    assert counted(half(math.nan), Ends(-math.inf, math.inf)) == Room(open=1, loose=1)
+
+
+def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
+    assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
+
+
+def test_a_sum_is_loose_by_its_magnitude_and_open_where_that_overflows() -> None:
+    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    sums = np.array([1.0, 2000.0, 1e39])
+    found = room(half(1, 1, 1), rule, Allowed(sums=sums))
+    assert found == Room(open=1, loose=2)
+
+
+def test_a_sum_of_nothing_leaves_no_room() -> None:
+    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    assert room(half(0), rule, Allowed(sums=np.zeros(1))) == NO_ROOM
+
+
+@pytest.mark.parametrize("kind", ["interval", "accumulate"])
+def test_a_rule_needs_what_the_reference_tells(kind: str) -> None:
+    with pytest.raises(ValueError, match=kind):
+        room(half(1), PrecisionRule(kind, 1, "test"), NoAllowance())
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("ulp", 3), ("absolute", 0.5), ("relative", 0.25), ("accumulate", 1)]
+)
+@given(values=st.lists(FLOATS, min_size=1, max_size=4), size=st.floats(0, 1e6))
+def test_what_lies_between_the_ends_passes_and_what_lies_outside_fails(
+    kind: str, limit: float, values: list[float], size: float
+) -> None:
+    rule = PrecisionRule(kind, limit, "test", products=4)
+    expected = half(*values)
+    allowed = Allowed(sums=np.abs(expected.astype(np.float64)) + size)
+    low, high = permitted_ends(expected, rule, allowed)
+    for ends, toward in ((low, 0.999), (high, 0.999)):
+        inside = _between(expected, ends, toward)
+        assert compare(inside, expected, rule, allowed).differing == 0
+    for ends, side in ((low, -np.inf), (high, np.inf)):
+        for at in np.flatnonzero(np.abs(ends) < 60000):
+            outside = expected.copy()
+            while not _farther(outside[at], ends[at], expected[at]):
+                outside[at] = np.nextafter(np.float16(_clipped(outside[at], ends[at], side)), side)
+            assert compare(outside, expected, rule, allowed).differing == 1
+
+
+def _farther(value: float, end: float, expected: float) -> bool:
+    """Tell whether a value is certainly farther from the expected one than the end is."""
+    return abs(float(value) - float(expected)) > 1.0001 * abs(float(end) - float(expected))
+
+
+def _clipped(value: float, end: float, side: float) -> float:
+    """Return which of a value and the end is farther to a side."""
+    return max(float(value), float(end)) if side > 0 else min(float(value), float(end))
+
+
+def _between(expected: Array, ends: Array, toward: float) -> Array:
+    """Return what lies between the expected values and the ends, rounded toward the former."""
+    most = float(np.finfo(np.float16).max)
+    wide = expected.astype(np.float64)
+    inside = wide + toward * (np.clip(ends.astype(np.float64), -most, most) - wide)
+    rounded = inside.astype(np.float16)
+    too_far = np.abs(rounded.astype(np.float64) - wide) > np.abs(inside - wide)
+    nearer: Array = np.where(too_far, np.nextafter(rounded, expected), rounded)
+    return nearer

@@ -1,0 +1,59 @@
+"""Every report tells how many elements the rules hardly judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from dmlconf.reports import json_report, junit, markdown, picture
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.reports import logs
+
+
+def with_room(verdict: Verdict, is_open: int, loose: int) -> Verdict:
+    """Return the verdict with figures of 12 elements, of which some have much room."""
+    figures = {**logs.figures(1.0)["OutputTensor"], "margin": 0.5, "source": "its page"}
+    return replace(verdict, figures={"OutputTensor": {**figures, "open": is_open, "loose": loose}})
+
+
+def log() -> RunLog:
+    reason = Reason(ReasonKind.ANY_VALUE_PERMITTED, "any value is right")
+    return logs.run_log(
+        with_room(logs.PASSED, 2, 3),
+        with_room(logs.PASSED_NEAR, 0, 1),
+        replace(with_room(logs.UNCHECKED, 12, 12), status=Status.UNCHECKED, reason=reason),
+        logs.PASSED_INTEGERS,
+    )
+
+
+def test_terminal_and_markdown_say_the_sums() -> None:
+    for told in (picture.render_text(log()), markdown.render(log())):
+        words = " ".join(told.replace("\\", "").split())
+        assert "14 of 48 elements are open: the rule permits any value" in words
+        assert "16 of 48 elements are loose" in words
+        assert "or its rule permits any value" in words
+
+
+def test_nothing_is_said_where_every_element_is_judged() -> None:
+    judged = logs.run_log(with_room(logs.PASSED, 0, 0))
+    for told in (picture.render_text(judged), markdown.render(judged)):
+        assert "open" not in told
+        assert "loose" not in told
+
+
+def test_json_has_the_sums() -> None:
+    assert json_report.report_data(log())["room"] == {"elements": 48, "open": 14, "loose": 16}
+
+
+def test_junit_has_the_sums_of_each_operator_and_the_counts_of_each_case() -> None:
+    root = ElementTree.fromstring(junit.render(log()))
+    suite = root.find("testsuite[@name='GATHER']")
+    assert suite is not None
+    properties = {p.get("name"): p.get("value") for p in suite.iter("property")}
+    gather = [v for v in log().verdicts if v.operator == "GATHER"]
+    counted = sum(v.figures["OutputTensor"].get("open", 0) for v in gather)
+    assert (properties["open"], properties["elements"]) == (str(counted), str(12 * len(gather)))
+    assert "2 open, 3 loose of 12 elements (its page)" in (
+        suite.findtext("testcase/system-out") or ""
+    )

@@ -1,0 +1,123 @@
+"""Cases that judge nothing are no passes, and `validate` can tell which they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import judge
+from dmlconf.runner.unjudged import judges_nothing
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.runner.cases import plan, write
+
+DIVISIONS = """
+operator: ELEMENT_WISE_DIVIDE
+cases:
+  - name: by-zero
+    desc: &divide
+      ATensor: {Sizes: [2], DataType: INT8, values: [1, 2]}
+      BTensor: {Sizes: [2], DataType: INT8, values: [0, 0]}
+      OutputTensor: {Sizes: [2], DataType: INT8}
+  - name: stated
+    desc: *divide
+    expect: {OutputTensor: [0, 0]}
+  - name: half-of-it-by-zero
+    desc:
+      ATensor: {Sizes: [2], DataType: INT8, values: [1, 2]}
+      BTensor: {Sizes: [2], DataType: INT8, values: [0, 1]}
+      OutputTensor: {Sizes: [2], DataType: INT8}
+"""
+
+CONVOLUTION = """
+operator: CONVOLUTION
+cases:
+  - name: overflow
+    desc:
+      InputTensor: {Sizes: [1, 1, 2], DataType: FLOAT32, values: [3.0e+38, -3.0e+38]}
+      FilterTensor: {Sizes: [1, 1, 1], DataType: FLOAT32, values: [4]}
+      OutputTensor: {Sizes: [1, 1, 2], DataType: FLOAT32}
+      Mode: CROSS_CORRELATION
+      Direction: FORWARD
+      Strides: [1]
+      Dilations: [1]
+      StartPadding: [0]
+      EndPadding: [0]
+      OutputPadding: [0]
+      GroupCount: 1
+"""
+
+NONZERO = """
+operator: NONZERO_COORDINATES
+cases:
+  - name: nothing
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 0]}
+      OutputCountTensor: {Sizes: [1], DataType: UINT32}
+      OutputCoordinatesTensor: {Sizes: [2, 1], DataType: UINT32}
+"""
+
+
+def cases(directory: Path, text: str) -> dict[str, Case]:
+    planned = load_suite([write(directory, text, "open.yaml")]).plan()
+    return {case.identifier.split("/")[-1]: build(case) for case in planned}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [(DIVISIONS, "by-zero"), (DIVISIONS, "stated"), (CONVOLUTION, "overflow")]
+)
+def test_a_case_of_nothing_but_open_elements_is_unchecked(
+    tmp_path: Path, text: str, name: str
+) -> None:
+    case = cases(tmp_path, text)[name]
+    verdict = judge(case, run_case(case), run_case)
+    assert verdict.status is Status.UNCHECKED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.ANY_VALUE_PERMITTED
+    assert verdict.figures["OutputTensor"]["open"] == 2
+    assert judges_nothing(case)
+
+
+def test_one_judged_element_makes_a_verdict(tmp_path: Path) -> None:
+    case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]
+    verdict = judge(case, run_case(case), run_case)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["OutputTensor"]["open"] == 1
+    assert not judges_nothing(case)
+
+
+def test_one_judged_output_makes_a_verdict(tmp_path: Path) -> None:
+    case = cases(tmp_path, NONZERO)["nothing"]
+    verdict = judge(case, run_case(case), run_case)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["OutputCoordinatesTensor"]["open"] == 2
+    assert not judges_nothing(case)
+
+
+def test_elements_that_equal_the_expected_ones_are_counted_as_any(tmp_path: Path) -> None:
+    case = cases(tmp_path, DIVISIONS)["half-of-it-by-zero"]
+    right = run_case(case)
+    assert isinstance(right, Outputs)
+    other = Outputs({"OutputTensor": right.arrays["OutputTensor"] + np.array([1, 0], np.int8)})
+    figures = [judge(case, each, run_case).figures["OutputTensor"] for each in (right, other)]
+    assert [(f["open"], f["loose"]) for f in figures] == [(1, 1), (1, 1)]
+
+
+def test_what_the_operator_does_beside_its_outputs_still_fails(tmp_path: Path) -> None:
+    case = cases(tmp_path, DIVISIONS)["by-zero"]
+    outcome = Outputs(
+        {"OutputTensor": np.zeros(2, np.int8)},
+        faults=(Fault(FaultKind.GUARD_BAND, "wrote behind the output"),),
+    )
+    assert judge(case, outcome, run_case).status is Status.FAILED
+
+
+def test_cases_with_an_exact_rule_or_a_rejection_judge_something(tmp_path: Path) -> None:
+    for name in ("stated", "invalid"):
+        assert not judges_nothing(build(plan(tmp_path, name)[0]))

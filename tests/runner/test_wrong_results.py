@@ -1,0 +1,77 @@
+"""Wrong results pass nowhere without a reason: zeros, the negation, and ten per cent more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import suite_expectations
+from tests.runner.wrong_results import CHANGES, Survivor, survivors
+
+ONE_IN: Final = 60
+"""Cases of the suite of which the quick test takes one."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why some verdicts rightly pass."""
+
+    because: str
+    changes: Sequence[str]
+    cases: Sequence[str]
+
+    def patterns_of(self, survivor: Survivor) -> list[str]:
+        """Return the patterns that name the survivor."""
+        if survivor.change not in self.changes:
+            return []
+        return [p for p in self.cases if fnmatchcase(survivor.case, p.replace("[", "[[]"))]
+
+
+def explanations() -> list[Explanation]:
+    text = Path(__file__).with_name("explained_survivors.yaml").read_text(encoding="utf-8")
+    return [Explanation(**entry) for entry in yaml.safe_load(text)]
+
+
+def suite() -> list[PlannedCase]:
+    return list(load_suite([cases_directory()]).plan())
+
+
+def explained(found: Iterable[Survivor]) -> tuple[list[str], set[str]]:
+    """Return survivors that nothing explains, and the patterns that explain the others."""
+    unexplained: list[str] = []
+    used: set[str] = set()
+    for survivor in found:
+        patterns = {p for each in explanations() for p in each.patterns_of(survivor)}
+        used |= patterns
+        if not patterns:
+            unexplained.append(f"{survivor.change}: {survivor.case}")
+    return unexplained, used
+
+
+def test_explanations_name_known_changes() -> None:
+    for explanation in explanations():
+        assert set(explanation.changes) <= CHANGES.keys(), explanation.because
+        assert explanation.cases
+
+
+def test_a_sample_of_the_suite_passes_no_wrong_results() -> None:
+    against, _ = suite_expectations([cases_directory()])
+    unexplained, _ = explained(survivors(suite()[::ONE_IN], against))
+    assert not unexplained
+
+
+@pytest.mark.whole
+def test_the_suite_passes_no_wrong_results_and_needs_every_explanation() -> None:
+    against, _ = suite_expectations([cases_directory()])
+    unexplained, used = explained(survivors(suite(), against))
+    assert not unexplained
+    assert used == {pattern for each in explanations() for pattern in each.cases}

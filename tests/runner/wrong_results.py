@@ -1,0 +1,83 @@
+"""Judge the suite on wrong results, and name the verdicts that pass all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.model import ExpectedRejection, PlannedCase
+from dmlconf.runner.judge import Against, judge
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import Array, DataType
+
+Change = Callable[[Array, DataType], Array]
+
+
+def _zeros(array: Array, data_type: DataType) -> Array:
+    return np.zeros_like(array)
+
+
+CHANGES: Final[Mapping[str, Change]] = {
+    "zeros": _zeros,
+    "negated": negated,
+    "scaled": partial(scaled, by=1.1),
+}
+"""Wrong results, by the name of the miniature that gives them."""
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A verdict that passes although results are wrong.
+
+    Attributes:
+        change: what was done to the right outputs.
+        case: the case's identifier.
+        loose: of the elements that are wrong, how many have much room by the verdict's figures.
+        wrong: how many elements are wrong.
+    """
+
+    change: str
+    case: str
+    loose: int
+    wrong: int
+
+
+def survivors(plan: Iterable[PlannedCase], against: Against) -> Iterator[Survivor]:
+    """Yield what passes with every element of every output changed.
+
+    A change that changes no output of a case, such as the negation of zeros, is none.
+    """
+    for planned in plan:
+        case = build(planned)
+        if isinstance(case.expectation, ExpectedRejection):
+            continue
+        case = case.with_inputs()
+        right = run_case(case)
+        if not isinstance(right, Outputs):
+            continue
+        types = {name: tensor.DataType for name, tensor in case.outputs().items()}
+        allowances = CaseAllowances(case)
+        for name, change in CHANGES.items():
+            with np.errstate(all="ignore"):
+                arrays = {o: change(array, types[o]) for o, array in right.arrays.items()}
+            wrong = sum(_differing(arrays[o], right.arrays[o]) for o in arrays)
+            if not wrong:
+                continue
+            verdict = judge(case, Outputs(arrays), against, allowances=allowances)
+            if verdict.status is Status.PASSED:
+                loose = sum(figures["loose"] for figures in verdict.figures.values())
+                yield Survivor(name, planned.identifier, loose, wrong)
+
+
+def _differing(one: Array, other: Array) -> int:
+    same = (one == other) | ((one != one) & (other != other))
+    return int(np.count_nonzero(~same))
