@@ -135,12 +135,11 @@ class KnownFaults:
             return verdict
         message = f"{fault.name}, in DirectML {self.version}: {fault.reason}"
         before = verdict.reason
-        reason = Reason(
-            ReasonKind.KNOWN_FAULT,
-            message,
-            before.differences if before else (),
-            before.diagnostics if before else "",
-        )
+        diagnostics = ""
+        if isinstance(outcome, Breakdown):
+            diagnostics = "\n".join(filter(None, (outcome.message, outcome.diagnostics)))
+        differences = before.differences if before else ()
+        reason = Reason(ReasonKind.KNOWN_FAULT, message, differences, diagnostics)
         return replace(verdict, status=Status.WAIVED, reason=reason)
 
     def harms_others(self, case: Case) -> bool:

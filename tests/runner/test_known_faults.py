@@ -103,7 +103,7 @@ def test_a_crash_is_waived_with_what_the_process_said(tmp_path: Path) -> None:
     waived = verdict(replace(FAULT, outcome="crash"), case(tmp_path), CRASHED)
     assert waived.status is Status.WAIVED
     assert waived.reason is not None
-    assert waived.reason.diagnostics == "it said this"
+    assert waived.reason.diagnostics == "its process died\nit said this"
 
 
 def test_what_passes_has_passed(tmp_path: Path) -> None:
