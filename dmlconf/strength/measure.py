@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.precision.compare import compare
-from dmlconf.runner.judge import Against, Recorded, judge
+from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
 from dmlconf.strength.computed_defects import COMPUTED_DEFECTS
 from dmlconf.strength.injection import Defect, Site
+from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.legitimate import LEGITIMATE_DIFFERENCES
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array
@@ -145,7 +145,7 @@ def measure(
 
 def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Against) -> None:
     case = replace(case, data=case.inputs())
-    judged = _Judge(case, against)
+    judged = CaseJudge(case, against)
     if judged(outcome.arrays) is not Status.PASSED:
         strength.unused.append(case.identifier)
         return
@@ -166,29 +166,6 @@ def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Aga
                 strength.refused.append(Refusal(*key, case.identifier))
 
 
-class _Judge:
-    """Judges many outputs of one case; what is expected and what is permitted is asked once."""
-
-    def __init__(self, case: Case, against: Against) -> None:
-        self._case = case
-        self._against = against
-        self._told: list[Outcome | Recorded | None] = []
-        self.allowances = CaseAllowances(case)
-
-    def __call__(self, arrays: Mapping[str, Array]) -> Status:
-        outputs = Outputs(arrays)
-        return judge(self._case, outputs, self._expected, allowances=self.allowances).status
-
-    def fails(self, site: Site, output: Array) -> bool:
-        """Return whether the case fails with another output in the site's place."""
-        return self({**site.outputs, site.name: output}) is not Status.PASSED
-
-    def _expected(self, case: Case) -> Outcome | Recorded | None:
-        if not self._told:
-            self._told.append(self._against(case))
-        return self._told[0]
-
-
 def _injections(
     site: Site, defects: Sequence[Defect]
 ) -> Iterator[tuple[Mutant, Defect, Array | None]]:
@@ -204,7 +181,7 @@ def _injections(
             yield mutant, defect, None if changed.tobytes() == right else changed
 
 
-def _tally(tally: Tally, site: Site, wrong: Array, judged: _Judge) -> None:
+def _tally(tally: Tally, site: Site, wrong: Array, judged: CaseJudge) -> None:
     allowance = judged.allowances.of(site.name)
     if compare(wrong, site.correct, site.rule, allowance).passed:
         tally.within += 1
