@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.catalogue.loader import operator_names
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
@@ -20,6 +21,7 @@ from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
 from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
+from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["DriverDefect", "Report", "defect_files", "driver_defects", "reports"]
 
@@ -120,9 +122,10 @@ def driver_defects() -> tuple[DriverDefect, ...]:
 def _defect(entry: Mapping[str, Any]) -> DriverDefect:
     [(fault, settings)] = entry["fault"].items()
     name = entry.get("report")
+    operators = _operators(entry["operators"])
     return DriverDefect(
         name=entry["name"],
-        operators=_operators(entry["operators"]),
+        operators=tuple(one for one in operators if _possible(one, entry["when"])),
         conditions=tuple(map(condition, entry["when"])),
         fault=fault,
         settings=settings,
@@ -135,3 +138,34 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
     names = operator_names()
     found = {n: None for pattern in patterns for n in names if fnmatchcase(n, pattern)}
     return tuple(found)
+
+
+def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
+    """Tell whether the documentation lets any desc of an operator meet the conditions.
+
+    Of its data types and of buffers that an output shares with an input; sizes are always possible.
+    """
+    entry = operator(name)
+    for one in conditions:
+        if isinstance(one, str):
+            continue
+        [(word, value)] = one.items()
+        if word == "aliased" and not entry.in_place:
+            return False
+        side, _, what = word.partition("-")
+        if what in ("type", "bits") and side in ("input", "output"):
+            kind = FieldKind.INPUT if side == "input" else FieldKind.OUTPUT
+            types = _data_types(entry, kind)
+            if not any(value in (str(t), t.bits) for t in types):
+                return False
+    return True
+
+
+def _data_types(entry: Operator, kind: FieldKind) -> set[DataType]:
+    """Return what the first tensor of a kind may be of."""
+    first = next(entry.of_kind(kind), None)
+    if first is None:
+        return set()
+    tables = [table.tensors[first.name] for table in entry.support if first.name in table.tensors]
+    undocumented = entry.undocumented_data_types.get(first.name, ())
+    return {*undocumented, *(one for table in tables for one in table.data_types)}

@@ -148,11 +148,8 @@ def _unsigned(run: Run, settings: Settings) -> Arrays | None:
     other = DataType(f"U{signed}")
     desc: dict[str, Any] = {}
     for field, value in run.desc.items():
-        tensors = (value,) if isinstance(value, TensorDesc) else value
         if isinstance(value, TensorDesc) and value.DataType == signed:
             desc[field] = replace(value, DataType=other)
-        elif isinstance(tensors, tuple) and tensors and isinstance(tensors[0], TensorDesc):
-            desc[field] = tuple(replace(t, DataType=other) for t in tensors)
     inputs = {
         name: array.view(other.dtype)
         for name, array in run.inputs.items()
@@ -212,7 +209,8 @@ def _grouped(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _heads(run: Run, settings: Settings) -> Arrays | None:
-    array, heads = run.outputs["OutputTensor"], run.desc["HeadCount"]
+    array = run.outputs["OutputTensor"]
+    heads = run.desc.get("HeadCount") or run.desc["QueryHeadCount"]
     if heads < 2 or array.shape[-1] % heads:
         return None
     size = array.shape[-1] // heads

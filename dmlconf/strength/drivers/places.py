@@ -100,7 +100,7 @@ def _laid_out(
 def _axes(run: Run, array: Array, axis: int | str) -> list[int]:
     desc, rank = run.desc, array.ndim
     if axis == "reduced":
-        return [a for a in desc["Axes"] if a < rank]
+        return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
     if axis == "axis":
         return [min(int(desc["Axis"]), rank - 1)]
     if axis == "product":
@@ -161,6 +161,14 @@ def _less_carry(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any])
     return found
 
 
+def _modulo_last_axis(
+    rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]
+) -> Array:
+    size = desc["InputTensor"].Sizes[desc["Axes"][-1]]
+    found: Array = rows[:, chosen] % rows.dtype.type(size)
+    return found
+
+
 VALUES: Final[Mapping[str, _Value]] = {
     "zero": _of_rows(np.zeros_like),
     "one": _of_rows(np.ones_like),
@@ -188,6 +196,7 @@ VALUES: Final[Mapping[str, _Value]] = {
     "smallest": _smallest,
     "worst": _worst,
     "less_carry": _less_carry,
+    "modulo_last_axis": _modulo_last_axis,
 }
 """What stands at the chosen places instead, by name."""
 

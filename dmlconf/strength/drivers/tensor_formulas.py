@@ -23,7 +23,7 @@ def _axes(run: Run) -> tuple[int, ...]:
     desc = run.desc
     rank = desc["InputTensor"].DimensionCount
     if "Axes" in desc:
-        return tuple(desc["Axes"])
+        return tuple(dict.fromkeys(desc["Axes"]))
     if "CrossChannel" in desc:
         return tuple(range(1 if desc["CrossChannel"] else 2, rank))
     return (rank - 1,)
@@ -58,6 +58,10 @@ def _normalization(statistics: _Statistics) -> Callable[[Run, Settings], Arrays 
 def _usual(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     x = source.astype(np.float64)
     return x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+
+
+def _each_alone(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    return source.astype(np.float64), np.zeros(source.shape)
 
 
 def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
@@ -104,7 +108,7 @@ def _statistics_of_first(run: Run, settings: Settings) -> Arrays | None:
 
 def _first_axis_not_reduced(run: Run, settings: Settings) -> Arrays | None:
     axes = tuple(axis for axis in _axes(run) if axis)
-    return _normalized(run, _usual, axes) if axes else None
+    return _normalized(run, _usual if axes else _each_alone, axes)
 
 
 def _epsilon_outside_root(run: Run, settings: Settings) -> Arrays | None:
