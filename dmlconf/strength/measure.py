@@ -225,9 +225,7 @@ def _injections(
             yield mutant, defect, None if changed.tobytes() == right else changed
 
 
-def _tally(
-    tally: Tally, noticed: CaseTally, site: Site, wrong: Array, judged: CaseJudge
-) -> None:
+def _tally(tally: Tally, noticed: CaseTally, site: Site, wrong: Array, judged: CaseJudge) -> None:
     allowance = judged.allowances.of(site.name)
     if compare(wrong, site.correct, site.rule, allowance).passed:
         tally.within += 1

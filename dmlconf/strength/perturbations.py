@@ -36,7 +36,9 @@ def _with(values: Array, place: int, value: Any) -> Array:
     return changed
 
 
-def _at_one_place(values: Array, moved: Array, usable: Array, rng: np.random.Generator) -> Any:
+def _at_one_place(
+    values: Array, moved: Array, usable: Array, rng: np.random.Generator
+) -> Array | None:
     place = _one_of(usable, rng)
     return None if place is None else _with(values, place, moved[place])
 

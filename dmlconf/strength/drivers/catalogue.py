@@ -113,7 +113,9 @@ def driver_defects() -> tuple[DriverDefect, ...]:
     """
     documents = [read_document(path) for path in defect_files()]
     checker = Checker(bundled_schema("driver-defects"))
-    problems = [p for document in documents for p in schema_problems(document, checker, document.data)]
+    problems = [
+        p for document in documents for p in schema_problems(document, checker, document.data)
+    ]
     if problems:
         raise InvalidFilesError(problems)
     return tuple(_defect(entry) for document in documents for entry in document.data)

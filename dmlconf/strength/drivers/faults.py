@@ -67,7 +67,8 @@ def _rounded(array: Array, settings: Settings) -> Array:
         if array.dtype.kind != "f":
             info = np.iinfo(array.dtype)
             # The nearest number to the largest integer may exceed it.
-            wide = np.nan_to_num(narrow.astype(np.float64))
+            largest = float(np.finfo(narrow.dtype).max)
+            wide = np.nan_to_num(narrow.astype(np.float64), posinf=largest, neginf=-largest)
             inside = (wide >= info.min) & (wide < float(info.max))
             return np.where(inside, np.where(inside, wide, 0).astype(array.dtype), array)
         return narrow.astype(array.dtype)
@@ -116,7 +117,8 @@ def _sum(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _low(array: Array) -> Array:
-    return array & array.dtype.type(0xFFFF_FFFF)
+    low: Array = array & array.dtype.type(0xFFFF_FFFF)
+    return low
 
 
 def _words(run: Run, settings: Settings) -> Arrays | None:
@@ -383,4 +385,3 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "write": write,
 }
 """Faults by the name that the catalogue has for them."""
-

@@ -1,4 +1,4 @@
-"""What share of driver defects a suite catches, and which case is missing for each of the others."""
+"""What share of driver defects a suite catches, and which case is missing for the others."""
 
 from __future__ import annotations
 

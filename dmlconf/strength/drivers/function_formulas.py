@@ -69,7 +69,8 @@ def _log_loses_digits(source: Array, output: Array) -> Array:
 
 def _gelu_by_tanh(source: Array, output: Array) -> Array:
     x = source.astype(np.float64)
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    found: Array = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return found
 
 
 def _is_large(source: Array, share: float) -> Array:
@@ -151,6 +152,7 @@ FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]]
     "modulus_by_reciprocal": _modulus_by_reciprocal,
     "multiples_give_divisor": _binary(lambda a, b, y: np.where((y == 0) & (a != 0), b, y)),
     "nan_compares_true": _binary(lambda a, b, y: np.where(np.isnan(a) | np.isnan(b), 1, y)),
+    "nan_passes": _unary(lambda x, y: np.where(np.isnan(x), np.nan, y)),
     "negative_quotient_is_zero": _unary(lambda x, y: np.where(y < 0, 0, y)),
     "negative_zero_counts": _negative_zero_counts,
     "no_argument_reduction": _unary(lambda x, y: np.where(np.abs(x) > 804, 0, y)),
@@ -158,9 +160,7 @@ FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]]
     "power_in_float16": _power(_power_in_float16),
     "power_of_negative_is_nan": _power(lambda x, e, y: np.where(x < 0, np.nan, y)),
     "quadrant_ignored": _binary(lambda a, b, y: np.where(b < 0, np.arctan(a / b), y)),
-    "sigmoid_overflow": _unary(
-        lambda x, y: np.where(x > _overflow_at(y), y.dtype.type(np.nan), y)
-    ),
+    "sigmoid_overflow": _unary(lambda x, y: np.where(x > _overflow_at(y), y.dtype.type(np.nan), y)),
     "small_is_zero": _unary(lambda x, y: np.where(np.abs(x) < 1e-4, 0, y)),
     "softplus_overflow": _unary(lambda x, y: np.where(x > _overflow_at(y), np.inf, y)),
     "softsign_overflow": _unary(lambda x, y: np.where(_is_large(x, 0.25), 0, y)),

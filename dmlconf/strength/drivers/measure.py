@@ -166,9 +166,11 @@ def _with_other_data(run: Run) -> Run | None:
 
 def _random(name: str, array: Array, rng: np.random.Generator) -> Array:
     if array.dtype.kind == "f":
-        return (rng.uniform(0.5, 2, array.shape)).astype(array.dtype)
+        numbers: Array = np.asarray(rng.uniform(0.5, 2, array.shape))
+        return numbers.astype(array.dtype)
     if array.dtype.kind == "b" or any(part in name for part in _NOT_NUMBERS):
         return array
     most = {1: 7, 2: 200, 4: 1 << 27, 8: 1 << 40}[array.itemsize]
     least = -most if array.dtype.kind == "i" else 0
-    return rng.integers(least, most, array.shape).astype(array.dtype)
+    integers: Array = np.asarray(rng.integers(least, most, array.shape))
+    return integers.astype(array.dtype)

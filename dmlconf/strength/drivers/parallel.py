@@ -51,7 +51,7 @@ def measure_drivers(
     strength = DriverStrength()
     if jobs == 1:
         against, _ = suite_expectations(suite_paths)
-        strength.add(_measured(tries, against))
+        strength.add(_measured(tries, against, advance))
         return found, strength
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     with ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,)) as pool:
@@ -62,10 +62,13 @@ def measure_drivers(
     return found, strength
 
 
-def _measured(tries: Sequence[_Try], against: Against) -> DriverStrength:
+def _measured(
+    tries: Sequence[_Try], against: Against, advance: Callable[[], None] = lambda: None
+) -> DriverStrength:
     strength = DriverStrength()
     for planned, subjects in tries:
         measure_case(strength, built(planned), subjects, against)
+        advance()
     return strength
 
 

@@ -64,7 +64,11 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
     """Return the indices along the axis: `from`, `last`, `first`, `tile`, `every`, or all."""
     indices = np.arange(length)
     if "last" in settings:
-        return indices[max(length - settings["last"], 0) :] if length > settings["last"] else []
+        return (
+            indices[max(length - settings["last"], 0) :]
+            if length > settings["last"]
+            else indices[:0]
+        )
     if "first" in settings:
         return indices[: settings["first"]]
     if "tile" in settings:
@@ -77,9 +81,7 @@ def _chosen(settings: Settings, length: int, start: int) -> Array:
     return indices[start:]
 
 
-def _laid_out(
-    run: Run, array: Array, settings: Settings
-) -> tuple[Array, Callable[[Array], Array]]:
+def _laid_out(run: Run, array: Array, settings: Settings) -> tuple[Array, Callable[[Array], Array]]:
     """Return an array as rows along the axis in question, and the way back."""
     shape = array.shape
     if settings.get("flat"):
@@ -161,9 +163,7 @@ def _less_carry(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any])
     return found
 
 
-def _modulo_last_axis(
-    rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]
-) -> Array:
+def _modulo_last_axis(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
     size = desc["InputTensor"].Sizes[desc["Axes"][-1]]
     found: Array = rows[:, chosen] % rows.dtype.type(size)
     return found
@@ -199,5 +199,3 @@ VALUES: Final[Mapping[str, _Value]] = {
     "modulo_last_axis": _modulo_last_axis,
 }
 """What stands at the chosen places instead, by name."""
-
-
