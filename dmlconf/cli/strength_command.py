@@ -97,7 +97,7 @@ def _thresholds(
     "--fail-under",
     "thresholds",
     multiple=True,
-    type=_Threshold(),
+    callback=_thresholds,
     metavar="[FIGURE=]PERCENT",
     help="Fail where a figure is lower: defects (the least of an operator, and no "
     "legitimate difference fails), cases, perturbations (the least of a kind), "
