@@ -41,10 +41,8 @@ def measured(directory: Path) -> Strength:
 def test_a_case_of_equal_values_notices_less_than_one_of_different_ones(tmp_path: Path) -> None:
     noticed = measured(tmp_path).noticed
     different, alike = noticed["tile/suite/all-different"], noticed["tile/suite/all-alike"]
-    assert different.caught == different.ran
-    assert 0 < alike.caught < alike.ran
-    assert case_share({"a": different}) == 100.0
-    assert case_share({"a": alike}) < 80
+    assert 0 < alike.caught < different.caught <= different.ran
+    assert case_share({"a": alike}) < 70 < case_share({"a": different})
 
 
 def test_cases_that_notice_nothing_are_named() -> None:
