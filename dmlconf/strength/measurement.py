@@ -34,8 +34,6 @@ __all__ = ["Measurement", "render_json", "render_markdown", "render_table", "sen
 _PERTURBATION_HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
 
 _INTRODUCTION: Final = """\
-`dmlconf strength cases/ -j auto --report markdown:docs/strength.md` measures this anew.
-
 - By defect: kinds of defects of every operator, output and data type; one case must notice it.
 - By case: of the cases that run a defect's code, those that notice it.
 - By perturbation: one element of each output of each case, at a place by chance, is changed a
@@ -126,8 +124,13 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
 
 def render_markdown(measurement: Measurement) -> str:
     """Return the figures as Markdown."""
-    lines = ["# Strength of the suite", "", *(f"- {one}." for one in sentences(measurement)), ""]
-    lines += [_INTRODUCTION, ""]
+    lines = [
+        "# Strength of the suite",
+        "",
+        *(f"- {one[0].upper()}{one[1:]}." for one in sentences(measurement)),
+        "",
+    ]
+    lines += [f"`{_command(measurement)}` measures this anew.", "", _INTRODUCTION, ""]
     if measurement.perturbations:
         lines += [
             "## By perturbation",
@@ -149,6 +152,25 @@ def render_markdown(measurement: Measurement) -> str:
         lines += ["", "## By defect", ""]
         lines += report.render_markdown(measurement.strength).splitlines()[2:]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(measurement: Measurement) -> str:
+    """Return the command that measures the same of the bundled suite."""
+    measured = {
+        "defects": measurement.defects,
+        "perturbations": measurement.perturbations,
+        "drivers": measurement.drivers is not None,
+    }
+    options = (
+        [] if all(measured.values()) else [f"--figure {n}" for n, on in measured.items() if on]
+    )
+    if measurement.sample is not None:
+        options.append(f"--sample {measurement.sample}")
+    if measurement.seed:
+        options.append(f"--seed {measurement.seed}")
+    return " ".join(
+        ["dmlconf strength cases/ -j auto", *options, "--report markdown:docs/strength.md"]
+    )
 
 
 def _row(cells: tuple[str, ...] | list[str]) -> str:

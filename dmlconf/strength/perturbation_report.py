@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 TARGET: Final = 99.0
+_ALL: Final = "all operators"
 
 _Perturbed = Mapping[tuple[str, str], PerturbationTally]
 
@@ -49,22 +50,23 @@ class KindShare:
 
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
-    """Return the share of each kind; where some operators have a lower target, theirs apart."""
+    """Return the share of each kind; of one with a lower target, without its operators as well."""
     found = []
     for kind in KINDS:
         lower = exceptional().get(kind)
         named = lower.operators if lower else frozenset()
-        usual = _sum(perturbed, kind, lambda operator, named=named: operator not in named)
-        found.append(KindShare(kind, "all operators", *usual, TARGET))
-        if lower and named:
-            others = _sum(perturbed, kind, lambda operator, named=named: operator in named)
-            found[-1] = KindShare(kind, "all other operators", *usual, TARGET)
-            found.append(KindShare(kind, lower.reason, *others, lower.target))
+        everything = _sum(perturbed, kind, frozenset())
+        found.append(KindShare(kind, _ALL, *everything, lower.target if lower else TARGET))
+        if named:
+            others = _sum(perturbed, kind, named)
+            found.append(
+                KindShare(kind, f"{_ALL} but {len(named)} with an excuse", *others, TARGET)
+            )
     return [one for one in found if one.tried]
 
 
-def _sum(perturbed: _Perturbed, kind: str, chosen: Any) -> tuple[int, int]:
-    tallies = [t for (k, operator), t in perturbed.items() if k == kind and chosen(operator)]
+def _sum(perturbed: _Perturbed, kind: str, without: frozenset[str]) -> tuple[int, int]:
+    tallies = [t for (k, operator), t in perturbed.items() if k == kind and operator not in without]
     return sum(t.tried for t in tallies), sum(t.caught for t in tallies)
 
 
@@ -97,9 +99,9 @@ def perturbation_lines(perturbed: _Perturbed) -> Iterator[str]:
     """Yield a line for each operator of which a kind stays below its target."""
     for (kind, operator), tally in sorted(perturbed.items()):
         lower = exceptional().get(kind)
-        target = lower.target if lower and operator in lower.operators else TARGET
-        if share(tally.caught, tally.tried) < target:
-            figure = f"{tally.caught:,} of {tally.tried:,}"
+        excuse = f" ({lower.reason})" if lower and operator in lower.operators else ""
+        if share(tally.caught, tally.tried) < TARGET:
+            figure = f"{tally.caught:,} of {tally.tried:,}{excuse}"
             yield f"{kind}: {operator} notices {figure}; not in {', '.join(tally.missed)}"
 
 

@@ -140,12 +140,12 @@ class PerturbationTally:
 
 @dataclass(frozen=True, slots=True)
 class Exceptional:
-    """A lower target of one kind.
+    """A lower target of one kind, for all operators together.
 
     Attributes:
         target: the share in percent.
         reason: why it is lower.
-        operators: for which operators.
+        operators: those that lower it; the others together have the usual target.
     """
 
     target: float

@@ -142,8 +142,15 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
     data = json.loads(report.read_text("utf-8"))
     assert data["drivers"]["fates"]["caught"] > 0
     assert "perturbations" not in data
-    passed = dmlconf_here(tmp_path, "strength", "suite.yaml", "--fail-under", "drivers=1")
+    markdown = tmp_path / "strength.md"
+    passed = dmlconf_here(
+        tmp_path, "strength", "suite.yaml", "--fail-under", "drivers=1",
+        "--figure", "drivers", "--seed", "4", "--report", f"markdown:{markdown}",
+    )  # fmt: skip
     assert passed.returncode == 0
+    text = markdown.read_text("utf-8")
+    assert "--figure drivers --seed 4" in text
+    assert "- CUMULATIVE_SUMMATION: cumulative sum beyond 64 elements starts anew: no case" in text
 
 
 def test_the_command_refuses_an_unknown_figure(tmp_path: Path) -> None:
