@@ -64,7 +64,7 @@ def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
     strength = perturbed(tmp_path, EXACT)
     shares = kind_shares(strength.perturbed)
     assert {one.kind for one in shares} == set(KINDS)
-    assert [one.share for one in shares] == [100.0] * len(KINDS)
+    assert [one.share for one in shares] == [100.0] * len(shares)
     assert list(perturbation_lines(strength.perturbed)) == []
     assert strength.mutants == {}
 
