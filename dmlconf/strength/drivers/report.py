@@ -64,6 +64,8 @@ def driver_data(figure: DriverFigure) -> dict[str, Any]:
         "caught_in_an_operator": sum(map(caught_in_any, figure.by_defect.values())),
         "share": driver_share(figure),
         "cases_tried": figure.cases_tried,
+        "pairs_ran": sum(one.tally.ran for one in figure.subjects),
+        "pairs_caught": sum(one.tally.caught for one in figure.subjects),
         "fates": {str(fate): fates[fate] for fate in Fate},
         "reports": [
             {"name": report.name, "product": report.product, "url": report.url,
