@@ -1,4 +1,4 @@
-"""`dmlconf strength`: what share of injected defects a suite catches."""
+"""`dmlconf strength`: how much of what may be wrong a suite notices, in three figures."""
 
 from __future__ import annotations
 
@@ -22,46 +22,119 @@ from dmlconf.cli.options import (
 )
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.strength import measurement as figures
 from dmlconf.strength import report
-from dmlconf.strength.measure import Strength
+from dmlconf.strength.case_report import case_share
+from dmlconf.strength.drivers.catalogue import driver_defects
+from dmlconf.strength.drivers.figure import DriverFigure
+from dmlconf.strength.drivers.parallel import measure_drivers
+from dmlconf.strength.drivers.report import driver_share
+from dmlconf.strength.measure import Method, Strength
+from dmlconf.strength.measurement import Measurement
 from dmlconf.strength.parallel import measure_in_processes
+from dmlconf.strength.perturbation_report import weak_kinds
+from dmlconf.strength.sampling import sampled
 
 __all__ = ["command"]
 
-_FORMATS: Final[Mapping[str, Callable[[Strength], str]]] = {
-    "json": report.render_json,
-    "markdown": report.render_markdown,
+_FORMATS: Final[Mapping[str, Callable[[Measurement], str]]] = {
+    "json": figures.render_json,
+    "markdown": figures.render_markdown,
 }
+
+_FIGURES: Final = ("defects", "perturbations", "drivers")
+_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers")
+
+
+def _thresholds(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float]:
+    """Read `drivers=95` as a figure and a percentage; one without a figure is of `defects`."""
+    thresholds = {}
+    for value in values:
+        figure, _, number = value.rpartition("=")
+        figure = figure or "defects"
+        if figure not in _THRESHOLDS:
+            known = ", ".join(_THRESHOLDS)
+            message = f"{figure!r} is no figure; choose one of {known}."
+            raise click.BadParameter(message, context, parameter)
+        thresholds[figure] = Number(0, 100).convert(number, parameter, context)
+    return thresholds
 
 
 @click.command("strength")
 @paths_argument
 @selection_options
 @jobs_option("1")
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json or markdown.")  # fmt: skip
-@click.option("--fail-under", type=Number(0, 100), metavar="PERCENT",
-              help="Fail where an operator's share is lower, or a legitimate difference fails.",
-              )  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show each kind of defect.")
+@click.option(
+    "--figure",
+    "chosen",
+    multiple=True,
+    type=click.Choice(_FIGURES),
+    help="Measure this figure only: by defect and case, perturbation, or driver defect.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Try at most N cases of each operator, and of each driver defect.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Choose samples and places of perturbations by this number.",
+)
+@click.option(
+    "--report",
+    "report_options",
+    multiple=True,
+    metavar="FORMAT[:FILE]",
+    help="Also report as json or markdown.",
+)
+@click.option(
+    "--fail-under",
+    "thresholds",
+    multiple=True,
+    callback=_thresholds,
+    metavar="[FIGURE=]PERCENT",
+    help="Fail where a figure is lower: defects (the least of an operator, and no "
+    "legitimate difference fails), cases, perturbations (the least of a kind), "
+    "drivers.",
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(
     paths: tuple[Path, ...],
     jobs: int | None,
+    chosen: tuple[str, ...],
+    sample: int | None,
+    seed: int,
     report_options: tuple[str, ...],
-    fail_under: float | None,
+    thresholds: dict[str, float],
     verbose: bool,
     quiet: bool,
     color: str,
     **selection: Any,
 ) -> int:
-    """Inject defects into correct outputs, and tell which share the suite catches.
+    """Spoil correct outputs, and tell which share the suite notices.
 
-    Every case under PATHS (the bundled suite where there are none) that a run would pass gets
-    each defect in turn. A defect is caught if the verdict of at least one case fails; one that
-    stays within the operator's precision rule everywhere is counted apart. Differences that
-    hardware may legitimately show are injected too, and must not fail.
+    Three figures, for every case under PATHS (the bundled suite where there are none) that a run
+    would pass:
+
+    By defect and by case: kinds of defects of every operator. One is caught if the verdict of at
+    least one case fails; by case counts every case that runs its code. Differences that hardware
+    may legitimately show are injected too, and must not fail.
+
+    By perturbation: one element of each output is 1% off, zeroed, swapped with another, negated,
+    off by one, or some ULP away, at a place by chance.
+
+    By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
+    tried on the cases that meet its conditions. What survives names the case that is missing.
 
     Exit codes: as `run`; 1 where a figure is below --fail-under.
     """
@@ -69,23 +142,81 @@ def command(
     _, plan = load_chosen(paths, **selection)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
-    with progress(len(plan), quiet=quiet, color=color) as advance:
-        strength, recordings = measure_in_processes(
-            plan, suite_paths(paths), jobs or 1, lambda: advance(False)
-        )
-    for recording in recordings:
-        warn(recording.stale_note(paths))
-    table = report.render_table(strength, verbose=verbose)
-    written = write(reports, lambda name: _FORMATS[name](strength), table, color)
-    return _exit_code(strength, fail_under) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
+    wanted = chosen or _FIGURES
+    processes = jobs or 1
+    method = Method("defects" in wanted, "perturbations" in wanted, seed)
+    strength, drivers = Strength(), None
+    if method.defects or method.perturbations:
+        cases = sampled(plan, sample, seed)
+        with progress(len(cases), quiet=quiet, color=color) as advance:
+            strength, recordings = measure_in_processes(
+                cases, suite_paths(paths), processes, lambda: advance(False), method
+            )
+        for recording in recordings:
+            warn(recording.stale_note(paths))
+    if "drivers" in wanted:
+        with progress(len(plan), quiet=quiet, color=color) as advance:
+            survey, noticed = measure_drivers(
+                plan, suite_paths(paths), processes, sample, seed, lambda: advance(False)
+            )
+        drivers = DriverFigure.of(driver_defects(), survey, noticed)
+    measured = Measurement(strength, drivers, method.defects, method.perturbations, seed, sample)
+    table = figures.render_table(measured, verbose=verbose)
+    written = write(reports, lambda name: _FORMATS[name](measured), table, color)
+    return _exit_code(measured, thresholds) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
 
 
-def _exit_code(strength: Strength, fail_under: float | None) -> ExitCode:
-    if fail_under is None:
+def _exit_code(measured: Measurement, thresholds: Mapping[str, float]) -> ExitCode:
+    if not thresholds:
         return ExitCode.SUCCESS
-    rows = report.operator_strengths(strength)
-    weak = [row for row in rows if report.share(row.caught, row.injected) < fail_under]
-    for row in weak:
-        told = f"{row.operator}: {report.share(row.caught, row.injected):.2f}%"
-        click.echo(f"Error: {told} of its defects caught, fewer than {fail_under:g}%", err=True)
-    return ExitCode.FAILED if weak or strength.refused or not rows else ExitCode.SUCCESS
+    complaints = [
+        complaint
+        for figure, least in thresholds.items()
+        for complaint in _CHECKS[figure](measured, least)
+    ]
+    for complaint in complaints:
+        click.echo(f"Error: {complaint}", err=True)
+    return ExitCode.FAILED if complaints else ExitCode.SUCCESS
+
+
+def _weak_operators(measured: Measurement, least: float) -> list[str]:
+    rows = report.operator_strengths(measured.strength)
+    complaints = [
+        f"{row.operator}: {report.share(row.caught, row.injected):.2f}% of its defects caught, "
+        f"fewer than {least:g}%"
+        for row in rows
+        if report.share(row.caught, row.injected) < least
+    ]
+    if not rows:
+        complaints.append("no defect was injected")
+    if measured.strength.refused:
+        complaints.append(f"{len(measured.strength.refused):,} legitimate differences fail")
+    return complaints
+
+
+def _weak_cases(measured: Measurement, least: float) -> list[str]:
+    found = case_share(measured.noticed)
+    return [f"by case: {found:.2f}%, less than {least:g}%"] if found < least else []
+
+
+def _weak_perturbations(measured: Measurement, least: float) -> list[str]:
+    return [
+        f"{one.kind} ({one.operators}): {one.share:.2f}% noticed, less than "
+        f"{min(least, one.target):g}%"
+        for one in weak_kinds(measured.strength.perturbed, least)
+    ]
+
+
+def _weak_drivers(measured: Measurement, least: float) -> list[str]:
+    if measured.drivers is None:
+        return ["driver defects were not measured"]
+    found = driver_share(measured.drivers)
+    return [f"by driver defect: {found:.2f}%, less than {least:g}%"] if found < least else []
+
+
+_CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
+    "defects": _weak_operators,
+    "cases": _weak_cases,
+    "perturbations": _weak_perturbations,
+    "drivers": _weak_drivers,
+}

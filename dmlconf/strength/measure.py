@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.precision.compare import compare
-from dmlconf.runner.judge import Against, Recorded, judge
+from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
 from dmlconf.strength.computed_defects import COMPUTED_DEFECTS
 from dmlconf.strength.injection import Defect, Site
+from dmlconf.strength.judging import CaseJudge
 from dmlconf.strength.legitimate import LEGITIMATE_DIFFERENCES
+from dmlconf.strength.perturbations import PerturbationTally, perturb
+from dmlconf.strength.tallies import CaseTally
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["DEFECTS", "Mutant", "Refusal", "Strength", "Tally", "measure"]
+__all__ = ["DEFECTS", "Method", "Mutant", "Refusal", "Strength", "Tally", "measure"]
 
 DEFECTS: Final = (*VALUE_DEFECTS, *COMPUTED_DEFECTS)
 
@@ -95,6 +97,24 @@ class Refusal:
     case: str
 
 
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What to try on each case.
+
+    Attributes:
+        defects: whether to inject defects of every operator.
+        perturbations: whether to perturb single elements.
+        seed: of the places of perturbations.
+    """
+
+    defects: bool = True
+    perturbations: bool = True
+    seed: int = 0
+
+
+_EVERYTHING: Final = Method()
+
+
 @dataclass(slots=True)
 class Strength:
     """How strong a suite is.
@@ -105,6 +125,8 @@ class Strength:
         refused: those of them that failed.
         cases: how many cases were used.
         unused: cases whose right outputs have no independent expectation or do not pass.
+        noticed: what each case noticed, by identifier.
+        perturbed: what became of perturbations, by kind and operator.
     """
 
     mutants: dict[Mutant, Tally] = field(default_factory=dict)
@@ -112,6 +134,8 @@ class Strength:
     refused: list[Refusal] = field(default_factory=list)
     cases: int = 0
     unused: list[str] = field(default_factory=list)
+    noticed: dict[str, CaseTally] = field(default_factory=dict)
+    perturbed: dict[tuple[str, str], PerturbationTally] = field(default_factory=dict)
 
     def add(self, later: Strength) -> None:
         """Add what later cases of the suite tell."""
@@ -122,10 +146,16 @@ class Strength:
         self.refused += later.refused
         self.cases += later.cases
         self.unused += later.unused
+        self.noticed.update(later.noticed)
+        for kind, perturbation in later.perturbed.items():
+            self.perturbed.setdefault(kind, PerturbationTally()).add(perturbation)
 
 
 def measure(
-    cases: Iterable[Case], against: Against, advance: Callable[[], None] = lambda: None
+    cases: Iterable[Case],
+    against: Against,
+    advance: Callable[[], None] = lambda: None,
+    method: Method = _EVERYTHING,
 ) -> Strength:
     """Return how strong the cases are.
 
@@ -133,60 +163,51 @@ def measure(
         cases: the suite; those that expect a rejection tell nothing here.
         against: gives the expected outcome of cases that state none.
         advance: is called after each case.
+        method: what to try.
     """
     strength = Strength()
     for case in cases:
         outcome = run_case(case)
         if isinstance(outcome, Outputs):
-            _measure_case(strength, case, outcome, against)
+            _measure_case(strength, case, outcome, against, method)
         advance()
     return strength
 
 
-def _measure_case(strength: Strength, case: Case, outcome: Outputs, against: Against) -> None:
+def _measure_case(
+    strength: Strength, case: Case, outcome: Outputs, against: Against, method: Method
+) -> None:
     case = replace(case, data=case.inputs())
-    judged = _Judge(case, against)
+    judged = CaseJudge(case, against)
     if judged(outcome.arrays) is not Status.PASSED:
         strength.unused.append(case.identifier)
         return
     strength.cases += 1
     for name in outcome.arrays:
         site = Site(case, outcome.arrays, name)
-        for mutant, defect, wrong in _injections(site, DEFECTS):
-            if wrong is not None:
-                _tally(strength.mutants.setdefault(mutant, Tally()), site, wrong, judged)
-            elif defect.shows(site):
-                hidden = strength.mutants.setdefault(mutant, Tally())
-                hidden.hidden += 1
-                hidden.missed = hidden.missed or case.identifier
-        for mutant, _, other in _injections(site, LEGITIMATE_DIFFERENCES):
-            key = mutant.operator, mutant.defect
-            strength.legitimate[key] = strength.legitimate.get(key, 0) + 1
-            if other is not None and judged.fails(site, other):
-                strength.refused.append(Refusal(*key, case.identifier))
+        if method.perturbations:
+            perturb(strength.perturbed, site, judged, method.seed)
+        if method.defects:
+            _inject(strength, site, judged)
 
 
-class _Judge:
-    """Judges many outputs of one case; what is expected and what is permitted is asked once."""
-
-    def __init__(self, case: Case, against: Against) -> None:
-        self._case = case
-        self._against = against
-        self._told: list[Outcome | Recorded | None] = []
-        self.allowances = CaseAllowances(case)
-
-    def __call__(self, arrays: Mapping[str, Array]) -> Status:
-        outputs = Outputs(arrays)
-        return judge(self._case, outputs, self._expected, allowances=self.allowances).status
-
-    def fails(self, site: Site, output: Array) -> bool:
-        """Return whether the case fails with another output in the site's place."""
-        return self({**site.outputs, site.name: output}) is not Status.PASSED
-
-    def _expected(self, case: Case) -> Outcome | Recorded | None:
-        if not self._told:
-            self._told.append(self._against(case))
-        return self._told[0]
+def _inject(strength: Strength, site: Site, judged: CaseJudge) -> None:
+    case = site.case
+    noticed = strength.noticed.setdefault(case.identifier, CaseTally(case.operator_name))
+    for mutant, defect, wrong in _injections(site, DEFECTS):
+        if wrong is not None:
+            tally = strength.mutants.setdefault(mutant, Tally())
+            _tally(tally, noticed, site, wrong, judged)
+        elif defect.shows(site):
+            hidden = strength.mutants.setdefault(mutant, Tally())
+            hidden.hidden += 1
+            hidden.missed = hidden.missed or case.identifier
+            noticed.ran += 1
+    for mutant, _, other in _injections(site, LEGITIMATE_DIFFERENCES):
+        key = mutant.operator, mutant.defect
+        strength.legitimate[key] = strength.legitimate.get(key, 0) + 1
+        if other is not None and judged.fails(site, other):
+            strength.refused.append(Refusal(*key, case.identifier))
 
 
 def _injections(
@@ -204,13 +225,15 @@ def _injections(
             yield mutant, defect, None if changed.tobytes() == right else changed
 
 
-def _tally(tally: Tally, site: Site, wrong: Array, judged: _Judge) -> None:
+def _tally(tally: Tally, noticed: CaseTally, site: Site, wrong: Array, judged: CaseJudge) -> None:
     allowance = judged.allowances.of(site.name)
     if compare(wrong, site.correct, site.rule, allowance).passed:
         tally.within += 1
         return
     tally.injected += 1
+    noticed.ran += 1
     if judged.fails(site, wrong):
         tally.caught += 1
+        noticed.caught += 1
     elif tally.missed is None:
         tally.missed = site.case.identifier

@@ -12,7 +12,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import RecordingAgainst, suite_expectations
 from dmlconf.runner.judge import Against
 from dmlconf.runner.session import built
-from dmlconf.strength.measure import Strength, measure
+from dmlconf.strength.measure import Method, Strength, measure
 
 __all__ = ["measure_in_processes"]
 
@@ -25,6 +25,7 @@ def measure_in_processes(
     suite_paths: Sequence[Path],
     jobs: int,
     advance: Callable[[], None] = lambda: None,
+    method: Method | None = None,
 ) -> tuple[Strength, Sequence[RecordingAgainst]]:
     """Return how strong the cases are, and the recordings that told what to expect.
 
@@ -33,17 +34,21 @@ def measure_in_processes(
         suite_paths: where the suite was loaded from.
         jobs: how many processes; 1 measures in this one.
         advance: is called after each case.
+        method: what to try; everything where it is None.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
+    method = method or Method()
     against, recordings = suite_expectations(suite_paths)
     if jobs == 1:
-        return measure(map(built, plan), against, advance), recordings
+        return measure(map(built, plan), against, advance, method), recordings
     strength = Strength()
     chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,)) as pool:
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), _Worker.start, (suite_paths, method)
+    ) as pool:
         for chunk, (part, stale) in zip(chunks, pool.map(_Worker.measure, chunks), strict=True):
             strength.add(part)
             for recording, cases in zip(recordings, stale, strict=True):
@@ -58,14 +63,16 @@ class _Worker:
 
     against: Against
     recordings: Sequence[RecordingAgainst]
+    method: Method
 
     @classmethod
-    def start(cls, suite_paths: Sequence[Path]) -> None:
+    def start(cls, suite_paths: Sequence[Path], method: Method) -> None:
         cls.against, cls.recordings = suite_expectations(suite_paths)
+        cls.method = method
 
     @classmethod
     def measure(cls, chunk: Sequence[PlannedCase]) -> tuple[Strength, list[list[str]]]:
         for recording in cls.recordings:
             recording.stale.clear()
-        strength = measure(map(built, chunk), cls.against)
+        strength = measure(map(built, chunk), cls.against, method=cls.method)
         return strength, [list(recording.stale) for recording in cls.recordings]

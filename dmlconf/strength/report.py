@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import dmlconf
 from dmlconf.documents.problems import printable
 from dmlconf.strength.measure import Mutant, Strength, Tally
+from dmlconf.strength.tallies import share
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,11 +60,6 @@ class OperatorStrength:
     cases_injected: int
     cases_caught: int
     refused: int
-
-
-def share(caught: int, injected: int) -> float:
-    """Return the share in percent; 100 where nothing was injected."""
-    return 100 * caught / injected if injected else 100.0
 
 
 def operator_strengths(strength: Strength) -> list[OperatorStrength]:

@@ -1,0 +1,58 @@
+"""The figure by case: what share of the cases that run a defect's code notice it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dmlconf.strength.tallies import CaseTally, share
+
+__all__ = ["case_data", "case_lines", "case_sentence", "case_share", "useless_cases"]
+
+_MOST_SHOWN = 20
+
+
+def useless_cases(noticed: Mapping[str, CaseTally]) -> list[str]:
+    """Return the cases that notice nothing: they are useless, or their rule is."""
+    return sorted(name for name, tally in noticed.items() if not tally.caught)
+
+
+def case_share(noticed: Mapping[str, CaseTally]) -> float:
+    """Return the share of pairs of defect and case running its code that fail, in percent."""
+    tallies = noticed.values()
+    return share(sum(t.caught for t in tallies), sum(t.ran for t in tallies))
+
+
+def case_sentence(noticed: Mapping[str, CaseTally]) -> str:
+    """Say the figure in one sentence."""
+    useless = len(useless_cases(noticed))
+    return (
+        f"by case: {case_share(noticed):.2f}% of the pairs of a defect and a case that runs its "
+        f"code fail; {useless:,} of {len(noticed):,} cases notice no defect"
+    )
+
+
+def case_lines(noticed: Mapping[str, CaseTally]) -> Iterator[str]:
+    """Yield a line for each operator with cases that notice nothing."""
+    by_operator: dict[str, list[str]] = {}
+    for name in useless_cases(noticed):
+        by_operator.setdefault(noticed[name].operator, []).append(name)
+    for operator, names in sorted(by_operator.items()):
+        more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+        yield f"notices no defect: {operator}: {', '.join(names[:_MOST_SHOWN])}{more}"
+
+
+def case_data(noticed: Mapping[str, CaseTally]) -> dict[str, Any]:
+    """Return the figure for JSON."""
+    operators: dict[str, CaseTally] = {}
+    for tally in noticed.values():
+        operators.setdefault(tally.operator, CaseTally(tally.operator)).add(tally)
+    return {
+        "share": case_share(noticed),
+        "cases": len(noticed),
+        "operators": [
+            {"operator": name, "ran": tally.ran, "caught": tally.caught}
+            for name, tally in sorted(operators.items())
+        ],
+        "noticing_nothing": useless_cases(noticed),
+    }

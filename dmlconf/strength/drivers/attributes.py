@@ -1,0 +1,65 @@
+"""Faults of attributes: a kernel that ignores one, or takes it for another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.strength.drivers.run import Arrays, Run, Settings
+
+__all__ = ["exchanged", "set_attributes"]
+
+_OTHERS: Final = {
+    "INCREASING": "DECREASING",
+    "DECREASING": "INCREASING",
+    "DEPTH_COLUMN_ROW": "COLUMN_ROW_DEPTH",
+    "COLUMN_ROW_DEPTH": "DEPTH_COLUMN_ROW",
+}
+
+
+def set_attributes(run: Run, settings: Settings) -> Arrays | None:
+    """Return the outputs with other attributes; settings: attributes and what they become.
+
+    Of attributes that the operator does not have nothing becomes anything.
+    """
+    desc = {
+        name: _value(run.desc, name, value) for name, value in settings.items() if name in run.desc
+    }
+    same = all(run.desc[name] == value for name, value in desc.items())
+    return None if same else run.again(desc=desc)
+
+
+def exchanged(run: Run, settings: Settings) -> Arrays | None:
+    """Return the outputs with two attributes exchanged; settings: `names`."""
+    one, other = settings["names"]
+    return run.again(desc={one: run.desc[other], other: run.desc[one]})
+
+
+def _value(desc: Mapping[str, Any], name: str, value: Any) -> Any:
+    old = desc[name]
+    if isinstance(value, Mapping):
+        [(change, operand)] = value.items()
+        if change == "as":
+            return desc[operand]
+        if change == "as_constant":
+            return (operand,) * len(old)
+        if isinstance(old, tuple):
+            return tuple(_computed(each, change, operand) for each in old)
+        return _computed(old, change, operand)
+    if value in ("zeros", "ones"):
+        return (type(old[0])(value == "ones"),) * len(old)
+    if value == "first":
+        return (old[0],) * len(old)
+    if value == "last":
+        return (desc["InputTensor"].DimensionCount - 1,)
+    if value == "zero":
+        return type(old)(0) if isinstance(old, int | float) else old
+    if value == "absent":
+        return None
+    return _OTHERS[old] if value == "other" else value
+
+
+def _computed(old: Any, change: str, operand: float) -> Any:
+    if change == "plus":
+        return old + operand
+    return old * operand if change == "times" else old**operand

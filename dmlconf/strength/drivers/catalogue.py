@@ -1,0 +1,173 @@
+"""The catalogue of driver defects: what is wrong, under which condition, and where it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.expressions import Namespace
+from dmlconf.strength.drivers.conditions import Condition, condition
+from dmlconf.strength.drivers.faults import FAULTS
+from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
+from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
+from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
+from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["DriverDefect", "Report", "defect_files", "driver_defects", "reports"]
+
+_HERE: Final = Path(__file__).parent
+_FORMULAS: Final[Mapping[str, Fault]] = {
+    **FUNCTION_FORMULAS,
+    **INTEGER_FORMULAS,
+    **TENSOR_FORMULAS,
+}
+_SECOND: Final = "second_dispatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A public report of wrong results.
+
+    Attributes:
+        name: how the catalogue calls it.
+        product: whose results were wrong.
+        url: where it is.
+        title: its title.
+    """
+
+    name: str
+    product: str
+    url: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriverDefect:
+    """One defect that a driver may have.
+
+    Attributes:
+        name: as reports show it.
+        operators: the operators that have it.
+        conditions: what a desc must meet for the defect's code to run; all of them.
+        fault: what goes wrong, by name.
+        settings: the particulars of the fault.
+        report: the public report that it is rebuilt from, or None.
+        plausible: the kind of kernel that may have it, where there is no report.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    fault: str
+    settings: Settings
+    report: Report | None
+    plausible: str | None
+
+    @property
+    def in_second_dispatch(self) -> bool:
+        """Whether the first dispatch is right, and the second has the fault."""
+        return self.fault == _SECOND
+
+    def met(self, names: Namespace) -> tuple[bool, ...]:
+        """Return which conditions the features of a case meet."""
+        return tuple(one.holds(names) for one in self.conditions)
+
+    def inject(self, run: Run) -> Arrays | None:
+        """Return the outputs that the defect changes; None where it has no place."""
+        if self.fault == "formula":
+            return _FORMULAS[self.settings["name"]](run, self.settings)
+        return _FAULTS[self.fault](run, self.settings)
+
+
+_FAULTS: Final[Mapping[str, Fault]] = {**FAULTS, "quantize": quantized}
+
+
+@cache
+def reports() -> Mapping[str, Report]:
+    """Return the public reports by name."""
+    data = read_document(_HERE / "reports.yaml").data
+    return {name: Report(name, **entry) for name, entry in data.items()}
+
+
+def defect_files() -> list[Path]:
+    """Return the files of the catalogue."""
+    return sorted((_HERE / "defects").glob("*.yaml"))
+
+
+@cache
+def driver_defects() -> tuple[DriverDefect, ...]:
+    """Return all driver defects, by file and in the file's order.
+
+    Raises:
+        InvalidFilesError: a file does not fit `schemas/driver-defects.schema.json`.
+    """
+    documents = [read_document(path) for path in defect_files()]
+    checker = Checker(bundled_schema("driver-defects"))
+    problems = [
+        p for document in documents for p in schema_problems(document, checker, document.data)
+    ]
+    if problems:
+        raise InvalidFilesError(problems)
+    return tuple(_defect(entry) for document in documents for entry in document.data)
+
+
+def _defect(entry: Mapping[str, Any]) -> DriverDefect:
+    [(fault, settings)] = entry["fault"].items()
+    name = entry.get("report")
+    operators = _operators(entry["operators"])
+    return DriverDefect(
+        name=entry["name"],
+        operators=tuple(one for one in operators if _possible(one, entry["when"])),
+        conditions=tuple(map(condition, entry["when"])),
+        fault=fault,
+        settings=settings,
+        report=reports()[name] if name else None,
+        plausible=entry.get("plausible"),
+    )
+
+
+def _operators(patterns: list[str]) -> tuple[str, ...]:
+    names = operator_names()
+    found = {n: None for pattern in patterns for n in names if fnmatchcase(n, pattern)}
+    return tuple(found)
+
+
+def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
+    """Tell whether the documentation lets any desc of an operator meet the conditions.
+
+    Of its data types and of buffers that an output shares with an input; sizes are always possible.
+    """
+    entry = operator(name)
+    for one in conditions:
+        if isinstance(one, str):
+            continue
+        [(word, value)] = one.items()
+        if word == "aliased" and not entry.in_place:
+            return False
+        side, _, what = word.partition("-")
+        if what in ("type", "bits") and side in ("input", "output"):
+            kind = FieldKind.INPUT if side == "input" else FieldKind.OUTPUT
+            types = _data_types(entry, kind)
+            if not any(value in (str(t), t.bits) for t in types):
+                return False
+    return True
+
+
+def _data_types(entry: Operator, kind: FieldKind) -> set[DataType]:
+    """Return what the first tensor of a kind may be of."""
+    first = next(entry.of_kind(kind), None)
+    if first is None:
+        return set()
+    tables = [table.tensors[first.name] for table in entry.support if first.name in table.tensors]
+    undocumented = entry.undocumented_data_types.get(first.name, ())
+    return {*undocumented, *(one for table in tables for one in table.data_types)}

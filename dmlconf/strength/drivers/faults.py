@@ -1,0 +1,387 @@
+"""Faults of how a kernel reads, computes and writes, whatever the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.strength.drivers.attributes import exchanged, set_attributes
+from dmlconf.strength.drivers.places import read, write
+from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
+from dmlconf.strength.injection import Site
+from dmlconf.strength.sums import added_up, partial_sums, summed_axis
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.layout import element_offsets
+
+__all__ = ["FAULTS", "ranked"]
+
+_PARTS: Final = 64
+"""How many parts `partial_sums` makes at most."""
+
+
+def _packed(run: Run, settings: Settings) -> Arrays | None:
+    """Take strides for those of a packed tensor; settings: `tensors`, inputs or outputs."""
+    reads = settings["tensors"] == "inputs"
+    changed = {}
+    for name, array in (run.inputs if reads else run.outputs).items():
+        tensor = run.tensor(name)
+        if tensor.Strides is None or not array.size:
+            continue
+        offsets = element_offsets(tensor.Sizes, tensor.Strides)
+        buffer = np.zeros(max(int(offsets.max()) + 1, array.size), array.dtype)
+        if reads:
+            buffer[offsets] = array
+            changed[name] = buffer[: array.size].reshape(array.shape)
+        else:
+            buffer[: array.size] = array.ravel()
+            changed[name] = buffer[offsets]
+    return (run.again(changed) if reads else changed) if changed else None
+
+
+def _narrow(run: Run, settings: Settings) -> Arrays | None:
+    """Round inputs on the way; settings: `type` or `bits` of fraction, `inputs` or all."""
+    chosen = settings.get("inputs", list(run.inputs))
+    changed = {
+        name: _rounded(run.inputs[name], settings)
+        for name in chosen
+        if name in run.inputs and "Ind" not in name
+    }
+    return run.again(changed) if changed else None
+
+
+def _rounded(array: Array, settings: Settings) -> Array:
+    with np.errstate(all="ignore"):
+        if "bits" in settings:
+            if array.dtype != np.float32:
+                return array
+            drop = 23 - settings["bits"]
+            bits = array.view(np.uint32) + np.uint32(1 << (drop - 1))
+            short = (bits & np.uint32(0xFFFF_FFFF << drop & 0xFFFF_FFFF)).view(np.float32)
+            return np.where(np.isfinite(array), short, array)
+        narrow = array.astype(DataType(settings["type"]).dtype)
+        if array.dtype.kind != "f":
+            info = np.iinfo(array.dtype)
+            # The nearest number to the largest integer may exceed it.
+            largest = float(np.finfo(narrow.dtype).max)
+            wide = np.nan_to_num(narrow.astype(np.float64), posinf=largest, neginf=-largest)
+            inside = (wide >= info.min) & (wide < float(info.max))
+            return np.where(inside, np.where(inside, wide, 0).astype(array.dtype), array)
+        return narrow.astype(array.dtype)
+
+
+def _narrow_output(run: Run, settings: Settings) -> Arrays | None:
+    return {name: _rounded(array, settings) for name, array in run.outputs.items()}
+
+
+def _noise(run: Run, settings: Settings) -> Arrays | None:
+    """Move floating-point outputs by `steps` ULP, up or down as the case's name has it."""
+    changed = {}
+    rng = np.random.default_rng(crc32(run.case.identifier.encode()))
+    for name, array in run.outputs.items():
+        if array.dtype.kind != "f":
+            continue
+        bits = array.view(f"i{array.itemsize}")
+        step = bits.dtype.type(settings["steps"]) * rng.choice((-1, 1), array.shape)
+        moved = (bits + step.astype(bits.dtype)).view(array.dtype)
+        normal = np.isfinite(array) & (np.abs(array) >= 4 * np.finfo(array.dtype).tiny)
+        normal &= np.isfinite(moved) & ((moved < 0) == (array < 0))
+        changed[name] = np.where(normal, moved, array)
+    return changed or None
+
+
+def _sum(run: Run, settings: Settings) -> Arrays | None:
+    """Add up in another type; settings: `type`, and `order` or `tile`."""
+    name = next(iter(run.outputs))
+    site = Site(run.case, run.outputs, name)
+    precision = DataType(settings["type"]).dtype.type
+    if "order" in settings:
+        total = added_up(site, settings["order"], precision)
+        return None if total is None else {name: total}
+    parts = partial_sums(site)
+    if parts is None:
+        return None
+    first = next(iter(run.inputs.values()))
+    step = -(-first.shape[summed_axis(run.case)] // _PARTS)
+    tile = max(1, settings["tile"] // step)
+    with np.errstate(all="ignore"):
+        total = parts[0].astype(precision)
+        for start in range(1, len(parts), tile):
+            part = np.sum(parts[start : start + tile], axis=0)
+            total = (total + part.astype(precision)).astype(precision)
+        return {name: total.astype(run.outputs[name].dtype)}
+
+
+def _low(array: Array) -> Array:
+    low: Array = array & array.dtype.type(0xFFFF_FFFF)
+    return low
+
+
+def _words(run: Run, settings: Settings) -> Arrays | None:
+    """Drop the high words of 64-bit integers; settings: `of`, inputs or output."""
+    arrays = run.inputs if settings["of"] == "inputs" else run.outputs
+    changed = {
+        name: _low(array)
+        for name, array in arrays.items()
+        if array.dtype.kind in "iu" and array.itemsize == 8
+    }
+    if not changed:
+        return None
+    return run.again(changed) if settings["of"] == "inputs" else changed
+
+
+def _high_word(run: Run, settings: Settings) -> Arrays | None:
+    return {
+        name: array | array.dtype.type(1 << 32)
+        for name, array in run.outputs.items()
+        if array.dtype.kind in "iu" and array.itemsize == 8
+    } or None
+
+
+def _unsigned(run: Run, settings: Settings) -> Arrays | None:
+    """Take signed integers of the first input's type for unsigned ones."""
+    signed = run.tensor(next(iter(run.inputs))).DataType
+    if signed.is_float or not signed.is_signed:
+        return None
+    other = DataType(f"U{signed}")
+    desc: dict[str, Any] = {}
+    for field, value in run.desc.items():
+        if isinstance(value, TensorDesc) and value.DataType == signed:
+            desc[field] = replace(value, DataType=other)
+    inputs = {
+        name: array.view(other.dtype)
+        for name, array in run.inputs.items()
+        if run.tensor(name).DataType == signed
+    }
+    found = run.again(inputs, desc)
+    return found and {
+        name: array.view(run.outputs[name].dtype)
+        for name, array in found.items()
+        if array.dtype.itemsize == run.outputs[name].itemsize
+    }
+
+
+def _nan_output(run: Run, settings: Settings) -> Arrays | None:
+    """Replace special outputs; settings: `of`, nan or infinite, and `to`."""
+    special = np.isnan if settings["of"] == "nan" else np.isinf
+    return {
+        name: np.where(special(array), array.dtype.type(settings.get("to", np.nan)), array)
+        for name, array in run.outputs.items()
+        if array.dtype.kind == "f"
+    } or None
+
+
+def _nan_input(run: Run, settings: Settings) -> Arrays | None:
+    inputs = {
+        name: np.where(np.isnan(array), array.dtype.type(-np.inf), array)
+        for name, array in run.inputs.items()
+        if array.dtype.kind == "f"
+    }
+    return run.again(inputs) if inputs else None
+
+
+def _gates(run: Run, settings: Settings) -> Arrays | None:
+    """Exchange the blocks along an axis; settings: `inputs`, `axis`, `order`."""
+    order, axis = settings["order"], settings["axis"]
+    inputs = {}
+    for name in settings["inputs"]:
+        if name in run.inputs:
+            blocks = np.split(run.inputs[name], len(order), axis)
+            inputs[name] = np.concatenate([blocks[i] for i in order], axis)
+    return run.again(inputs) if inputs else None
+
+
+def _exchange_directions(run: Run, settings: Settings) -> Arrays | None:
+    name = settings["input"]
+    return run.again({name: np.ascontiguousarray(np.flip(run.inputs[name], -3))})
+
+
+def _grouped(run: Run, settings: Settings) -> Arrays | None:
+    """Use the filter of another group; settings: `input`, and `use`, first or next."""
+    array, groups = run.inputs[settings["input"]], run.desc["GroupCount"]
+    size = array.shape[0] // groups
+    if settings["use"] == "next":
+        return run.again({settings["input"]: np.roll(array, size, 0)})
+    repeated = np.concatenate([array[:size]] * groups)
+    return run.again({settings["input"]: repeated})
+
+
+def _heads(run: Run, settings: Settings) -> Arrays | None:
+    array = run.outputs["OutputTensor"]
+    heads = run.desc.get("HeadCount") or run.desc["QueryHeadCount"]
+    if heads < 2 or array.shape[-1] % heads:
+        return None
+    size = array.shape[-1] // heads
+    return {"OutputTensor": np.concatenate([array[..., :size]] * heads, -1)}
+
+
+def _exchange(run: Run, settings: Settings) -> Arrays | None:
+    one, other = settings["inputs"]
+    if one not in run.inputs or other not in run.inputs:
+        return None
+    if run.inputs[one].shape != run.inputs[other].shape:
+        return None
+    return run.again({one: run.inputs[other], other: run.inputs[one]})
+
+
+def _reverse(run: Run, settings: Settings) -> Arrays | None:
+    array = run.inputs[settings["input"]]
+    return run.again({settings["input"]: np.ascontiguousarray(np.flip(array, settings["axis"]))})
+
+
+def _reverse_output(run: Run, settings: Settings) -> Arrays | None:
+    axis = run.desc["Axis"] if settings["axis"] == "axis" else settings["axis"]
+    return {name: np.ascontiguousarray(np.flip(a, axis)) for name, a in run.outputs.items()}
+
+
+def _swapped(array: Array) -> Array:
+    return np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape)
+
+
+def _transposed(run: Run, settings: Settings) -> Arrays | None:
+    return run.again({settings["input"]: _swapped(run.inputs[settings["input"]])})
+
+
+def _transposed_output(run: Run, settings: Settings) -> Arrays | None:
+    return {name: _swapped(array) for name, array in run.outputs.items() if array.ndim > 1} or None
+
+
+def _other_operator(run: Run, settings: Settings) -> Arrays | None:
+    return run.again(operator=settings["name"])
+
+
+def _lowest_bit(run: Run, settings: Settings) -> Arrays | None:
+    inputs = {n: a & a.dtype.type(1) for n, a in run.inputs.items() if a.dtype == np.uint8}
+    return run.again(inputs) if inputs else None
+
+
+def _flush(run: Run, settings: Settings) -> Arrays | None:
+    tiny = np.finfo(np.float16).tiny
+
+    def flushed(array: Array) -> Array:
+        return np.where(np.abs(array) < tiny, np.copysign(np.float16(0), array), array)
+
+    inputs = {n: flushed(a) for n, a in run.inputs.items() if a.dtype == np.float16}
+    found = run.again(inputs)
+    return found and {n: flushed(a) for n, a in found.items() if a.dtype == np.float16}
+
+
+def _alias(run: Run, settings: Settings) -> Arrays | None:
+    """Read every other element where the one before was already written."""
+    inputs = {}
+    for output, source in run.case.in_place.items():
+        old, new = run.inputs.get(source), run.outputs.get(output)
+        if old is None or new is None or old.shape != new.shape or old.dtype != new.dtype:
+            continue
+        changed = old.copy().ravel()
+        changed[1::2] = new.ravel()[: len(changed) - 1 : 2]
+        inputs[source] = changed.reshape(old.shape)
+    return run.again(inputs) if inputs else None
+
+
+def _owned(run: Run, settings: Settings) -> Arrays | None:
+    """Spoil the inputs that DirectML owns; settings: `value`, zero or reversed."""
+    inputs = {}
+    for name, array in run.inputs.items():
+        if "OWNED_BY_DML" in run.tensor(name).Flags:
+            reverse = settings["value"] == "reversed"
+            spoiled = np.flip(array.ravel()).reshape(array.shape) if reverse else array * 0
+            inputs[name] = np.ascontiguousarray(spoiled)
+    return run.again(inputs) if inputs else None
+
+
+def _second_output(run: Run, settings: Settings) -> Arrays | None:
+    first, *others = run.outputs
+    return {
+        name: run.outputs[first]
+        for name in others
+        if run.outputs[name].shape == run.outputs[first].shape
+    } or None
+
+
+def _clamp(run: Run, settings: Settings) -> Arrays | None:
+    low = settings["low"]
+    return {n: np.maximum(a, a.dtype.type(low)) for n, a in run.outputs.items()}
+
+
+def _wrap(run: Run, settings: Settings) -> Arrays | None:
+    """Put what is saturated at the other end of the type."""
+    changed = {}
+    for name, array in run.outputs.items():
+        if array.dtype.kind in "iu":
+            info = np.iinfo(array.dtype)
+            wrapped = np.where(array == info.max, info.min + 3, array)
+            changed[name] = np.where(array == info.min, info.max - 3, wrapped).astype(array.dtype)
+    return changed or None
+
+
+def ranked(array: Array, *, last_is_greater: bool) -> Array:
+    """Return numbers in the array's order in which of equal elements one is the greater."""
+    flat = array.ravel()
+    places = np.arange(flat.size)
+    order = np.lexsort((places if last_is_greater else -places, flat))
+    ranks = np.empty(flat.size, np.float32)
+    ranks[order] = places
+    return ranks.reshape(array.shape)
+
+
+def _ties(run: Run, settings: Settings) -> Arrays | None:
+    """Take the last of equal elements where the first is right."""
+    array = run.inputs["InputTensor"]
+    if array.size > 1 << 23 or (array.dtype.kind == "f" and np.isnan(array).any()):
+        return None
+    greatest = run.desc.get("AxisDirection", "DECREASING") == "DECREASING"
+    ranks = ranked(array, last_is_greater=greatest)
+    desc = {
+        name: replace(run.desc[name], DataType=DataType.FLOAT32)
+        for name in ("InputTensor", "OutputTensor", "OutputValueTensor")
+        if isinstance(run.desc.get(name), TensorDesc)
+    }
+    found = run.again({"InputTensor": ranks}, desc)
+    if found is None:
+        return None
+    if run.case.operator_name.startswith("ACTIVATION"):
+        return {name: a.astype(run.outputs[name].dtype) for name, a in found.items()}
+    return {name: a for name, a in found.items() if "Ind" in name} or None
+
+
+FAULTS: Final[Mapping[str, Fault]] = {
+    "alias": _alias,
+    "clamp": _clamp,
+    "exchange": _exchange,
+    "exchange_attributes": exchanged,
+    "exchange_directions": _exchange_directions,
+    "flush": _flush,
+    "gates": _gates,
+    "grouped": _grouped,
+    "heads": _heads,
+    "high_word": _high_word,
+    "lowest_bit": _lowest_bit,
+    "nan_input": _nan_input,
+    "nan_output": _nan_output,
+    "narrow": _narrow,
+    "narrow_output": _narrow_output,
+    "noise": _noise,
+    "other_operator": _other_operator,
+    "owned": _owned,
+    "packed": _packed,
+    "read": read,
+    "reverse": _reverse,
+    "reverse_output": _reverse_output,
+    "second_dispatch": write,
+    "second_output": _second_output,
+    "set": set_attributes,
+    "sum": _sum,
+    "ties": _ties,
+    "transposed": _transposed,
+    "transposed_output": _transposed_output,
+    "unsigned": _unsigned,
+    "words": _words,
+    "wrap": _wrap,
+    "write": write,
+}
+"""Faults by the name that the catalogue has for them."""

@@ -1,0 +1,137 @@
+"""What share of driver defects a suite catches, and which case is missing for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dmlconf.strength.drivers.catalogue import DriverDefect, Report
+from dmlconf.strength.drivers.measure import DriverStrength, DriverTally
+from dmlconf.strength.drivers.survey import Met, Subject, Survey
+
+__all__ = ["DriverFigure", "Fate", "SubjectFigure", "caught_in_all", "caught_in_any"]
+
+
+class Fate(StrEnum):
+    """What became of a driver defect in one operator."""
+
+    CAUGHT = "caught"
+    UNMET = "no case meets its conditions"
+    WITHOUT_PLACE = "changes no output"
+    HIDDEN = "hidden by the data"
+    UNNOTICED = "not noticed"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFigure:
+    """A driver defect in one operator, and what the suite made of it.
+
+    Attributes:
+        defect: the defect.
+        operator: the operator.
+        met: what the suite's cases meet.
+        tally: what they noticed.
+    """
+
+    defect: DriverDefect
+    operator: str
+    met: Met
+    tally: DriverTally
+
+    @property
+    def fate(self) -> Fate:
+        """What became of it."""
+        if self.tally.caught:
+            return Fate.CAUGHT
+        if not self.met.cases:
+            return Fate.UNMET
+        if not self.tally.ran:
+            return Fate.WITHOUT_PLACE
+        return Fate.HIDDEN if self.tally.hidden == self.tally.ran else Fate.UNNOTICED
+
+    @property
+    def missing(self) -> str:
+        """What case is missing, in one sentence; empty where none is."""
+        having = _having(self.defect, self.operator)
+        count = f"{len(self.met.cases):,} case{'s' if len(self.met.cases) != 1 else ''}"
+        if self.fate is Fate.UNMET:
+            pairs = zip(self.defect.conditions, self.met.single, strict=True)
+            unmet = [one.text for one, cases in pairs if not cases]
+            if unmet:
+                return f"no case of {self.operator} has {' or '.join(unmet)}"
+            texts = [one.text for one in self.defect.conditions]
+            return f"no case of {self.operator} has all at once: {', '.join(texts)}"
+        if self.fate is Fate.WITHOUT_PLACE:
+            return f"{count} of {having}, and it changes no output of those tried"
+        if self.fate is Fate.HIDDEN:
+            return f"the data of all {self.tally.ran:,} cases that run it hides it ({having})"
+        if self.fate is Fate.UNNOTICED:
+            seen = self.tally.ran - self.tally.hidden
+            return f"{seen:,} of its cases show it and none fails, such as {self.tally.missed}"
+        return ""
+
+
+def _having(defect: DriverDefect, operator: str) -> str:
+    texts = [one.text for one in defect.conditions]
+    return f"{operator} with {', '.join(texts)}" if texts else operator
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFigure:
+    """The figure of all driver defects.
+
+    Attributes:
+        subjects: each defect in each of its operators that the suite has cases of.
+        cases_tried: how many cases were tried.
+    """
+
+    subjects: Sequence[SubjectFigure]
+    cases_tried: int
+
+    @classmethod
+    def of(
+        cls, defects: Sequence[DriverDefect], survey: Survey, strength: DriverStrength
+    ) -> DriverFigure:
+        """Return the figure of what was measured."""
+        subjects = []
+        for defect in defects:
+            for operator in defect.operators:
+                subject = Subject(defect.name, operator)
+                if subject in survey.met:
+                    tally = strength.subjects.get(subject, DriverTally())
+                    met = survey.met[subject]
+                    subjects.append(SubjectFigure(defect, operator, met, tally))
+        return cls(subjects, len(strength.cases))
+
+    @property
+    def survivors(self) -> list[SubjectFigure]:
+        """Those that no case catches."""
+        return [subject for subject in self.subjects if subject.fate is not Fate.CAUGHT]
+
+    @property
+    def by_defect(self) -> dict[str, list[SubjectFigure]]:
+        """The subjects by the defect's name."""
+        found: dict[str, list[SubjectFigure]] = {}
+        for subject in self.subjects:
+            found.setdefault(subject.defect.name, []).append(subject)
+        return found
+
+    @property
+    def by_report(self) -> dict[Report, list[SubjectFigure]]:
+        """The subjects by the public report that they are rebuilt from."""
+        found: dict[Report, list[SubjectFigure]] = {}
+        for subject in self.subjects:
+            if subject.defect.report is not None:
+                found.setdefault(subject.defect.report, []).append(subject)
+        return found
+
+
+def caught_in_all(subjects: Sequence[SubjectFigure]) -> bool:
+    """Tell whether each is caught."""
+    return all(subject.fate is Fate.CAUGHT for subject in subjects)
+
+
+def caught_in_any(subjects: Sequence[SubjectFigure]) -> bool:
+    """Tell whether at least one is caught."""
+    return any(subject.fate is Fate.CAUGHT for subject in subjects)

@@ -1,0 +1,190 @@
+"""Formulas that a kernel may compute integers and quantized numbers by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["INTEGER_FORMULAS", "quantized"]
+
+_WORD: Final = np.uint64(0xFFFF_FFFF)
+_WORD_BITS: Final = np.uint64(32)
+
+
+def _carry_lost(run: Run, settings: Settings) -> Arrays | None:
+    a, b = (run.inputs[name].view(np.uint64) for name in ("ATensor", "BTensor"))
+    subtract = "SUBTRACT" in run.case.operator_name
+    low, high = (a & _WORD, b & _WORD), (a >> _WORD_BITS, b >> _WORD_BITS)
+    with np.errstate(all="ignore"):
+        sums = [(x - y if subtract else x + y) & _WORD for x, y in (low, high)]
+    found = sums[0] | (sums[1] << _WORD_BITS)
+    return {"OutputTensor": found.view(run.outputs["OutputTensor"].dtype)}
+
+
+def _words_exchanged(run: Run, settings: Settings) -> Arrays | None:
+    bits = run.outputs["OutputTensor"].view(np.uint64)
+    found = (bits >> _WORD_BITS) | (bits << _WORD_BITS)
+    return {"OutputTensor": found.view(run.outputs["OutputTensor"].dtype)}
+
+
+def _arithmetic(run: Run) -> Array:
+    """Return the sum, difference or product of two inputs of few bits, INT64."""
+    a, b = (run.inputs[name].astype(np.int64) for name in ("ATensor", "BTensor"))
+    name = run.case.operator_name
+    if "SUBTRACT" in name:
+        return a - b
+    return a * b if "MULTIPLY" in name else a + b
+
+
+def _arithmetic_saturates(run: Run, settings: Settings) -> Arrays | None:
+    dtype = run.outputs["OutputTensor"].dtype
+    info = np.iinfo(dtype)
+    return {"OutputTensor": np.clip(_arithmetic(run), info.min, info.max).astype(dtype)}
+
+
+def _low_byte(run: Run, settings: Settings) -> Arrays | None:
+    output = run.outputs["OutputTensor"]
+    return {"OutputTensor": output & output.dtype.type(0xFF)}
+
+
+def _smallest_saturates(run: Run, settings: Settings) -> Arrays | None:
+    output = run.outputs["OutputTensor"]
+    info = np.iinfo(output.dtype)
+    return {"OutputTensor": np.where(output == info.min, output.dtype.type(info.max), output)}
+
+
+def _shift_modulo_bits(run: Run, settings: Settings) -> Arrays | None:
+    shift = run.inputs["BTensor"]
+    bits = run.inputs["ATensor"].itemsize * 8
+    return run.again({"BTensor": (shift & shift.dtype.type(bits - 1)).astype(shift.dtype)})
+
+
+def _shift_extends_sign(run: Run, settings: Settings) -> Arrays | None:
+    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+    bits = a.itemsize * 8
+    signed = a.view(f"i{a.itemsize}").astype(np.int64)
+    shift = np.clip(b.astype(np.uint64), 0, bits - 1).astype(np.int64)
+    return {"OutputTensor": (signed >> shift).astype(f"i{a.itemsize}").view(a.dtype)}
+
+
+def _bits_of_sign_extension(run: Run, settings: Settings) -> Arrays | None:
+    name, output = next(iter(run.outputs.items()))
+    source = next(iter(run.inputs.values()))
+    extra = output.dtype.type(32 - source.itemsize * 8)
+    return {name: np.where(source < 0, output + extra, output)}
+
+
+def _mean_overflows(run: Run, settings: Settings) -> Arrays | None:
+    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+    with np.errstate(all="ignore"):
+        total = (a + b).astype(a.dtype)
+        return {"OutputTensor": (total / 2).astype(a.dtype)}
+
+
+def _nibbles_exchanged(run: Run, settings: Settings) -> Arrays | None:
+    flat = run.inputs["InputTensor"].ravel().copy()
+    pairs = flat[: len(flat) // 2 * 2].reshape(-1, 2)
+    flat[: pairs.size] = pairs[:, ::-1].ravel()
+    return run.again({"InputTensor": flat.reshape(run.inputs["InputTensor"].shape)})
+
+
+def _nibbles_unsigned(run: Run, settings: Settings) -> Arrays | None:
+    source = run.inputs["InputTensor"]
+    return run.again({"InputTensor": source & source.dtype.type(0xF)})
+
+
+def _blocks(run: Run, name: str, like: Array) -> Array | float:
+    """Return a scale or zero point with each element repeated to the size of what it applies to."""
+    array = run.inputs.get(name)
+    if array is None:
+        return 0.0
+    for axis, size in enumerate(like.shape):
+        if array.shape[axis] != size:
+            array = np.repeat(array, size // array.shape[axis], axis)
+    return array.astype(np.float32)
+
+
+def quantized(run: Run, settings: Settings) -> Arrays | None:
+    """Quantize by other rules; settings: `rounding`, `wrap`, `reciprocal`."""
+    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    scale = _blocks(run, "ScaleTensor", source)
+    zero_point = _blocks(run, "ZeroPointTensor", source)
+    x, rounding = source.astype(np.float32), settings["rounding"]
+    data_type = run.tensor("OutputTensor").DataType
+    with np.errstate(all="ignore"):
+        quotient = x * (np.float32(1) / scale) if settings.get("reciprocal") else x / scale
+        if rounding == "after_zero_point":
+            whole = np.rint(quotient + zero_point)
+        elif rounding == "away":
+            whole = np.copysign(np.floor(np.abs(quotient) + np.float32(0.5)), quotient)
+            whole = whole + zero_point
+        else:
+            whole = (np.trunc if rounding == "truncate" else np.rint)(quotient) + zero_point
+        usual = np.isfinite(whole) & (np.abs(whole) < 2**31)
+        if settings.get("wrap"):
+            number = np.where(usual, whole, 0).astype(np.int64).astype(output.dtype)
+        else:
+            number = np.clip(whole, data_type.minimum, data_type.maximum)
+            number = np.where(usual, number, 0).astype(output.dtype)
+    return {"OutputTensor": np.where(usual, number, output)}
+
+
+def _saturates_before_zero_point(run: Run, settings: Settings) -> Arrays | None:
+    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    with np.errstate(all="ignore"):
+        quotient = np.rint(source.astype(np.float32) / _blocks(run, "ScaleTensor", source))
+        total = np.clip(quotient, -128, 127) + _blocks(run, "ZeroPointTensor", source)
+        number = np.clip(total, 0, 255)
+    return {"OutputTensor": np.where(np.isnan(number), output, number).astype(output.dtype)}
+
+
+def _range_without_zero(run: Run, settings: Settings) -> Arrays | None:
+    source = run.inputs["InputTensor"].astype(np.float64)
+    low, high = source.min(), source.max()
+    if not (low > 0 or high < 0) or not np.isfinite(high - low):
+        return None
+    scale = run.outputs["OutputScaleTensor"]
+    return {"OutputScaleTensor": np.full_like(scale, (high - low) / 255)}
+
+
+def _pairs_saturated(run: Run, settings: Settings) -> Arrays | None:
+    """Add pairs of products up in INT16, which saturates."""
+    a, b = run.inputs["ATensor"], run.inputs["BTensor"]
+    if a.shape[-1] < 2 or a.size * b.shape[-1] > 1 << 24:
+        return None
+    zero_points = []
+    for name, matrix in (("AZeroPointTensor", a), ("BZeroPointTensor", b)):
+        zero = run.inputs.get(name)
+        if zero is not None and zero.size > 1:
+            return None
+        zero_points.append(matrix.astype(np.int64) - (0 if zero is None else int(zero.flat[0])))
+    left, right = zero_points
+    products = left[..., :, :, None] * right[..., None, :, :]
+    even = products.shape[-2] // 2 * 2
+    pairs = np.clip(products[..., 0:even:2, :] + products[..., 1:even:2, :], -32768, 32767)
+    total = pairs.sum(-2) + products[..., even:, :].sum(-2)
+    return {"OutputTensor": total.astype(run.outputs["OutputTensor"].dtype)}
+
+
+INTEGER_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+    "arithmetic_saturates": _arithmetic_saturates,
+    "bits_of_sign_extension": _bits_of_sign_extension,
+    "carry_lost": _carry_lost,
+    "low_byte": _low_byte,
+    "mean_overflows": _mean_overflows,
+    "nibbles_exchanged": _nibbles_exchanged,
+    "nibbles_unsigned": _nibbles_unsigned,
+    "pairs_saturated": _pairs_saturated,
+    "range_without_zero": _range_without_zero,
+    "saturates_before_zero_point": _saturates_before_zero_point,
+    "shift_extends_sign": _shift_extends_sign,
+    "shift_modulo_bits": _shift_modulo_bits,
+    "smallest_saturates": _smallest_saturates,
+    "words_exchanged": _words_exchanged,
+}
+"""Faults of integers by name."""

@@ -1,0 +1,176 @@
+"""Inject driver defects into the cases that meet their conditions, and count what is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import Against
+from dmlconf.runner.verdict import Status
+from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
+from dmlconf.strength.drivers.run import Arrays, Run
+from dmlconf.strength.drivers.survey import Subject
+from dmlconf.strength.judging import CaseJudge
+from dmlconf.strength.tallies import CaseTally
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["DriverStrength", "DriverTally", "measure_case"]
+
+_NOT_NUMBERS = ("Ind", "Length", "Mask", "Step", "State", "ZeroPoint")
+"""Inputs whose integers mean places or counts, and cannot be any number."""
+
+
+@dataclass(slots=True)
+class DriverTally:
+    """What the cases made of one driver defect in one operator.
+
+    Attributes:
+        tried: cases that meet the conditions and were tried.
+        ran: those of them that run the defect's code: it changes their output, or would with
+            other data.
+        hidden: those of the latter whose own data hides it.
+        caught: those that fail.
+        missed: the first case whose output changes and that passes.
+    """
+
+    tried: int = 0
+    ran: int = 0
+    hidden: int = 0
+    caught: int = 0
+    missed: str | None = None
+
+    def add(self, later: DriverTally) -> None:
+        """Add what later cases made of the same defect."""
+        self.tried += later.tried
+        self.ran += later.ran
+        self.hidden += later.hidden
+        self.caught += later.caught
+        self.missed = self.missed or later.missed
+
+
+@dataclass(slots=True)
+class DriverStrength:
+    """How many driver defects a suite catches.
+
+    Attributes:
+        subjects: by defect and operator.
+        cases: by case identifier.
+    """
+
+    subjects: dict[Subject, DriverTally] = field(default_factory=dict)
+    cases: dict[str, CaseTally] = field(default_factory=dict)
+
+    def add(self, later: DriverStrength) -> None:
+        """Add what other cases noticed."""
+        for subject, tally in later.subjects.items():
+            self.subjects.setdefault(subject, DriverTally()).add(tally)
+        self.cases.update(later.cases)
+
+
+@cache
+def _by_name() -> Mapping[str, DriverDefect]:
+    return {defect.name: defect for defect in driver_defects()}
+
+
+def measure_case(
+    strength: DriverStrength, case: Case, subjects: Sequence[Subject], against: Against
+) -> None:
+    """Try defects on one case; one that does not pass with the right outputs tells nothing.
+
+    Args:
+        strength: gets what the case noticed.
+        case: the case.
+        subjects: the defects whose conditions it meets.
+        against: gives the expected outcome where the case states none.
+    """
+    outcome = run_case(case)
+    if not isinstance(outcome, Outputs):
+        return
+    inputs = case.inputs()
+    run = Run(replace(case, data=inputs), inputs, outcome.arrays)
+    judged = CaseJudge(run.case, against)
+    if judged(outcome.arrays) is not Status.PASSED:
+        return
+    noticed = strength.cases.setdefault(case.identifier, CaseTally(case.operator_name))
+    other: list[Run | None] = []
+    for subject in subjects:
+        defect = _by_name()[subject.defect]
+        tally = strength.subjects.setdefault(subject, DriverTally())
+        tally.tried += 1
+        changed = _changed(run, defect)
+        if changed is None:
+            if not other:
+                other.append(_with_other_data(run))
+            if other[0] is not None and _changed(other[0], defect) is not None:
+                tally.ran += 1
+                tally.hidden += 1
+                noticed.ran += 1
+            continue
+        tally.ran += 1
+        noticed.ran += 1
+        if _fails(run, judged, defect, changed):
+            tally.caught += 1
+            noticed.caught += 1
+        else:
+            tally.missed = tally.missed or case.identifier
+
+
+def _changed(run: Run, defect: DriverDefect) -> Arrays | None:
+    """Return the outputs that the defect changes; None where it changes none."""
+    with np.errstate(all="ignore"):
+        arrays = defect.inject(run)
+    if not arrays:
+        return None
+    changed = {
+        name: np.ascontiguousarray(array)
+        for name, array in arrays.items()
+        if name in run.outputs and not _same(array, run.outputs[name])
+    }
+    return changed or None
+
+
+def _same(one: Array, other: Array) -> bool:
+    return np.array_equal(one, other, equal_nan=other.dtype.kind == "f") and (
+        other.dtype.kind != "f" or bool((np.signbit(one) == np.signbit(other)).all())
+    )
+
+
+def _fails(run: Run, judged: CaseJudge, defect: DriverDefect, changed: Arrays) -> bool:
+    if not defect.in_second_dispatch:
+        return judged({**run.outputs, **changed}) is not Status.PASSED
+    faults = tuple(
+        Fault(
+            FaultKind.NOT_DETERMINISTIC,
+            "elements differ between two dispatches",
+            name,
+            np.flatnonzero(array != run.outputs[name]),
+        )
+        for name, array in changed.items()
+    )
+    return judged(run.outputs, faults) is not Status.PASSED
+
+
+def _with_other_data(run: Run) -> Run | None:
+    """Return the run on random numbers, of which few are alike."""
+    rng = np.random.default_rng(1)
+    inputs = {name: _random(name, array, rng) for name, array in run.inputs.items()}
+    outputs = run.again(inputs)
+    return None if outputs is None else Run(replace(run.case, data=inputs), inputs, outputs)
+
+
+def _random(name: str, array: Array, rng: np.random.Generator) -> Array:
+    if array.dtype.kind == "f":
+        numbers: Array = np.asarray(rng.uniform(0.5, 2, array.shape))
+        return numbers.astype(array.dtype)
+    if array.dtype.kind == "b" or any(part in name for part in _NOT_NUMBERS):
+        return array
+    most = {1: 7, 2: 200, 4: 1 << 27, 8: 1 << 40}[array.itemsize]
+    least = -most if array.dtype.kind == "i" else 0
+    integers: Array = np.asarray(rng.integers(least, most, array.shape))
+    return integers.astype(array.dtype)

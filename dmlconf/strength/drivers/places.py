@@ -1,0 +1,201 @@
+"""Elements at some places of a tensor, and what a driver may write or read there instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["read", "write"]
+
+
+def write(run: Run, settings: Settings) -> Arrays | None:
+    """Return outputs with other elements at some places.
+
+    Settings: `output` (all where absent), the places as in `_chosen`, and `value`.
+    """
+    names = [settings["output"]] if "output" in settings else list(run.outputs)
+    changed = {
+        name: _changed(run, run.outputs[name], settings) for name in names if name in run.outputs
+    }
+    return {name: array for name, array in changed.items() if array is not None} or None
+
+
+def read(run: Run, settings: Settings) -> Arrays | None:
+    """Return the outputs for an input with other elements at some places.
+
+    Settings: `input`, the places as in `_chosen`, and `value`.
+    """
+    name = settings["input"]
+    if name not in run.inputs:
+        return None
+    array = _changed(run, run.inputs[name], settings)
+    return None if array is None else run.again({name: array})
+
+
+def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
+    rows, restored = _laid_out(run, array, settings)
+    length = rows.shape[-1]
+    start = _start(settings, length)
+    chosen = _chosen(settings, length, start)
+    if not len(chosen) or (settings["value"] == "wrapped" and start < 1):
+        return None
+    value = VALUES[settings["value"]]
+    with np.errstate(all="ignore"):
+        found = value(rows, chosen, start, run.desc)
+    if found is None:
+        return None
+    changed = rows.copy()
+    changed[:, chosen] = found
+    return restored(changed)
+
+
+def _start(settings: Settings, length: int) -> int:
+    start = settings.get("from", settings.get("rows_from", 0))
+    return length // 2 if start == "half" else int(start)
+
+
+def _chosen(settings: Settings, length: int, start: int) -> Array:
+    """Return the indices along the axis: `from`, `last`, `first`, `tile`, `every`, or all."""
+    indices = np.arange(length)
+    if "last" in settings:
+        return (
+            indices[max(length - settings["last"], 0) :]
+            if length > settings["last"]
+            else indices[:0]
+        )
+    if "first" in settings:
+        return indices[: settings["first"]]
+    if "tile" in settings:
+        rest = length % settings["tile"]
+        return indices[length - rest :] if rest and length > settings["tile"] else indices[:0]
+    if "every" in settings:
+        return indices[settings.get("offset", 0) :: settings["every"]]
+    if settings.get("second_half"):
+        return indices[length // 2 :]
+    return indices[start:]
+
+
+def _laid_out(run: Run, array: Array, settings: Settings) -> tuple[Array, Callable[[Array], Array]]:
+    """Return an array as rows along the axis in question, and the way back."""
+    shape = array.shape
+    if settings.get("flat"):
+        return array.reshape(1, -1), lambda rows: rows.reshape(shape)
+    if "rows_from" in settings:
+        columns = array.reshape(prod(shape[:-1]), -1)
+        return columns.T, lambda rows: np.ascontiguousarray(rows.T).reshape(shape)
+    axes = _axes(run, array, settings.get("axis", -1))
+    moved = np.moveaxis(array, axes, range(-len(axes), 0))
+
+    def restored(rows: Array) -> Array:
+        back = np.moveaxis(rows.reshape(moved.shape), range(-len(axes), 0), axes)
+        return np.ascontiguousarray(back)
+
+    return moved.reshape(-1, prod(shape[axis] for axis in axes)), restored
+
+
+def _axes(run: Run, array: Array, axis: int | str) -> list[int]:
+    desc, rank = run.desc, array.ndim
+    if axis == "reduced":
+        return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
+    if axis == "axis":
+        return [min(int(desc["Axis"]), rank - 1)]
+    if axis == "product":
+        return [rank - 2 if desc.get("TransA") == "TRANSPOSE" else rank - 1]
+    if axis == "batch":
+        return [next((i for i, size in enumerate(array.shape[:-2]) if size > 1), 0)]
+    place = int(axis)
+    return [max(place + rank, 0) if place < 0 else min(place, rank - 1)]
+
+
+_Value = Callable[[Array, Array, int, Mapping[str, Any]], Array | None]
+
+
+def _float(value: float) -> _Value:
+    def constant(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array | None:
+        return np.array(value, rows.dtype) if rows.dtype.kind == "f" else None
+
+    return constant
+
+
+def _times(factor: float) -> _Value:
+    def scaled(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+        return (rows[:, chosen] * factor).astype(rows.dtype)
+
+    return scaled
+
+
+def _of_rows(function: Callable[[Array], Array]) -> _Value:
+    def value(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+        found: Array = function(rows[:, chosen]).astype(rows.dtype)
+        return found
+
+    return value
+
+
+def _wrapped(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+    found: Array = rows[:, chosen % start]
+    return found
+
+
+def _smallest(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+    info = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
+    return np.array(info.min, rows.dtype)
+
+
+def _worst(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+    """What neither the greatest nor, in the other direction, the smallest elements include."""
+    info = np.finfo(rows.dtype) if rows.dtype.kind == "f" else np.iinfo(rows.dtype)
+    lowest = desc.get("AxisDirection", "DECREASING") == "DECREASING"
+    return np.array(info.min if lowest else info.max, rows.dtype)
+
+
+def _less_carry(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+    carry = rows[:, [start - 1]]
+    if "HasExclusiveProduct" in desc:
+        return (rows[:, chosen] / np.where(carry == 0, 1, carry)).astype(rows.dtype)
+    found: Array = rows[:, chosen] - carry
+    return found
+
+
+def _modulo_last_axis(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
+    size = desc["InputTensor"].Sizes[desc["Axes"][-1]]
+    found: Array = rows[:, chosen] % rows.dtype.type(size)
+    return found
+
+
+VALUES: Final[Mapping[str, _Value]] = {
+    "zero": _of_rows(np.zeros_like),
+    "one": _of_rows(np.ones_like),
+    "nan": _float(np.nan),
+    "infinity": _float(np.inf),
+    "doubled": _times(2),
+    "halved": _times(0.5),
+    "eighth": _times(0.125),
+    "six_fifths": _times(1.2),
+    "scaled_255_256": _times(255 / 256),
+    "plus_one": _of_rows(lambda values: values + values.dtype.type(1)),
+    "minus_one": _of_rows(lambda values: values - values.dtype.type(1)),
+    "plus_if_one": _of_rows(lambda values: np.where(values == 1, values * 1.25, values)),
+    "absolute": _of_rows(np.abs),
+    "not_negative": _of_rows(lambda values: np.maximum(values, 0)),
+    "low_15_bits": _of_rows(lambda values: values & values.dtype.type(0x7FFF)),
+    "beyond_if_negative": _of_rows(
+        lambda values: np.where(values < 0, np.iinfo(values.dtype).max, values)
+    ),
+    "neighbour": lambda rows, chosen, start, desc: rows[:, chosen - 1],
+    "next": lambda rows, chosen, start, desc: rows[:, (chosen + 1) % rows.shape[-1]],
+    "first": lambda rows, chosen, start, desc: rows[:, [0]],
+    "constant": lambda rows, chosen, start, desc: rows[:1, :1],
+    "wrapped": _wrapped,
+    "smallest": _smallest,
+    "worst": _worst,
+    "less_carry": _less_carry,
+    "modulo_last_axis": _modulo_last_axis,
+}
+"""What stands at the chosen places instead, by name."""

@@ -1,0 +1,93 @@
+"""The figure of driver defects as lines and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from dmlconf.strength.drivers.figure import (
+    DriverFigure,
+    Fate,
+    SubjectFigure,
+    caught_in_all,
+    caught_in_any,
+)
+from dmlconf.strength.tallies import share
+
+__all__ = ["driver_data", "driver_lines", "driver_sentence", "driver_share", "report_sentence"]
+
+
+def driver_share(figure: DriverFigure) -> float:
+    """Return what share of the defects is caught in every operator that has it, in percent."""
+    defects = figure.by_defect.values()
+    return share(sum(map(caught_in_all, defects)), len(defects))
+
+
+def driver_sentence(figure: DriverFigure) -> str:
+    """Say the figure in one sentence."""
+    defects = list(figure.by_defect.values())
+    every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
+    pairs = sum(one.fate is Fate.CAUGHT for one in figure.subjects)
+    return (
+        f"by driver defect: {every:,} of {len(defects):,} caught in every operator "
+        f"({share(every, len(defects)):.2f}%), {some:,} in at least one; "
+        f"{pairs:,} of {len(figure.subjects):,} pairs of defect and operator"
+    )
+
+
+def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
+    """Say how many public reports of a product are caught."""
+    found = [subjects for report, subjects in figure.by_report.items() if report.product == product]
+    every, some = sum(map(caught_in_all, found)), sum(map(caught_in_any, found))
+    return (
+        f"of {len(found)} public reports of wrong {product} results, {every} are caught in every "
+        f"variant and {some} in at least one"
+    )
+
+
+def driver_lines(figure: DriverFigure) -> Iterator[str]:
+    """Yield a line for each defect that survives in an operator, with the case that is missing."""
+    order = list(Fate)
+    for one in sorted(
+        figure.survivors, key=lambda s: (order.index(s.fate), s.operator, s.defect.name)
+    ):
+        yield f"{one.operator}: {one.defect.name}: {one.missing}"
+
+
+def driver_data(figure: DriverFigure) -> dict[str, Any]:
+    """Return the figure for JSON."""
+    fates = Counter(one.fate for one in figure.subjects)
+    return {
+        "defects": len(figure.by_defect),
+        "caught_in_every_operator": sum(map(caught_in_all, figure.by_defect.values())),
+        "caught_in_an_operator": sum(map(caught_in_any, figure.by_defect.values())),
+        "share": driver_share(figure),
+        "cases_tried": figure.cases_tried,
+        "pairs_ran": sum(one.tally.ran for one in figure.subjects),
+        "pairs_caught": sum(one.tally.caught for one in figure.subjects),
+        "fates": {str(fate): fates[fate] for fate in Fate},
+        "reports": [
+            {"name": report.name, "product": report.product, "url": report.url,
+             "title": report.title, "in_every_variant": caught_in_all(subjects),
+             "in_a_variant": caught_in_any(subjects)}
+            for report, subjects in figure.by_report.items()
+        ],
+        "subjects": [_subject_data(one) for one in figure.subjects],
+    }  # fmt: skip
+
+
+def _subject_data(one: SubjectFigure) -> dict[str, Any]:
+    report = one.defect.report
+    return {
+        "defect": one.defect.name,
+        "operator": one.operator,
+        "seen": report.url if report else f"plausible: {one.defect.plausible}",
+        "fate": str(one.fate),
+        "cases_met": len(one.met.cases),
+        "cases_tried": one.tally.tried,
+        "cases_ran": one.tally.ran,
+        "cases_hidden": one.tally.hidden,
+        "cases_caught": one.tally.caught,
+        "missing": one.missing or None,
+    }

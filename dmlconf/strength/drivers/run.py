@@ -1,0 +1,80 @@
+"""One run of a case that a driver defect spoils."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.numpy.backend import computed
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Arrays", "Fault", "Run", "Settings"]
+
+Arrays = Mapping[str, Array]
+"""Arrays by tensor."""
+
+Settings = Mapping[str, Any]
+"""What a defect's entry gives a fault."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case with its inputs and its right outputs.
+
+    Attributes:
+        case: the case.
+        inputs: the inputs by tensor, shaped like their Sizes.
+        outputs: the right outputs by tensor, shaped like their Sizes.
+    """
+
+    case: Case
+    inputs: Arrays
+    outputs: Arrays
+
+    @property
+    def desc(self) -> Mapping[str, Any]:
+        """The operator's desc."""
+        return self.case.desc
+
+    def tensor(self, name: str) -> TensorDesc:
+        """Return the desc of an input or output by the name that arrays have.
+
+        Raises:
+            KeyError: there is no such tensor.
+        """
+        field, _, index = name.partition("[")
+        value = self.desc[field]
+        tensor = value[int(index[:-1])] if index else value
+        if not isinstance(tensor, TensorDesc):
+            raise KeyError(name)
+        return tensor
+
+    def again(
+        self,
+        inputs: Arrays | None = None,
+        desc: Mapping[str, Any] | None = None,
+        operator: str | None = None,
+    ) -> dict[str, Array] | None:
+        """Return the outputs for other inputs, attributes or of another operator.
+
+        None where these do not fit the sizes.
+        """
+        case = replace(
+            self.case,
+            desc={**self.desc, **(desc or {})},
+            operator_name=operator or self.case.operator_name,
+        )
+        try:
+            with np.errstate(all="ignore"):
+                return computed(case, {**self.inputs, **(inputs or {})})
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+            return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
+
+
+Fault = Callable[[Run, Settings], Arrays | None]
+"""Returns the outputs that a fault changes; None where it has no place in the run."""

@@ -1,0 +1,285 @@
+"""Formulas that a kernel may compute an operator on whole tensors by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.strength.drivers.faults import ranked
+from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["TENSOR_FORMULAS"]
+
+_Statistics = Callable[[Array, tuple[int, ...]], tuple[Array, Array]]
+"""Returns mean and variance over some axes, which stay with a size of 1."""
+
+
+def _axes(run: Run) -> tuple[int, ...]:
+    desc = run.desc
+    rank = desc["InputTensor"].DimensionCount
+    if "Axes" in desc:
+        return tuple(dict.fromkeys(desc["Axes"]))
+    if "CrossChannel" in desc:
+        return tuple(range(1 if desc["CrossChannel"] else 2, rank))
+    return (rank - 1,)
+
+
+def _normalized(
+    run: Run, statistics: _Statistics, axes: tuple[int, ...], *, epsilon_inside: bool = True
+) -> Arrays | None:
+    desc, source = run.desc, run.inputs["InputTensor"]
+    if desc.get("FusedActivation") is not None:
+        return None
+    shape, epsilon = source.shape, desc["Epsilon"]
+    with np.errstate(all="ignore"):
+        mean, variance = statistics(source, axes)
+        centred = source.astype(np.float64)
+        if desc.get("UseMean", True):
+            centred = centred - mean
+        if desc.get("NormalizeVariance", desc.get("UseVariance", True)):
+            deviation = np.sqrt(variance + (epsilon if epsilon_inside else 0))
+            centred = centred / (deviation if epsilon_inside else deviation + epsilon)
+        for name, combine in (("ScaleTensor", np.multiply), ("BiasTensor", np.add)):
+            array = run.inputs.get(name)
+            if array is not None:
+                centred = combine(centred, np.broadcast_to(array, shape).astype(np.float64))
+        return {"OutputTensor": centred.astype(run.outputs["OutputTensor"].dtype)}
+
+
+def _normalization(statistics: _Statistics) -> Callable[[Run, Settings], Arrays | None]:
+    return lambda run, settings: _normalized(run, statistics, _axes(run))
+
+
+def _usual(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    x = source.astype(np.float64)
+    return x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+
+
+def _each_alone(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    return source.astype(np.float64), np.zeros(source.shape)
+
+
+def _variance_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    mean, variance = _usual(source, axes)
+    return mean, variance.astype(np.float16).astype(np.float64)
+
+
+def _in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Add up one element after the other in FLOAT16."""
+    count = int(np.prod([source.shape[axis] for axis in axes]))
+    moved = np.moveaxis(source, axes, range(-len(axes), 0))
+    rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1).astype(np.float16)
+    total = np.zeros(rows.shape[:-1], np.float16)
+    for i in range(rows.shape[-1]):
+        total = (total + rows[..., i]).astype(np.float16)
+    mean = (total / np.float16(count)).astype(np.float64)
+    mean = np.expand_dims(mean, axes)
+    x = source.astype(np.float64)
+    return mean, ((x - mean) ** 2).mean(axes, keepdims=True)
+
+
+def _unbiased(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    mean, variance = _usual(source, axes)
+    count = int(np.prod([source.shape[axis] for axis in axes]))
+    return mean, variance * (count / max(count - 1, 1))
+
+
+def _of_squares(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    x = source.astype(np.float32)
+    mean = x.mean(axes, keepdims=True, dtype=np.float32)
+    squares = np.square(x).mean(axes, keepdims=True, dtype=np.float32)
+    return mean.astype(np.float64), np.maximum(squares - mean * mean, 0).astype(np.float64)
+
+
+def _statistics_of_first(run: Run, settings: Settings) -> Arrays | None:
+    def statistics(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+        moved = np.moveaxis(source, axes, range(-len(axes), 0)).astype(np.float64)
+        rows = moved.reshape(*moved.shape[: moved.ndim - len(axes)], -1)
+        rows = rows[..., : settings["elements"]]
+        return tuple(np.expand_dims(f(-1), axes) for f in (rows.mean, rows.var))  # type: ignore[return-value] # Two of them.
+
+    return _normalized(run, statistics, _axes(run))
+
+
+def _first_axis_not_reduced(run: Run, settings: Settings) -> Arrays | None:
+    axes = tuple(axis for axis in _axes(run) if axis)
+    return _normalized(run, _usual if axes else _each_alone, axes)
+
+
+def _epsilon_outside_root(run: Run, settings: Settings) -> Arrays | None:
+    if "VarianceTensor" in run.inputs:
+        variance = run.inputs["VarianceTensor"].astype(np.float64)
+        epsilon = run.desc["Epsilon"]
+        with np.errstate(all="ignore"):
+            other = (np.sqrt(variance) + epsilon) ** 2 - epsilon
+        other = np.where(np.isfinite(other), other, variance)
+        return run.again({"VarianceTensor": other.astype(run.inputs["VarianceTensor"].dtype)})
+    return _normalized(run, _usual, _axes(run), epsilon_inside=False)
+
+
+def _unbiased_output_variance(run: Run, settings: Settings) -> Arrays | None:
+    variance = run.outputs["OutputVarianceTensor"]
+    count = run.inputs["InputTensor"].size // max(variance.size, 1)
+    if count < 2:
+        return None
+    return {"OutputVarianceTensor": (variance * (count / (count - 1))).astype(variance.dtype)}
+
+
+def _softmax(
+    run: Run, precision: Any, elements: int | None = None, *, shifted: bool = True
+) -> Arrays | None:
+    source, axes = run.inputs["InputTensor"], _axes(run)
+    with np.errstate(all="ignore"):
+        x = source.astype(precision)
+        if shifted:
+            x = x - x.max(axes, keepdims=True)
+        powers = np.exp(x)
+        counted = powers
+        if elements is not None:
+            if len(axes) > 1:
+                return None
+            counted = np.take(powers, range(min(elements, powers.shape[axes[0]])), axes[0])
+        total = counted.sum(axes, keepdims=True, dtype=precision)
+        shares = powers / total
+        if "LOG" in run.case.operator_name:
+            shares = x - np.log(total) if shifted else np.log(shares)
+        return {"OutputTensor": shares.astype(run.outputs["OutputTensor"].dtype)}
+
+
+def _hardmax_of_all_equal(run: Run, settings: Settings) -> Arrays | None:
+    source = run.inputs["InputTensor"]
+    found = source == source.max(_axes(run), keepdims=True)
+    return {"OutputTensor": found.astype(run.outputs["OutputTensor"].dtype)}
+
+
+def _log_sum_exp(run: Run, settings: Settings) -> Arrays | None:
+    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    with np.errstate(all="ignore"):
+        found = np.log(np.exp(source).sum(_axes(run), keepdims=True, dtype=source.dtype))
+    return {"OutputTensor": found.reshape(output.shape).astype(output.dtype)}
+
+
+def _squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
+    output = run.outputs["OutputTensor"]
+    square = output.astype(np.float64) ** 2
+    found = np.where(square > 65504, np.inf, np.where(square < 2.0**-25, 0, output))
+    return {"OutputTensor": np.where(np.isnan(output), output, found).astype(output.dtype)}
+
+
+def _full_sequences(run: Run, settings: Settings) -> Arrays | None:
+    lengths, source = run.inputs["SequenceLengthsTensor"], run.inputs["InputTensor"]
+    steps = source.shape[run.desc["Axis"]] if "Axis" in run.desc else source.shape[-3]
+    return run.again({"SequenceLengthsTensor": np.full_like(lengths, steps)})
+
+
+def _alpha_on_everything(run: Run, settings: Settings) -> Arrays | None:
+    return run.again(desc={"Beta": run.desc["Alpha"] * run.desc["Beta"]})
+
+
+def _mask_open(run: Run, settings: Settings) -> Arrays | None:
+    mask = run.inputs["MaskTensor"]
+    if run.desc["MaskType"] == "BOOLEAN":
+        return run.again({"MaskTensor": np.ones_like(mask)})
+    if run.desc["MaskType"] == "KEY_SEQUENCE_LENGTH":
+        return run.again({"MaskTensor": np.full_like(mask, 1 << 20)})
+    return None
+
+
+def _padded_before(run: Run, value: float, outputs: tuple[str, ...]) -> Arrays | None:
+    """Recompute with the padding written into the input."""
+    desc, source = run.desc, run.inputs["InputTensor"]
+    start, end = desc["StartPadding"], desc["EndPadding"]
+    if max((*start, *end)) == 0:
+        return None
+    border = [(0, 0)] * (source.ndim - len(start)) + list(zip(start, end, strict=True))
+    padded = np.pad(source, border, constant_values=source.dtype.type(value))
+    tensor: TensorDesc = replace(desc["InputTensor"], Sizes=padded.shape, Strides=None)
+    nothing = (0,) * len(start)
+    found = run.again(
+        {"InputTensor": padded},
+        {"InputTensor": tensor, "StartPadding": nothing, "EndPadding": nothing},
+    )
+    return found and {name: found[name] for name in outputs}
+
+
+def _indices_within_channel(run: Run, settings: Settings) -> Arrays | None:
+    indices = run.outputs["OutputIndicesTensor"]
+    spatial = int(np.prod(run.inputs["InputTensor"].shape[2:]))
+    found = indices % indices.dtype.type(spatial)
+    return None if (found == indices).all() else {"OutputIndicesTensor": found}
+
+
+def _gradient_to_all_equal(run: Run, settings: Settings) -> Arrays | None:
+    """Give the gradient to the last of equal elements as well as to the first."""
+    name, first = next(iter(run.outputs.items()))
+    source = run.inputs["InputTensor"]
+    if source.size > 1 << 23 or np.isnan(source).any():
+        return None
+    tensor: TensorDesc = replace(run.desc["InputTensor"], DataType=DataType.FLOAT32)
+    ranks = ranked(source, last_is_greater=True)
+    found = run.again({"InputTensor": ranks}, {"InputTensor": tensor})
+    if found is None:
+        return None
+    last = found[name]
+    return {name: np.where(last == first, first, first + last).astype(first.dtype)}
+
+
+def _scatter_adds(run: Run, settings: Settings) -> Arrays | None:
+    source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    with np.errstate(all="ignore"):
+        return {"OutputTensor": np.where(output != source, output + source, output)}
+
+
+def _last_update_lost(run: Run, settings: Settings) -> Arrays | None:
+    updates = run.inputs["UpdatesTensor"].copy()
+    last = updates.ravel()[-1:]
+    updates.flat[-1] = 0 if last[0] != 0 else 1
+    other = run.again({"UpdatesTensor": updates})
+    if other is None:
+        return None
+    right = run.outputs["OutputTensor"]
+    touched = other["OutputTensor"] != right
+    return {"OutputTensor": np.where(touched, run.inputs["InputTensor"], right)}
+
+
+def _elements_repeated(run: Run, settings: Settings) -> Arrays | None:
+    array = run.inputs["InputTensor"]
+    for axis, times in enumerate(run.desc["Repeats"]):
+        array = np.repeat(array, times, axis)
+    return {"OutputTensor": array}
+
+
+TENSOR_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+    "alpha_on_everything": _alpha_on_everything,
+    "elements_repeated": _elements_repeated,
+    "epsilon_outside_root": _epsilon_outside_root,
+    "first_axis_not_reduced": _first_axis_not_reduced,
+    "full_sequences": _full_sequences,
+    "gradient_to_all_equal": _gradient_to_all_equal,
+    "hardmax_of_all_equal": _hardmax_of_all_equal,
+    "indices_within_channel": _indices_within_channel,
+    "last_update_lost": _last_update_lost,
+    "log_sum_exp_naive": _log_sum_exp,
+    "mask_open": _mask_open,
+    "maximum_with_zero_padding": lambda run, _: _padded_before(run, 0, ("OutputTensor",)),
+    "mean_in_float16": _normalization(_in_float16),
+    "padding_without_zero_point": lambda run, _: _padded_before(run, 0, ("OutputTensor",)),
+    "scatter_adds": _scatter_adds,
+    "softmax_in_float16": lambda run, _: _softmax(run, np.float16),
+    "softmax_of_first": lambda run, settings: _softmax(run, np.float64, settings["elements"]),
+    "softmax_without_maximum": lambda run, _: _softmax(
+        run, run.outputs["OutputTensor"].dtype, shifted=False
+    ),
+    "squares_in_float16": _squares_in_float16,
+    "statistics_of_first": _statistics_of_first,
+    "unbiased_output_variance": _unbiased_output_variance,
+    "unbiased_variance": _normalization(_unbiased),
+    "variance_in_float16": _normalization(_variance_in_float16),
+    "variance_of_squares": _normalization(_of_squares),
+}
+"""Faults of operators on whole tensors by name."""

@@ -1,0 +1,49 @@
+"""Judges many outputs of one case; what is expected and what is permitted is asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dmlconf.backends.numpy.allowance import CaseAllowances
+from dmlconf.backends.protocol import Fault, Outcome, Outputs
+from dmlconf.cases.model import Case
+from dmlconf.runner.judge import Against, Recorded, judge
+from dmlconf.runner.verdict import Status
+from dmlconf.strength.injection import Site
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["CaseJudge"]
+
+
+class CaseJudge:
+    """Gives the verdicts on one case.
+
+    Attributes:
+        allowances: what the rules permit beside the reference's outputs.
+    """
+
+    def __init__(self, case: Case, against: Against) -> None:
+        """Remember the case.
+
+        Args:
+            case: the case.
+            against: gives the expected outcome where the case states none.
+        """
+        self._case = case
+        self._against = against
+        self._expected: list[Outcome | Recorded | None] = []
+        self.allowances = CaseAllowances(case)
+
+    def __call__(self, arrays: Mapping[str, Array], faults: tuple[Fault, ...] = ()) -> Status:
+        """Return the status of the case with these outputs."""
+        outputs = Outputs(arrays, faults=faults)
+        return judge(self._case, outputs, self._expectation, allowances=self.allowances).status
+
+    def fails(self, site: Site, output: Array) -> bool:
+        """Return whether the case fails with another output in the site's place."""
+        return self({**site.outputs, site.name: output}) is not Status.PASSED
+
+    def _expectation(self, case: Case) -> Outcome | Recorded | None:
+        if not self._expected:
+            self._expected.append(self._against(case))
+        return self._expected[0]

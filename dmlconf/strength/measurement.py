@@ -1,0 +1,191 @@
+"""All figures of a suite's strength together, as a table for the terminal, Markdown and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.strength import report
+from dmlconf.strength.case_report import case_data, case_lines, case_sentence
+from dmlconf.strength.drivers.figure import DriverFigure
+from dmlconf.strength.drivers.report import (
+    driver_data,
+    driver_lines,
+    driver_sentence,
+    report_sentence,
+)
+from dmlconf.strength.measure import Strength
+from dmlconf.strength.perturbation_report import (
+    perturbation_data,
+    perturbation_lines,
+    perturbation_sentence,
+    perturbation_table,
+)
+from dmlconf.strength.tallies import CaseTally
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["Measurement", "render_json", "render_markdown", "render_table", "sentences"]
+
+_PERTURBATION_HEADINGS: Final = ("Perturbation", "Operators", "Tried", "Caught", "Share", "Target")
+
+_INTRODUCTION: Final = """\
+- By defect: kinds of defects of every operator, output and data type; one case must notice it.
+- By case: of the cases that run a defect's code, those that notice it.
+- By perturbation: one element of each output of each case, at a place by chance, is changed a
+  little; that very case must notice it. Elements that the documentation leaves undefined are left
+  alone; elements of which a rule permits any value count as not noticed.
+- By driver defect: a catalogue of what drivers do wrong, `dmlconf/strength/drivers/defects/`, with
+  the public report that each is rebuilt from. Each is tried on the cases that meet its conditions,
+  and caught if it is in every operator that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What was measured; None for what was not asked for.
+
+    Attributes:
+        strength: injected defects and perturbations.
+        drivers: driver defects, or None.
+        defects: whether defects were injected.
+        perturbations: whether elements were perturbed.
+        seed: of all chance.
+        sample: how many cases of each operator and driver defect were tried; None for all.
+    """
+
+    strength: Strength
+    drivers: DriverFigure | None
+    defects: bool = True
+    perturbations: bool = True
+    seed: int = 0
+    sample: int | None = None
+
+    @property
+    def noticed(self) -> Mapping[str, CaseTally]:
+        """What each case noticed of injected defects."""
+        return self.strength.noticed
+
+
+def sentences(measurement: Measurement) -> Iterator[str]:
+    """Yield one sentence for each figure."""
+    if measurement.defects:
+        yield report.closing_sentence(measurement.strength)
+        yield case_sentence(measurement.noticed)
+    if measurement.perturbations:
+        yield perturbation_sentence(measurement.strength.perturbed, measurement.seed)
+    if measurement.drivers is not None:
+        yield driver_sentence(measurement.drivers)
+        if measurement.drivers.by_report:
+            yield report_sentence(measurement.drivers)
+    if measurement.sample is not None:
+        yield (
+            f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
+            f"defect, seed {measurement.seed}"
+        )
+
+
+def _remarks(measurement: Measurement) -> Iterator[str]:
+    if measurement.defects:
+        yield from case_lines(measurement.noticed)
+    if measurement.perturbations:
+        yield from perturbation_lines(measurement.strength.perturbed)
+    if measurement.drivers is not None:
+        yield from driver_lines(measurement.drivers)
+
+
+def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
+    """Return the figures for the terminal; verbose with a line for all that is missing."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    if measurement.defects:
+        parts += [report.render_table(measurement.strength, verbose=verbose), ""]
+    if measurement.perturbations:
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+        for heading in _PERTURBATION_HEADINGS:
+            left = heading in ("Perturbation", "Operators")
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        for row in perturbation_table(measurement.strength.perturbed):
+            table.add_row(*map(Text, row))
+        parts += [table, ""]
+    remarks = list(_remarks(measurement)) if verbose else []
+    parts += [Text(printable(remark)) for remark in remarks]
+    closing = list(sentences(measurement))
+    parts += [Text(one, "bold") for one in closing[1 if measurement.defects else 0 :]]
+    return Group(*parts)
+
+
+def render_markdown(measurement: Measurement) -> str:
+    """Return the figures as Markdown."""
+    lines = [
+        "# Strength of the suite",
+        "",
+        *(f"- {one[0].upper()}{one[1:]}." for one in sentences(measurement)),
+        "",
+    ]
+    lines += [f"`{_command(measurement)}` measures this anew.", "", _INTRODUCTION, ""]
+    if measurement.perturbations:
+        lines += [
+            "## By perturbation",
+            "",
+            _row(_PERTURBATION_HEADINGS),
+            "|---|---|---:|---:|---:|---:|",
+        ]
+        lines += [_row(row) for row in perturbation_table(measurement.strength.perturbed)]
+        lines += ["", "Operators below target:", ""]
+        lines += [f"- {printable(o)}" for o in perturbation_lines(measurement.strength.perturbed)]
+        lines.append("")
+    if measurement.drivers is not None:
+        lines += ["## By driver defect", "", "What survives, and the case that is missing:", ""]
+        lines += [f"- {printable(one)}" for one in driver_lines(measurement.drivers)]
+        lines.append("")
+    if measurement.defects:
+        lines += ["## By case", "", f"{case_sentence(measurement.noticed)}.", ""]
+        lines += [f"- {printable(one)}" for one in case_lines(measurement.noticed)]
+        lines += ["", "## By defect", ""]
+        lines += report.render_markdown(measurement.strength).splitlines()[2:]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(measurement: Measurement) -> str:
+    """Return the command that measures the same of the bundled suite."""
+    measured = {
+        "defects": measurement.defects,
+        "perturbations": measurement.perturbations,
+        "drivers": measurement.drivers is not None,
+    }
+    options = (
+        [] if all(measured.values()) else [f"--figure {n}" for n, on in measured.items() if on]
+    )
+    if measurement.sample is not None:
+        options.append(f"--sample {measurement.sample}")
+    if measurement.seed:
+        options.append(f"--seed {measurement.seed}")
+    return " ".join(
+        ["dmlconf strength cases/ -j auto", *options, "--report markdown:docs/strength.md"]
+    )
+
+
+def _row(cells: tuple[str, ...] | list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def render_json(measurement: Measurement) -> str:
+    """Return the figures as JSON."""
+    data: dict[str, Any] = json.loads(report.render_json(measurement.strength))
+    data["seed"] = measurement.seed
+    data["sample"] = measurement.sample
+    if measurement.defects:
+        data["by_case"] = case_data(measurement.noticed)
+    if measurement.perturbations:
+        data["perturbations"] = perturbation_data(measurement.strength.perturbed, measurement.seed)
+    if measurement.drivers is not None:
+        data["drivers"] = driver_data(measurement.drivers)
+    return json.dumps(data, indent=2)

@@ -1,0 +1,222 @@
+"""One element of a right output is moved a little: the finest defect that a verdict can notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.documents.reader import read_document
+from dmlconf.precision.rules import undefined
+from dmlconf.strength.injection import Site
+from dmlconf.strength.judging import CaseJudge
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["KINDS", "Exceptional", "PerturbationTally", "exceptional", "perturb"]
+
+_MOST_MISSED: Final = 3
+
+_Change = Callable[[Array, Array, np.random.Generator], Array | None]
+"""Takes a flat output, what of it is defined, and a source of chance; None without a place."""
+
+
+def _one_of(candidates: Array, rng: np.random.Generator) -> int | None:
+    places = np.flatnonzero(candidates)
+    return int(places[rng.integers(len(places))]) if len(places) else None
+
+
+def _with(values: Array, place: int, value: Any) -> Array:
+    changed = values.copy()
+    changed[place] = value
+    return changed
+
+
+def _at_one_place(
+    values: Array, moved: Array, usable: Array, rng: np.random.Generator
+) -> Array | None:
+    place = _one_of(usable, rng)
+    return None if place is None else _with(values, place, moved[place])
+
+
+def _percent(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+    if values.dtype.kind != "f":
+        return None
+    moved = (values * values.dtype.type(rng.choice((0.99, 1.01)))).astype(values.dtype)
+    usable = defined & np.isfinite(values) & np.isfinite(moved) & (moved != values)
+    return _at_one_place(values, moved, usable, rng)
+
+
+def _largest_zeroed(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+    size = np.abs(values.astype(np.float64))
+    size[~np.isfinite(size) | ~defined] = 0
+    place = int(size.argmax())
+    return _with(values, place, 0) if size[place] > 0 else None
+
+
+def _two_swapped(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+    one = _one_of(defined, rng)
+    if one is None:
+        return None
+    different = defined & (values != values[one])
+    if values.dtype.kind == "f" and np.isnan(values[one]):
+        different &= ~np.isnan(values)
+    other = _one_of(different, rng)
+    if other is None:
+        return None
+    return _with(_with(values, one, values[other]), other, values[one])
+
+
+def _sign_flipped(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+    if values.dtype.kind == "u":
+        return None
+    moved = -values
+    return _at_one_place(values, moved, defined & (moved != values) & (values == values), rng)
+
+
+def _off_by_one(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+    if values.dtype.kind == "f":
+        return None
+    up = bool(rng.integers(2))
+    info = np.iinfo(values.dtype)
+    step = values.dtype.type(1)
+    moved = values + step if up else values - step
+    return _at_one_place(values, moved, defined & (values != (info.max if up else info.min)), rng)
+
+
+def _ulp(steps: int, dtype: Any) -> _Change:
+    """Return what moves an element that is not subnormal by so many ULP."""
+
+    def change(values: Array, defined: Array, rng: np.random.Generator) -> Array | None:
+        if values.dtype != dtype:
+            return None
+        bits = values.view(f"i{values.itemsize}")
+        moved = (bits + bits.dtype.type(steps * rng.choice((-1, 1)))).view(values.dtype)
+        tiny = np.finfo(values.dtype).tiny
+        usable = defined & np.isfinite(values) & np.isfinite(moved)
+        usable &= (np.abs(values) >= tiny) & (np.abs(moved) >= tiny)
+        usable &= np.signbit(values) == np.signbit(moved)
+        return _at_one_place(values, moved, usable, rng)
+
+    return change
+
+
+KINDS: Final[Mapping[str, _Change]] = {
+    "1% off": _percent,
+    "largest zeroed": _largest_zeroed,
+    "two swapped": _two_swapped,
+    "sign flipped": _sign_flipped,
+    "integer off by one": _off_by_one,
+    "1,000 ULP in FLOAT32": _ulp(1000, np.float32),
+    "4 ULP in FLOAT16": _ulp(4, np.float16),
+}
+"""Kinds of perturbation by name."""
+
+
+@dataclass(slots=True)
+class PerturbationTally:
+    """What the verdicts made of one kind of perturbation of one operator.
+
+    Attributes:
+        tried: how many outputs were perturbed.
+        caught: how many of them fail their case.
+        missed: the first of the others, as case and output.
+    """
+
+    tried: int = 0
+    caught: int = 0
+    missed: list[str] = field(default_factory=list)
+
+    def add(self, later: PerturbationTally) -> None:
+        """Add what later cases made of it."""
+        self.tried += later.tried
+        self.caught += later.caught
+        self.missed = [*self.missed, *later.missed][:_MOST_MISSED]
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptional:
+    """A lower target of one kind, for all operators together.
+
+    Attributes:
+        target: the share in percent.
+        reason: why it is lower.
+        operators: those that lower it; the others together have the usual target.
+    """
+
+    target: float
+    reason: str
+    operators: frozenset[str]
+
+
+@cache
+def _facts() -> Mapping[str, Any]:
+    data: Mapping[str, Any] = read_document(Path(__file__).with_name("perturbations.yaml")).data
+    return data
+
+
+@cache
+def exceptional() -> Mapping[str, Exceptional]:
+    """Return the exceptions by kind of perturbation."""
+    return {
+        kind: Exceptional(entry["target"], entry["reason"], frozenset(entry["operators"]))
+        for kind, entry in _facts()["exceptions"].items()
+    }
+
+
+def perturb(
+    tallies: dict[tuple[str, str], PerturbationTally], site: Site, judged: CaseJudge, seed: int
+) -> None:
+    """Try each kind once on one output, each at a place that the seed and the names give.
+
+    Args:
+        tallies: by kind and operator; gets what became of it.
+        site: the output.
+        judged: gives the verdicts.
+        seed: of the places.
+    """
+    values = np.ascontiguousarray(site.correct).ravel()
+    if not values.size:
+        return
+    defined = _defined(site, judged)
+    for kind, change in KINDS.items():
+        name = f"{site.case.identifier} {site.name} {kind}"
+        rng = np.random.default_rng([seed, *name.encode()])
+        with np.errstate(all="ignore"):
+            changed = change(values, defined, rng)
+        if changed is None:
+            continue
+        tally = tallies.setdefault((kind, site.case.operator_name), PerturbationTally())
+        tally.tried += 1
+        if judged.fails(site, changed.reshape(site.correct.shape)):
+            tally.caught += 1
+        elif len(tally.missed) < _MOST_MISSED:
+            tally.missed.append(f"{site.case.identifier} {site.name}")
+
+
+def _defined(site: Site, judged: CaseJudge) -> Array:
+    """Tell which elements of an output the documentation defines, flat."""
+    everything = np.ones(site.correct.size, bool)
+    entry = _facts()["undefined"].get(site.case.operator_name)
+    if entry is None or site.name not in entry["outputs"] or site.rule.kind != RuleKind.INTERVAL:
+        return everything
+    interval = judged.allowances.of(site.name).interval()
+    if interval is None:
+        return everything
+    open_ = undefined(*interval).ravel()
+    inputs = site.case.inputs()
+    if "zero_in" in entry:
+        zeros = [(inputs[name] == 0) for name in entry["zero_in"] if name in inputs]
+        open_ &= np.any([_spread(zero, site.correct.shape) for zero in zeros], axis=0)
+    return ~open_
+
+
+def _spread(zero: Array, shape: tuple[int, ...]) -> Array:
+    """Tell which elements of an output a zero may concern, flat."""
+    if zero.shape == shape:
+        return zero.ravel()
+    return np.full(int(np.prod(shape)), bool(zero.any()))

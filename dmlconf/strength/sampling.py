@@ -1,0 +1,30 @@
+"""A sample of a suite: some cases of each operator, by chance that a seed gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from dmlconf.cases.model import PlannedCase
+
+__all__ = ["sampled"]
+
+
+def sampled(plan: Sequence[PlannedCase], count: int | None, seed: int) -> list[PlannedCase]:
+    """Return at most so many cases of each operator, in the plan's order.
+
+    Args:
+        plan: the cases.
+        count: how many of each operator; None for all.
+        seed: of the choice.
+    """
+    if count is None:
+        return list(plan)
+    by_operator: dict[str, list[int]] = {}
+    for place, planned in enumerate(plan):
+        by_operator.setdefault(planned.template.operator_name, []).append(place)
+    chosen: set[int] = set()
+    for operator, places in by_operator.items():
+        few = len(places) <= count
+        chosen.update(places if few else Random(f"{seed} {operator}").sample(places, count))
+    return [plan[place] for place in sorted(chosen)]

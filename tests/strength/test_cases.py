@@ -1,0 +1,75 @@
+"""The figure by case, and samples of a suite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.resources import cases_directory
+from dmlconf.strength.case_report import case_lines, case_share, useless_cases
+from dmlconf.strength.measure import Method, Strength, measure
+from dmlconf.strength.sampling import sampled
+from dmlconf.strength.tallies import CaseTally
+from tests.cli.process import dmlconf_here
+
+TILES = """
+operator: TILE
+cases:
+  - name: all-different
+    desc:
+      InputTensor: {Sizes: [3, 5], DataType: FLOAT32, fill: sequence}
+      OutputTensor: {Sizes: [6, 10], DataType: FLOAT32}
+      Repeats: [2, 2]
+  - name: all-alike
+    desc:
+      InputTensor: {Sizes: [3, 5], DataType: FLOAT32, fill: {constant: {value: 1}}}
+      OutputTensor: {Sizes: [6, 10], DataType: FLOAT32}
+      Repeats: [2, 2]
+"""
+
+
+def measured(directory: Path) -> Strength:
+    file = directory / "suite.yaml"
+    file.write_text(TILES, encoding="utf-8")
+    method = Method(perturbations=False)
+    return measure(map(build, load_suite([file]).plan()), run_case, method=method)
+
+
+def test_a_case_of_equal_values_notices_less_than_one_of_different_ones(tmp_path: Path) -> None:
+    noticed = measured(tmp_path).noticed
+    different, alike = noticed["tile/suite/all-different"], noticed["tile/suite/all-alike"]
+    assert 0 < alike.caught < different.caught <= different.ran
+    assert case_share({"a": alike}) < 70 < case_share({"a": different})
+
+
+def test_cases_that_notice_nothing_are_named() -> None:
+    noticed = {"useful": CaseTally("TILE", 4, 1), "useless": CaseTally("TILE", 3, 0)}
+    assert useless_cases(noticed) == ["useless"]
+    assert list(case_lines(noticed)) == ["notices no defect: TILE: useless"]
+    assert case_share(noticed) == 100 / 7
+
+
+def test_a_sample_has_cases_of_each_operator_and_a_seed_gives_it_again() -> None:
+    plan = list(load_suite([cases_directory() / name for name in ("tile", "join")]).plan())
+    some = sampled(plan, 7, 1)
+    operators = [planned.template.operator_name for planned in some]
+    assert (operators.count("TILE"), operators.count("JOIN")) == (7, 7)
+    assert sampled(plan, 7, 1) == some
+    assert sampled(plan, 7, 2) != some
+    assert sampled(plan, None, 1) == plan
+
+
+def test_the_command_has_a_threshold_by_case(tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(TILES, encoding="utf-8")
+    report = tmp_path / "strength.json"
+    arguments = ("strength", "suite.yaml", "--figure", "defects", "--report", f"json:{report}")
+    found = dmlconf_here(tmp_path, *arguments, "--fail-under", "cases=99")
+    assert found.returncode == 1
+    assert "by case: " in found.stderr
+    data = json.loads(report.read_text("utf-8"))
+    assert data["by_case"]["cases"] == 2
+    assert data["by_case"]["noticing_nothing"] == []
+    assert dmlconf_here(tmp_path, *arguments, "--fail-under", "cases=50").returncode == 0

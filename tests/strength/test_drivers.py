@@ -1,0 +1,159 @@
+"""Driver defects: the catalogue, those that cases catch, and what others lack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.expressions import ExpressionError
+from dmlconf.strength.drivers.catalogue import driver_defects, reports
+from dmlconf.strength.drivers.conditions import condition
+from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.parallel import measure_drivers
+from dmlconf.strength.drivers.report import driver_data, driver_lines, driver_share
+from tests.cli.process import dmlconf_here
+
+CUMULATION = """
+operator: CUMULATIVE_SUMMATION
+cases:
+  - name: exclusive
+    desc:
+      InputTensor: {Sizes: [2, LENGTH], DataType: INT32, fill: {sequence: {start: 1}}}
+      OutputTensor: {Sizes: [2, LENGTH], DataType: INT32}
+      Axis: 1
+      AxisDirection: INCREASING
+      HasExclusiveSum: true
+"""
+
+ALL_ZERO = """
+operator: CUMULATIVE_SUMMATION
+cases:
+  - name: of-nothing
+    desc:
+      InputTensor: {Sizes: [2, 300], DataType: INT32, fill: {constant: {value: 0}}}
+      OutputTensor: {Sizes: [2, 300], DataType: INT32}
+      Axis: 1
+      AxisDirection: INCREASING
+      HasExclusiveSum: false
+"""
+
+SECOND_DISPATCH = """
+operator: FOLD
+cases:
+  - name: overlaps
+    desc:
+      InputTensor: {Sizes: [1, 4, 4], DataType: FLOAT32, fill: {sequence: {start: 1}}}
+      OutputTensor: {Sizes: [1, 1, 3, 3], DataType: FLOAT32}
+      WindowSizes: [2, 2]
+      Strides: [1, 1]
+      Dilations: [1, 1]
+      StartPadding: [0, 0]
+      EndPadding: [0, 0]
+"""
+
+
+def measured(directory: Path, text: str) -> dict[str, SubjectFigure]:
+    file = directory / "suite.yaml"
+    file.write_text(text, encoding="utf-8")
+    figure = figure_of(file)
+    return {subject.defect.name: subject for subject in figure.subjects}
+
+
+def figure_of(file: Path, sample: int | None = None) -> DriverFigure:
+    plan = list(load_suite([file]).plan())
+    survey, strength = measure_drivers(plan, [file], 1, sample)
+    return DriverFigure.of(driver_defects(), survey, strength)
+
+
+def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
+    defects = driver_defects()
+    assert len(defects) >= 150
+    assert len({defect.name for defect in defects}) == len(defects)
+    for defect in defects:
+        assert defect.operators, defect.name
+        assert (defect.report is None) != (defect.plausible is None), defect.name
+    used = {defect.report.name for defect in defects if defect.report}
+    assert used == reports().keys()
+    assert sum(report.product == "DirectML" for report in reports().values()) >= 40
+
+
+def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
+    found = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    for name in (
+        "cumulation ignores HasExclusiveSum",
+        "cumulative sum beyond 64 elements starts anew",
+        "cumulative sum beyond 256 elements starts anew",
+    ):
+        assert found[name].fate is Fate.CAUGHT
+        assert found[name].missing == ""
+
+
+def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
+    found = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    survivor = found["cumulative sum beyond 1024 elements starts anew"]
+    assert survivor.fate is Fate.UNMET
+    assert survivor.missing == (
+        "no case of CUMULATIVE_SUMMATION has more than 1,024 elements along the axis"
+    )
+
+
+def test_data_that_hides_a_defect_is_told_from_a_rule_that_permits_it(tmp_path: Path) -> None:
+    found = measured(tmp_path, ALL_ZERO)
+    survivor = found["cumulative sum beyond 256 elements starts anew"]
+    assert survivor.fate is Fate.HIDDEN
+    assert survivor.missing.startswith("the data of all 1 cases that run it hides it")
+
+
+def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
+    found = measured(tmp_path, SECOND_DISPATCH)
+    assert found["second dispatch adds to the first"].fate is Fate.CAUGHT
+
+
+def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
+    figure = figure_of(file)
+    assert 0 < driver_share(figure) < 100
+    data = driver_data(figure)
+    assert data["caught_in_every_operator"] < data["defects"] == len(figure.by_defect)
+    assert len(list(driver_lines(figure))) == len(figure.survivors) > 0
+
+
+def test_an_unknown_condition_is_refused() -> None:
+    with pytest.raises(KeyError):
+        condition({"axis-under": 5})
+    with pytest.raises(ExpressionError):
+        condition("import os")
+
+
+def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
+    report = tmp_path / "strength.json"
+    found = dmlconf_here(
+        tmp_path, "strength", "suite.yaml", "--figure", "drivers", "-v",
+        "--fail-under", "drivers=99", "--report", f"json:{report}",
+    )  # fmt: skip
+    assert found.returncode == 1
+    assert "by driver defect: " in found.stderr
+    assert "no case of CUMULATIVE_SUMMATION has" in found.stdout
+    data = json.loads(report.read_text("utf-8"))
+    assert data["drivers"]["fates"]["caught"] > 0
+    assert "perturbations" not in data
+    markdown = tmp_path / "strength.md"
+    passed = dmlconf_here(
+        tmp_path, "strength", "suite.yaml", "--fail-under", "drivers=1",
+        "--figure", "drivers", "--seed", "4", "--report", f"markdown:{markdown}",
+    )  # fmt: skip
+    assert passed.returncode == 0
+    text = markdown.read_text("utf-8")
+    assert "--figure drivers --seed 4" in text
+    assert "- CUMULATIVE_SUMMATION: cumulative sum beyond 64 elements starts anew: no case" in text
+
+
+def test_the_command_refuses_an_unknown_figure(tmp_path: Path) -> None:
+    found = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
+    assert found.returncode == 2
+    assert "'driver' is no figure" in found.stderr

@@ -1,0 +1,93 @@
+"""Perturbations of single elements: what verdicts notice, what they miss, and what is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.strength.measure import Method, Strength, measure
+from dmlconf.strength.perturbation_report import kind_shares, perturbation_lines, weak_kinds
+from dmlconf.strength.perturbations import KINDS
+
+EXACT = """
+operator: ELEMENT_WISE_IDENTITY
+cases:
+  - name: numbers
+    desc:
+      InputTensor:
+        {Sizes: [4, 9], DataType: FLOAT32, fill: {uniform: {low: -2, high: 3, seed: 1}}}
+      OutputTensor: {Sizes: [4, 9], DataType: FLOAT32}
+  - name: halves
+    desc:
+      InputTensor:
+        {Sizes: [4, 9], DataType: FLOAT16, fill: {uniform: {low: -2, high: 3, seed: 1}}}
+      OutputTensor: {Sizes: [4, 9], DataType: FLOAT16}
+  - name: integers
+    desc:
+      InputTensor: {Sizes: [4, 9], DataType: INT8, fill: sequence}
+      OutputTensor: {Sizes: [4, 9], DataType: INT8}
+"""
+
+ABSOLUTE_LIMIT = """
+operator: ELEMENT_WISE_COS
+cases:
+  - name: near-one
+    desc:
+      InputTensor:
+        {Sizes: [8, 8], DataType: FLOAT32, fill: {uniform: {low: 0, high: 0.01, seed: 1}}}
+      OutputTensor: {Sizes: [8, 8], DataType: FLOAT32}
+"""
+
+UNDEFINED = """
+operator: NONZERO_COORDINATES
+cases:
+  - name: one-is-nonzero
+    desc:
+      InputTensor: {Sizes: [2, 3], DataType: FLOAT32, values: [0, 0, 0, 0, 5, 0]}
+      OutputCountTensor: {Sizes: [1], DataType: UINT32}
+      OutputCoordinatesTensor: {Sizes: [6, 2], DataType: UINT32}
+"""
+
+
+def perturbed(directory: Path, text: str, seed: int = 0) -> Strength:
+    file = directory / "suite.yaml"
+    file.write_text(text, encoding="utf-8")
+    method = Method(defects=False, seed=seed)
+    return measure(map(build, load_suite([file]).plan()), run_case, method=method)
+
+
+def test_an_exact_rule_notices_every_kind(tmp_path: Path) -> None:
+    strength = perturbed(tmp_path, EXACT)
+    shares = kind_shares(strength.perturbed)
+    assert {one.kind for one in shares} == set(KINDS)
+    assert [one.share for one in shares] == [100.0] * len(shares)
+    assert list(perturbation_lines(strength.perturbed)) == []
+    assert strength.mutants == {}
+
+
+def test_an_absolute_limit_misses_1000_ulp(tmp_path: Path) -> None:
+    strength = perturbed(tmp_path, ABSOLUTE_LIMIT)
+    kind = "1,000 ULP in FLOAT32"
+    tally = strength.perturbed[kind, "ELEMENT_WISE_COS"]
+    assert (tally.tried, tally.caught) == (1, 0)
+    assert tally.missed == ["element_wise_cos/suite/near-one OutputTensor"]
+    assert kind in {one.kind for one in weak_kinds(strength.perturbed, 99)}
+    assert strength.perturbed["largest zeroed", "ELEMENT_WISE_COS"].caught == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_documentation_leaves_undefined_is_not_perturbed(
+    tmp_path: Path, seed: int
+) -> None:
+    strength = perturbed(tmp_path, UNDEFINED, seed)
+    off = strength.perturbed["integer off by one", "NONZERO_COORDINATES"]
+    assert (off.tried, off.caught) == (2, 2)
+
+
+def test_a_seed_gives_the_same_places_again(tmp_path: Path) -> None:
+    first = perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3)
+    assert perturbed(tmp_path, ABSOLUTE_LIMIT, seed=3) == first
