@@ -22,7 +22,7 @@ from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
 
-__all__ = ["Suite", "case_files", "case_problems", "load_suite", "require_valid"]
+__all__ = ["Suite", "case_files", "case_problems", "load_suite", "require_valid", "valid_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,28 +272,46 @@ def _unbuildable(
 
 
 def require_valid(plan: Iterable[PlannedCase]) -> None:
-    """Refuse a plan with a case that cannot be built, or that every backend must reject unasked.
+    """Refuse a plan if the first case of a template is one that `valid_case` refuses.
 
     Raises:
-        InvalidFilesError: with the first problem of each template.
+        InvalidFilesError: with the problem of each such template.
     """
-    problems: dict[str, list[Problem]] = {}
+    problems: list[Problem] = []
+    seen: set[CaseTemplate] = set()
     for planned in plan:
-        template = planned.template
-        if template.identifier in problems:
+        if planned.template in seen:
             continue
+        seen.add(planned.template)
         try:
-            _check_constraints(build(planned))
-        except CaseError as error:
-            problems[template.identifier] = case_problems(template, error)
+            valid_case(planned)
+        except InvalidFilesError as error:
+            problems += error.problems
     if problems:
-        raise InvalidFilesError([problem for each in problems.values() for problem in each])
+        raise InvalidFilesError(problems)
+
+
+def valid_case(planned: PlannedCase) -> Case:
+    """Return the planned case.
+
+    Raises:
+        InvalidFilesError: it is a case of a matrix that cannot be built, or every backend must
+            reject it, and it does not say so.
+    """
+    try:
+        case = build(planned)
+        _check_constraints(case)
+    except CaseError as error:
+        raise InvalidFilesError(case_problems(planned.template, error)) from error
+    return case
 
 
 def _check_constraints(case: Case) -> None:
     """Raise `CaseError` for a case that every backend must reject and that does not say so."""
+    if isinstance(case.expectation, ExpectedRejection):
+        return
     broken = violations(case.operator, case.desc)
-    if broken and not isinstance(case.expectation, ExpectedRejection):
+    if broken:
         hint = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
         message = f"{case.identifier} breaks {', '.join(broken)}, but expects no rejection"
         raise CaseError((), message, hint)

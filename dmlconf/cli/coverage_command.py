@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from dmlconf.cases.loader import valid_case
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import Number, color_option, load, paths_argument, suite_paths
@@ -18,7 +19,6 @@ from dmlconf.coverage import report
 from dmlconf.coverage.measure import OperatorCoverage, measure
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import recorded_in, suite_recordings
-from dmlconf.runner.session import built
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
     recorded = recorded_in(suite_recordings(suite_paths(paths)))
     with progress(len(plan), quiet=quiet, color=color) as advance:
-        found = measure(operators, map(built, plan), recorded, lambda: advance(False))
+        found = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
     rows = [found[name] for name in sorted(found)]
     width = shutil.get_terminal_size((80, 24)).columns
     table = report.render_table(rows, width=width, missing=missing)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import complete_operator, load
 from dmlconf.documents.problems import printable
-from dmlconf.runner.session import built
 
 __all__ = ["command"]
 
@@ -43,7 +43,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
         for one in load((), operators=[entry.name]).plan()
         if one.template.operator_name == entry.name
     ]
-    pattern = pattern_of(map(built, plan))
+    pattern = pattern_of(map(valid_case, plan))
     if pattern is None:
         raise click.UsageError(f"the bundled suite has no case of {entry.name} to begin from")
     text = scaffold(case_name, pattern, file)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import CaseTemplate
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import operator, operator_files
@@ -16,7 +16,6 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import load, paths_argument
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.runner.known_faults import lint_known_faults
-from dmlconf.runner.session import built
 from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
 
 __all__ = ["command"]
@@ -60,7 +59,7 @@ def _warnings(suite: Suite) -> Iterator[Problem]:
             operator(template.operator_name)
         ):
             continue
-        if judges_nothing(built(planned)):
+        if judges_nothing(valid_case(planned)):
             open_cases.setdefault(template, []).append(planned.identifier)
     for template, names in open_cases.items():
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""

@@ -48,6 +48,9 @@ _PER_ROOT: Final = 3.0
 _VARIANCE: Final = 0.8
 """The greatest mean of squared errors for each term: twice the 0.4 that TOSA gives."""
 
+_ROUNDS: Final = 3
+"""How often to look for the end of a limit that depends on where it ends."""
+
 _TOSA_VARIANCE: Final = 1.6
 
 
@@ -97,20 +100,26 @@ class Accumulation:
             overflows=None if self.overflows is None else self.overflows[block],
         )
 
-    def room(self, expected: Array) -> tuple[Array, Array]:
-        """Return how far right values may be from what is expected, and where any value is right.
+    def ends(self, expected: Array) -> tuple[Array, Array]:
+        """Return the least and the greatest right values; infinite ones where anything is right.
 
-        Infinities and NaN that are right where something overflows on the way are no room.
+        Infinities and NaN that are right where something overflows on the way lie outside.
         """
         dtype = expected.dtype
-        overflow, undefined = self._overflow(dtype), self._undefined(dtype)
         with np.errstate(all="ignore"):
             values = expected.astype(np.float64)
             magnitude = np.where(np.isfinite(self.magnitude), self.magnitude, np.abs(values))
-            magnitude = np.minimum(magnitude, overflow)
-            limit, _ = self.part(slice(None))._limits(values, values, magnitude, dtype)
-        judged = (magnitude != 0) & np.isfinite(limit)
-        return np.where(judged, limit, 0.0), undefined
+            magnitude = np.minimum(magnitude, self._overflow(dtype))
+            known = self.part(slice(None))
+            ends = []
+            for side in (-1.0, 1.0):
+                end = values
+                for _ in range(_ROUNDS):  # The last place is that of the value itself.
+                    limit, _ = known._limits(end, values, magnitude, dtype)
+                    judged = (magnitude != 0) & np.isfinite(limit)
+                    end = values + np.where(judged, side * limit, 0.0)
+                ends.append(np.where(self._undefined(dtype), side * np.inf, end))
+        return ends[0], ends[1]
 
     def _overflow(self, dtype: np.dtype[Any]) -> float:
         """Return the largest number of what sums are held in."""

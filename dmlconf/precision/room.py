@@ -68,7 +68,12 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
         if most <= limit:
             return NO_ROOM  # Nearly always: what is open is loose too.
         loose = width > limit
-    return Room(int(np.count_nonzero(undefined(lowest, highest))), int(np.count_nonzero(loose)))
+    open_elements = undefined(lowest, highest)
+    if rule.kind == RuleKind.ONE_OF:
+        # Between two candidates at the ends of a data type nothing is permitted.
+        candidates = permitted_intervals(rule.kind, allowance)
+        open_elements = np.any([undefined(a.ravel(), b.ravel()) for a, b in candidates], axis=0)
+    return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
 
 
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -107,12 +112,7 @@ def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     if expected.dtype.kind != "f":
         return expected, expected
-    reach, undefined_elements = accumulation_of(rule, allowance, expected).room(expected)
-    lowest, highest = _around(expected, reach)
-    return (
-        np.where(undefined_elements, -np.inf, lowest),
-        np.where(undefined_elements, np.inf, highest),
-    )
+    return accumulation_of(rule, allowance, expected).ends(expected)
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -129,7 +129,7 @@ def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _one_of(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    """The hull of the candidates: open where a candidate is, and wide where they are far apart."""
+    """Return the hull of the candidates, which is wide where they are far apart."""
     candidates = [
         (lowest.ravel(), highest.ravel())
         for lowest, highest in permitted_intervals(rule.kind, allowance)

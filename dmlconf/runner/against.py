@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
-from dmlconf.cases.loader import Suite
+from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
-from dmlconf.runner.session import OpenBackend, built, nobody, reference
+from dmlconf.runner.session import OpenBackend, nobody, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _require_fresh(
     path = stored.path
     if not stored.files(_operators(plan)):
         stored.head()  # Raises where there is no recording at all.
-    gaps = {planned.identifier: stored.gap(built(planned)) for planned in plan}
+    gaps = {planned.identifier: stored.gap(valid_case(planned)) for planned in plan}
     if set(gaps.values()) == {Gap.MISSING} and not _knows_any(stored, suite):
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from dmlconf.backends.protocol import Backend, Breakdown
 from dmlconf.backends.registry import BackendName
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.judge import judge
 from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.session import Limits, built, judged, nobody, opened
+from dmlconf.runner.session import Limits, judged, nobody, opened
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.worker import Raised
@@ -51,7 +52,7 @@ def judged_in_processes(
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
-                yield judge(built(planned), result, nobody)
+                yield judge(valid_case(planned), result, nobody)
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale

@@ -18,13 +18,10 @@ import numpy as np
 import dmlconf
 from dmlconf.backends import registry
 from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
-from dmlconf.cases.build import build
-from dmlconf.cases.errors import CaseError
-from dmlconf.cases.loader import Suite, case_problems
+from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
-from dmlconf.documents.problems import InvalidFilesError
-from dmlconf.runner.interrupts import deferred_interrupts
+from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
@@ -35,7 +32,6 @@ from dmlconf.runner.worker import run_batch
 __all__ = [
     "Limits",
     "OpenBackend",
-    "built",
     "environment_record",
     "judged",
     "make_header",
@@ -204,8 +200,10 @@ def run(
     places = {planned.identifier: place for place, planned in enumerate(plan)}
     unreached = ReasonKind.INTERRUPTED
 
+    uninterrupted = Uninterrupted()
+
     def record(verdict: Verdict) -> None:
-        with deferred_interrupts():
+        with uninterrupted:
             counts[verdict.status] += 1
             log.verdict(verdict, places.pop(verdict.case))
         on_verdict(verdict)
@@ -216,6 +214,7 @@ def run(
             with closing(verdicts):
                 for verdict in verdicts:
                     record(verdict)
+                    raise_if_interrupted()
                     if fail_fast and verdict.status.fails_run:
                         unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
                         break
@@ -302,18 +301,6 @@ def judged(
     yield from declined
 
 
-def built(planned: PlannedCase) -> Case:
-    """Return the planned case.
-
-    Raises:
-        InvalidFilesError: it is a case of a matrix that cannot be built.
-    """
-    try:
-        return build(planned)
-    except CaseError as error:
-        raise InvalidFilesError(case_problems(planned.template, error)) from error
-
-
 def runnable(
     plan: Iterable[PlannedCase], capabilities: Capabilities, declined: deque[Verdict]
 ) -> Iterator[Case]:
@@ -323,7 +310,7 @@ def runnable(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     for planned in plan:
-        case = built(planned)
+        case = valid_case(planned)
         reason = unsupported_reason(case, capabilities)
         if reason is None:
             yield case

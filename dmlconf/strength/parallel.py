@@ -8,10 +8,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import RecordingAgainst, suite_expectations
 from dmlconf.runner.judge import Against
-from dmlconf.runner.session import built
 from dmlconf.strength.measure import Method, Strength, measure
 
 __all__ = ["measure_in_processes"]
@@ -43,7 +43,7 @@ def measure_in_processes(
     method = method or Method()
     against, recordings = suite_expectations(suite_paths)
     if jobs == 1:
-        return measure(map(built, plan), against, advance, method), recordings
+        return measure(map(valid_case, plan), against, advance, method), recordings
     strength = Strength()
     chunks = [plan[start : start + _CHUNK] for start in range(0, len(plan), _CHUNK)]
     with ProcessPoolExecutor(
@@ -74,5 +74,5 @@ class _Worker:
     def measure(cls, chunk: Sequence[PlannedCase]) -> tuple[Strength, list[list[str]]]:
         for recording in cls.recordings:
             recording.stale.clear()
-        strength = measure(map(built, chunk), cls.against, method=cls.method)
+        strength = measure(map(valid_case, chunk), cls.against, method=cls.method)
         return strength, [list(recording.stale) for recording in cls.recordings]

@@ -22,7 +22,7 @@ from dmlconf.backends.recording.store import (
     same_outcomes,
 )
 from dmlconf.cases.model import Case
-from tests.backends.recordings import changed, recording
+from tests.backends.recordings import ENVIRONMENT, changed, recording
 from tests.backends.test_recording import TILE
 from tests.cases.suites import built
 
@@ -163,7 +163,7 @@ def test_same_outcomes_are_the_same_to_the_bit() -> None:
     ("environment", "same"),
     [
         ({"python": "3.14.0"}, True),
-        ({"details": {"metacommands": False, "luid": "1"}}, True),
+        ({"details": {**ENVIRONMENT["details"], "luid": "1"}}, True),
         ({"details": {"metacommands": False, "directml_sha256": "1"}}, False),
         ({"details": {"metacommands": True}}, False),
         ({"driver": "32.0"}, False),

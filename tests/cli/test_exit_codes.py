@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status
-from tests.cli.process import beginning, dmlconf, environment, write
+from tests.cli.process import beginning, dmlconf, write
 
 
 def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
@@ -167,23 +167,11 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
 
 
 def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
-    """A plugin that keeps no part of the protocol stands in for a fault that nobody foresaw."""
-    (tmp_path / "impossible.py").write_text(
-        "class Impossible:\n"
-        "    environment = capabilities = lambda self: None\n"
-        "    close = lambda self: None\n"
-        "def create(options):\n"
-        "    return Impossible()\n",
-        encoding="utf-8",
-    )
-    information = tmp_path / "impossible-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Name: impossible\nVersion: 1.0\n", encoding="utf-8")
-    (information / "entry_points.txt").write_text(
-        "[dmlconf.backends]\nimpossible = impossible:create\n", encoding="utf-8"
-    )
-    path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
-    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "impossible", PYTHONPATH=path)
+    """A library that fails where nobody expects it stands in for a fault that nobody foresaw."""
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich" / "__init__.py").write_text("raise RuntimeError('foul')\n", "utf-8")
+    done = dmlconf(tmp_path, "run", write(tmp_path), PYTHONPATH=str(tmp_path))
     assert done.returncode == 70
     assert "Traceback" in done.stderr
+    assert "RuntimeError: foul" in done.stderr
     assert "This is a fault of dmlconf itself" in done.stderr

@@ -95,11 +95,26 @@ def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
     assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
 
 
-def test_a_sum_is_loose_by_its_magnitude_and_open_where_that_overflows() -> None:
+def test_a_sum_is_loose_by_its_magnitude_and_open_where_that_is_beyond_all_measure() -> None:
     rule = PrecisionRule("accumulate", 1, "test", products=8)
-    sums = np.array([1.0, 2000.0, 1e39])
+    sums = np.array([1.0, 2.0**18, 2.0**301])
     found = room(half(1, 1, 1), rule, Allowed(sums=sums))
     assert found == Room(open=1, loose=2)
+
+
+def test_a_sum_that_may_overflow_on_the_way_is_judged_where_it_is_finite() -> None:
+    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    assert room(half(1), rule, Allowed(sums=np.array([1e39]))).open == 0
+
+
+def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
+    class Candidates(NoAllowance):
+        def candidates(self) -> list[tuple[Array, Array]]:
+            low, high = np.array([0], np.uint8), np.array([255], np.uint8)
+            return [(low, low), (high, high)]
+
+    found = room(np.array([255], np.uint8), PrecisionRule("one of", 0, "test"), Candidates())
+    assert found == Room(open=0, loose=1)
 
 
 def test_a_sum_of_nothing_leaves_no_room() -> None:

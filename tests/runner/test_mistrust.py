@@ -43,9 +43,21 @@ def judged(case: Case, output: Array) -> Verdict:
     return judge(case, Outputs({"OutputTensor": output}), lambda _: right)
 
 
+SINES = """
+operator: ELEMENT_WISE_SIN
+cases:
+  - name: small
+    desc:
+      InputTensor: {Sizes: [16], DataType: FLOAT32, fill: {uniform: {low: 0.0003, high: 0.0007}}}
+      OutputTensor: {Sizes: [16], DataType: FLOAT32}
+"""
+
+
 def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
-    case = sums(tmp_path, [1] * 502 + [-1] * 498)
-    verdict = judged(case, np.zeros((1, 1, 8, 1), np.float16))
+    file = tmp_path / "sines.yaml"
+    file.write_text(SINES, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    verdict = judged(build(planned), np.zeros(16, np.float32))
     assert verdict.figures["OutputTensor"]["differing"] == 0
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
@@ -53,7 +65,7 @@ def test_zeros_that_a_wide_rule_passes_are_no_pass(tmp_path: Path) -> None:
 
 
 def test_zeros_are_right_where_rounding_may_have_cancelled_all(tmp_path: Path) -> None:
-    case = sums(tmp_path, [100, 0.03, -100])
+    case = sums(tmp_path, [1000.5] * 500 + [-1000.5] * 500 + [0.7])
     assert judged(case, np.zeros((1, 1, 8, 1), np.float16)).status is Status.PASSED
 
 

@@ -8,10 +8,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import suite_expectations
 from dmlconf.runner.judge import Against
-from dmlconf.runner.session import built
 from dmlconf.strength.drivers.catalogue import driver_defects
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.strength.drivers.survey import Subject, Survey, survey
@@ -46,7 +46,7 @@ def measure_drivers(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    found = survey(map(built, plan), driver_defects())
+    found = survey(map(valid_case, plan), driver_defects())
     tries = [(plan[place], list(s)) for place, s in found.chosen(sample, seed).items()]
     strength = DriverStrength()
     if jobs == 1:
@@ -67,7 +67,7 @@ def _measured(
 ) -> DriverStrength:
     strength = DriverStrength()
     for planned, subjects in tries:
-        measure_case(strength, built(planned), subjects, against)
+        measure_case(strength, valid_case(planned), subjects, against)
         advance()
     return strength
 
