@@ -42,3 +42,8 @@ def test_zeros_keep_their_sign_and_infinity_has_no_value(
     found = function(np.array([0.0, -0.0, math.inf, -math.inf, math.nan]))
     assert [str(value) for value in found[:2]] == [str(standard(zero)) for zero in (0.0, -0.0)]
     assert np.isnan(found[2:]).all()
+
+
+def test_a_cosine_near_zero_is_right_in_any_number_of_dimensions() -> None:
+    values = np.array([[1.0, np.pi / 2, 2.0], [3 * np.pi / 2, 0.5, np.pi / 2]])
+    np.testing.assert_allclose(cosine(values), np.cos(values), rtol=2**-40)

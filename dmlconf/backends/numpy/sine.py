@@ -41,7 +41,7 @@ def cosine(values: Array) -> Array:
         found = 1 - square
         square += 1
         found /= square
-        near_zero = np.flatnonzero(np.abs(found) < _NEAR_ZERO)
-        if near_zero.size:
+        near_zero = np.abs(found) < _NEAR_ZERO
+        if near_zero.any():
             found[near_zero] = np.cos(values[near_zero])
     return found
