@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.strength.injection import Defect, Site
 from dmlconf.strength.sums import ORDERS, added_up
 from dmlconf.tensors.datatypes import Array
@@ -15,7 +16,8 @@ __all__ = ["LEGITIMATE_DIFFERENCES"]
 
 
 def _flushed(site: Site) -> Iterator[tuple[str, Array]]:
-    if site.correct.dtype == np.float32 and site.rule.flushes:
+    moved = site.rule.kind == RuleKind.EXACT  # Then only what is compared may be flushed.
+    if site.correct.dtype == np.float32 and site.rule.flushes and not moved:
         tiny = np.finfo(np.float32).tiny
         yield "", np.where(np.abs(site.correct) < tiny, np.float32(0), site.correct)
 

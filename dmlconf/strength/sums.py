@@ -11,7 +11,8 @@ import numpy as np
 
 from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.strength.injection import Site
 from dmlconf.tensors.datatypes import Array, DataType
@@ -73,13 +74,18 @@ def partial_sums(site: Site) -> list[Array] | None:
 
 def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
     """Return the output for other inputs, FLOAT64 and not rounded to the output's type before."""
-    outputs = {
+    tensors = tensors_of(site.case.operator, site.case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    wide = {
         name: TensorDesc(DataType.FLOAT64, tensor.Sizes)
-        for name, tensor in site.case.outputs().items()
+        for name, _, tensor in tensors
         if tensor.DataType.is_float and name in site.case.desc
     }
-    case = replace(site.case, desc={**site.case.desc, **outputs}, data={**site.case.data, **inputs})
-    return computed(case, inputs)[site.name].astype(np.float64)
+    data = {
+        name: array.astype(np.float64) if name in wide else array
+        for name, array in {**site.case.inputs(), **inputs}.items()
+    }
+    case = replace(site.case, desc={**site.case.desc, **wide}, data=data)
+    return computed(case, data)[site.name].astype(np.float64)
 
 
 _Add = Callable[[Array, Array], Array]
