@@ -453,6 +453,12 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
+def test_refuses_data_of_more_dimensions_than_arrays_have(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
+    with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
+        load_suite([path])
+
+
 def test_refuses_an_enum_constant_that_the_header_lacks(tmp_path: Path) -> None:
     path = write(tmp_path, changed(ARGMIN, "INCREASING", "INCREASINK"))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(

@@ -138,6 +138,8 @@ def _problems(folder: Path, session: int, before: list[bytes]) -> Iterator[str]:
 
 def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterator[str]:
     """Yield what must not be where the main process lived on."""
+    if code == 4 and killed and not _lines(folder / "run.jsonl"):
+        return  # The first worker died before the run began, so the backend cannot be used.
     if code not in (0, 1):
         yield f"exit {code}: {(folder / 'err').read_text('utf-8')[-500:]}"
         return

@@ -1,4 +1,4 @@
-"""Changes to values, text and bytes that keep most of the structure, drawn by a random generator."""
+"""Changes to values, text and bytes that keep most of the structure, drawn at random."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ ODD_NUMBERS: Final[tuple[Any, ...]] = (
 )  # fmt: skip
 ODD_TEXTS: Final = (
     "", " ", "\n", "\t", "null", "true", "=", "=1", "=range(", "=[", "a" * 300, "a" * 20_000,
-    "\x1b[31mred", "\x00", "\x07", "\u202e", "\u2028", "\ufeff", "\ufffe", "é", "字", "😀", "\udcff",
-    "../../etc", "/", "[bold]", "<b>&", "]]>", "{}", "%s%n", "=2**9**9", "=range(10**9)",
-    "=[x for x in range(9999)]", "=1/0", "=" + "(" * 200, "=" + "-" * 5000 + "1", "inf", "nan",
+    "\x1b[31mred", "\x00", "\x07", "\u202e", "\u2028", "\ufeff", "\ufffe", "é", "字", "😀",
+    "\udcff", "../../etc", "/", "[bold]", "<b>&", "]]>", "{}", "%s%n", "=2**9**9",
+    "=range(10**9)", "=[x for x in range(9999)]", "=1/0", "=" + "(" * 200, "=" + "-" * 5000 + "1",
+    "inf", "nan",
 )  # fmt: skip
 TOKENS: Final = (
     "+", "-", "*", "/", "//", "%", "**", "(", ")", "[", "]", ",", ":", ".", "==", "<", ">=", "not",
@@ -154,7 +155,9 @@ def mutated_text(random: Random, text: str) -> str:
         elif change == 4:
             tokens.insert(place, random.choice(TOKENS))
         else:
-            tokens[place] += chr(random.choice((random.randrange(32, 127), random.randrange(0x3000))))
+            tokens[place] += chr(
+                random.choice((random.randrange(32, 127), random.randrange(0x3000)))
+            )
     return "".join(tokens)
 
 
