@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 from random import Random
 
+from tests.hostile.canaries import CANARIES
 from tests.hostile.subjects import SUBJECTS
 
 __all__ = ["main"]
@@ -40,7 +41,7 @@ def main(kind: str, folder: Path, first: int, count: int) -> None:
 
 def _meet(kind: str, seed: int, folder: Path) -> str:
     """Make a mutant and feed it; return what is wrong, and keep its file where something is."""
-    subject, random = SUBJECTS[kind], Random(f"{kind}:{seed}")
+    subject, random = {**SUBJECTS, **CANARIES}[kind], Random(f"{kind}:{seed}")
     mutant = subject.mutant(random)
     folder.mkdir(exist_ok=True)
     path = folder / f"mutant{subject.suffix}"

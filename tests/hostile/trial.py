@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 __all__ = ["Finding", "trial"]
 
@@ -42,14 +42,17 @@ class Finding:
         return f"{self.kind} {self.seed}: {self.problem}\n  again: {again}"
 
 
-def trial(kind: str, folder: Path, first: int, count: int) -> Iterator[Finding]:
+def trial(
+    kind: str, folder: Path, first: int, count: int, *, most_seconds: float = MOST_SECONDS
+) -> Iterator[Finding]:
     """Feed mutants to dmlconf, and yield those that broke a promise.
 
     Args:
-        kind: a key of `subjects.SUBJECTS`.
+        kind: a key of `subjects.SUBJECTS` or of `canaries.CANARIES`.
         folder: where mutants are written; those that broke a promise stay there.
         first: the first seed.
         count: how many seeds.
+        most_seconds: how long dmlconf may work on one of them.
     """
     end = first + count
     while first < end:
@@ -57,7 +60,7 @@ def trial(kind: str, folder: Path, first: int, count: int) -> Iterator[Finding]:
         process = _start(kind, folder, first, part)
         reached = first
         try:
-            for record in _records(process):
+            for record in _records(process, most_seconds):
                 reached = record["seed"]
                 if "problem" in record:
                     yield Finding(kind, reached, record["problem"])
@@ -85,7 +88,7 @@ def _start(kind: str, folder: Path, first: int, count: int) -> subprocess.Popen[
     )
 
 
-def _records(process: subprocess.Popen[bytes]) -> Iterator[dict[str, object]]:
+def _records(process: subprocess.Popen[bytes], most_seconds: float) -> Iterator[dict[str, Any]]:
     """Yield what the process tells, until it ends.
 
     Raises:
@@ -101,8 +104,8 @@ def _records(process: subprocess.Popen[bytes]) -> Iterator[dict[str, object]]:
                 return
             yield json.loads(line)
             used, began = _processor_seconds(process.pid), time.monotonic()
-        elif _processor_seconds(process.pid) - used > MOST_SECONDS:
-            raise TimeoutError(f"more than {MOST_SECONDS} seconds of work")
+        elif _processor_seconds(process.pid) - used > most_seconds:
+            raise TimeoutError(f"more than {most_seconds:g} seconds of work")
         elif time.monotonic() - began > _MOST_WALL_SECONDS:
             raise TimeoutError(f"waits for more than {_MOST_WALL_SECONDS} seconds")
 
