@@ -118,7 +118,7 @@ def _strides(
     if given is not None:
         message = "`layout` and `Strides` both say where the elements lie"
         raise CaseError((*where, "layout"), message, "keep one of them")
-    if layout not in LAYOUTS:
+    if not isinstance(layout, str) or layout not in LAYOUTS:
         near = nearest(str(layout), LAYOUTS)
         hint = f"did you mean {near}?" if near else f"one of {', '.join(LAYOUTS)}"
         raise CaseError((*where, "layout"), f"{layout!r} is not a layout", hint)
@@ -127,6 +127,8 @@ def _strides(
 
 def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
     known = catalogue.enumeration("DML_TENSOR_FLAGS").values
+    if not isinstance(value, str):
+        require_list(value, where)
     flags = [value] if isinstance(value, str) else list(value)
     names = tuple(str(flag).removeprefix(_FLAG_PREFIX) for flag in flags)
     for name in names:
@@ -156,6 +158,8 @@ def _tensor_data(
 
 def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     parts = {written: {}} if isinstance(written, str) else written
+    if not isinstance(parts, Mapping):
+        raise CaseError(where, f"must be a fill, not {written!r}", f"one of {', '.join(FILLS)}")
     if len(parts) != 1:
         raise CaseError(where, "a fill has one name", f"one of {', '.join(FILLS)}")
     name, arguments = next(iter(parts.items()))
