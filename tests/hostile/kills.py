@@ -94,7 +94,7 @@ def kill(seed: int, folder: Path) -> Kill:
         process.kill()
         process.wait()
         return Kill(f"{who} hang", (f"after {moment:.3f} s: the run hangs",))
-    problems = list(_problems(folder, process.pid, before))
+    problems = list(_problems(folder, process.pid, code, before))
     if who == "worker" or victim is None:
         problems += _problems_of_a_whole_run(folder, code, killed=victim is not None)
     elif number == signal.SIGTERM:
@@ -104,7 +104,7 @@ def kill(seed: int, folder: Path) -> Kill:
     return Kill(f"{name}, exit {code}", tuple(f"{heading}: {problem}" for problem in problems))
 
 
-def _problems(folder: Path, session: int, before: list[bytes]) -> Iterator[str]:
+def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
     """Yield what must not be, whoever was killed."""
     deadline = time.monotonic() + 10
     while left := [pid for pid in _session(session) if running(pid)]:
@@ -129,7 +129,8 @@ def _problems(folder: Path, session: int, before: list[bytes]) -> Iterator[str]:
                 yield f"the log has {len(cases)} verdicts, of which {len(verdicts)} are read"
             allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
             yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
-    if b"Traceback" in (folder / "err").read_bytes():
+    if code != -signal.SIGKILL and b"Traceback" in (folder / "err").read_bytes():
+        # (A worker whose parent dies while it starts says so, before dmlconf's code runs there.)
         yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
     _start_again(folder)
     if rest := sorted(path.name for path in (folder / "temporary").iterdir()):
