@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _end_by_exit_code() -> None:
     """Keep Python from dying of SIGINT in place of the exit code.
 
-    `python -m dmlconf` does where an interrupt, even a handled one, has left text at work in `exec`,
+    `python -m dmlconf` does where an interrupt, handled or not, has left text at work in `exec`,
     which is how `dataclass` makes its methods. Python forgets about that when more text is run.
     """
     exec("")
