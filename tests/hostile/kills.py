@@ -72,14 +72,15 @@ def kill(seed: int, folder: Path) -> Kill:
     temporary = folder / "temporary"
     temporary.mkdir(parents=True)
     (folder / "slow.yaml").write_text(_CASE, encoding="utf-8")
-    process = subprocess.Popen(
-        [*DMLCONF, "run", "slow.yaml", "-b", "miniature:slow", "-j", "2", "--log", "run.jsonl"],
-        cwd=folder,
-        env=environment(folder, TMPDIR=str(temporary), OPENBLAS_NUM_THREADS="1"),
-        stdout=(folder / "out").open("wb"),
-        stderr=(folder / "err").open("wb"),
-        start_new_session=True,
-    )
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(
+            [*DMLCONF, "run", "slow.yaml", "-b", "miniature:slow", "-j", "2", "--log", "run.jsonl"],
+            cwd=folder,
+            env=environment(folder, TMPDIR=str(temporary), OPENBLAS_NUM_THREADS="1"),
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
     time.sleep(moment)
     victims = [process.pid] if who == "main" else _workers(process.pid)
     victim = random.choice(victims) if victims else None

@@ -72,7 +72,7 @@ def trial(
             reached += 1
         finally:
             process.kill()
-            process.wait()
+            process.communicate()
         first = reached
 
 
