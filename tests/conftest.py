@@ -17,6 +17,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000, database=
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
+    "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }

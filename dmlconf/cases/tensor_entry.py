@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 LARGEST_TENSOR_ELEMENTS: Final = 1 << 26
+MOST_DIMENSIONS: Final = 32
+"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have no more than these."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -57,13 +59,16 @@ def read_tensor(
         GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
     )
     if "values" in written or "fill" in written:
-        _limit_elements(sizes, (*where, "Sizes"))
+        _limit_size(sizes, (*where, "Sizes"))
         data[name] = _tensor_data(written, tensor, where)
     return tensor
 
 
-def _limit_elements(sizes: Sequence[int], where: Sequence[str | int]) -> None:
-    """Refuse data of more elements than one tensor may have."""
+def _limit_size(sizes: Sequence[int], where: Sequence[str | int]) -> None:
+    """Refuse data of more elements or dimensions than one tensor may have."""
+    if len(sizes) > MOST_DIMENSIONS:
+        message = f"data of {len(sizes):,} dimensions"
+        raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
     if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
         message = f"a tensor of {math.prod(sizes):,} elements"
         raise CaseError(where, message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
@@ -113,7 +118,7 @@ def _strides(
     if given is not None:
         message = "`layout` and `Strides` both say where the elements lie"
         raise CaseError((*where, "layout"), message, "keep one of them")
-    if layout not in LAYOUTS:
+    if not isinstance(layout, str) or layout not in LAYOUTS:
         near = nearest(str(layout), LAYOUTS)
         hint = f"did you mean {near}?" if near else f"one of {', '.join(LAYOUTS)}"
         raise CaseError((*where, "layout"), f"{layout!r} is not a layout", hint)
@@ -122,6 +127,8 @@ def _strides(
 
 def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
     known = catalogue.enumeration("DML_TENSOR_FLAGS").values
+    if not isinstance(value, str):
+        require_list(value, where)
     flags = [value] if isinstance(value, str) else list(value)
     names = tuple(str(flag).removeprefix(_FLAG_PREFIX) for flag in flags)
     for name in names:
@@ -151,6 +158,8 @@ def _tensor_data(
 
 def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     parts = {written: {}} if isinstance(written, str) else written
+    if not isinstance(parts, Mapping):
+        raise CaseError(where, f"must be a fill, not {written!r}", f"one of {', '.join(FILLS)}")
     if len(parts) != 1:
         raise CaseError(where, "a fill has one name", f"one of {', '.join(FILLS)}")
     name, arguments = next(iter(parts.items()))
@@ -195,8 +204,8 @@ def expected_array(value: Any, tensor: TensorDesc, where: Sequence[str | int]) -
     Raises:
         CaseError: the numbers do not make the tensor.
     """
+    _limit_size(tensor.Sizes, where)
     if isinstance(value, Mapping) and set(value) == {"fill"}:
-        _limit_elements(tensor.Sizes, where)
         made = _fill(value["fill"], tensor, (*where, "fill"))
         return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)
     try:

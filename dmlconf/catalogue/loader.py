@@ -7,7 +7,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.catalogue.model import (
     Constraint,
@@ -43,6 +43,10 @@ __all__ = [
     "operator_sets",
     "tensor_constraints",
 ]
+
+
+_LONGEST_NAME: Final = 100
+"""No name of an operator comes near, and no file system refuses it as the name of a file."""
 
 
 class UnknownOperatorError(LookupError):
@@ -89,6 +93,8 @@ def operator_name(name: str) -> str:
         InvalidFilesError: the file of one that may have this alias cannot be read.
     """
     wanted = name.upper().removeprefix("DML_OPERATOR_")
+    if len(wanted) > _LONGEST_NAME:
+        raise UnknownOperatorError(name)
     if wanted.isidentifier() and _operator_file(wanted).is_file():
         return wanted
     for other in operator_files():

@@ -66,7 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _replace_closed_streams()
     code = _run(arguments)
     _heed_no_interrupt()
+    _end_by_exit_code()
     sys.exit(code)
+
+
+def _end_by_exit_code() -> None:
+    """Keep Python from dying of SIGINT in place of the exit code.
+
+    `python -m dmlconf` does where an interrupt, handled or not, has left text at work in `exec`,
+    which is how `dataclass` makes its methods. Python forgets about that when more text is run.
+    """
+    exec("")
 
 
 def _replace_closed_streams() -> None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
+from dmlconf.runner.log_consistency import LoggedVerdict, contradiction
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -198,34 +199,53 @@ def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
 def read_log(path: Path, *, own: bool = False) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Verdicts come in the order of the plan, where the log tells it. Where a case has more than one
-    verdict, as after a resumed run, the last one counts.
+    Verdicts come in the order of the plan, where the log tells it.
 
     Args:
         path: the log.
-        own: whether this process has just written it, so that its form needs no check.
+        own: whether this process has just written it, so that neither its form nor its
+            consistency needs a check.
 
     Raises:
-        InvalidLogError: the file cannot be read or is not a run log.
+        InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
     """
-    verdicts: dict[str, tuple[int, Verdict]] = {}
+    logged: list[LoggedVerdict] = []
     header: Header | None = None
-    footer = None
+    footer: tuple[int, Footer] | None = None
     for line, record in _records(path, own=own):
         kind = record["record"]
+        if footer is not None:
+            raise InvalidLogError(f"{path}:{line}: not a dmlconf run log: a line after the footer")
         if kind == "header" and line > 1:
             raise InvalidLogError(f"{path}:{line}: not a dmlconf run log: a second header")
         if kind == "header":
             header = _header(record)
         elif kind == "verdict":
-            verdict = _verdict(record)
-            verdicts[verdict.case] = record.get("place", line), verdict
+            logged.append(LoggedVerdict(line, record.get("place"), _verdict(record)))
         else:
-            footer = _footer(record)
+            footer = line, _footer(record)
     if header is None:
         raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
-    in_order = sorted(verdicts.values(), key=itemgetter(0))
-    return RunLog(header, tuple(verdict for _, verdict in in_order), footer)
+    if not own:
+        _check_consistency(path, header.selected, logged, footer)
+    verdicts = {entry.verdict.case: entry for entry in logged}
+    in_order = sorted(verdicts.values(), key=_order)
+    return RunLog(header, tuple(entry.verdict for entry in in_order), footer and footer[1])
+
+
+def _order(logged: LoggedVerdict) -> int:
+    return logged.line if logged.place is None else logged.place
+
+
+def _check_consistency(
+    path: Path, selected: int, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
+) -> None:
+    """Refuse a log that contradicts itself."""
+    end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
+    problem = contradiction(selected, logged, end)
+    if problem is not None:
+        message = f"the log contradicts itself: {problem.message}"
+        raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
 
 
 def _records(path: Path, *, own: bool) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -453,6 +453,29 @@ def test_refuses(tmp_path: Path, name: str) -> None:
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(message)
 
 
+@pytest.mark.parametrize("value", ["=5", "=[1]", "=1.5", "=True"])
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("layout", "is not a layout"),
+        ("Flags", "must be a list|is not a flag"),
+        ("fill", "must be a fill"),
+    ],
+)
+def test_refuses_expressions_of_another_type(
+    tmp_path: Path, key: str, message: str, value: str
+) -> None:
+    text = JOIN_MATRIX.replace("fill: {constant: {value: =Index}}", f"{key}: '{value}'")
+    with pytest.raises(InvalidFilesError, match=rf"f\.yaml:6:.*({message})"):
+        load_suite([write(tmp_path, text)])
+
+
+def test_refuses_data_of_more_dimensions_than_arrays_have(tmp_path: Path) -> None:
+    path = write(tmp_path, changed(TILE, "Sizes: [2]", "Sizes: [2" + ", 1" * 70 + "]"))
+    with pytest.raises(InvalidFilesError, match=r"f\.yaml:5:28: data of 71 dimensions"):
+        load_suite([path])
+
+
 def test_refuses_an_enum_constant_that_the_header_lacks(tmp_path: Path) -> None:
     path = write(tmp_path, changed(ARGMIN, "INCREASING", "INCREASINK"))
     assert refusal(lambda: load_suite([path]), tmp_path) == shown(

@@ -48,6 +48,7 @@ def test_finds_an_operator_by_its_alias(name: str) -> None:
         ("../operators/tile", None),
         ("TILE.yaml", "TILE"),
         ("FLOAT32", None),
+        ("A" * 300, None),
     ],
 )
 def test_unknown_operator_suggests_the_nearest(name: str, suggestion: str | None) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import TILE, beginning, dmlconf
+from tests.cli.process import TILE, beginning, dmlconf, environment
 from tests.runner.processes import running
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
@@ -148,6 +148,25 @@ def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> Non
             TMPDIR=str(tmp_path / "temporary"))  # fmt: skip
     assert len(list((tmp_path / "temporary").glob("dmlconf-*"))) == 1
     interrupted(process)
+
+
+INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupter:
+    def find_spec(self, name, path, target=None):
+        if name == "dmlconf.cli.list_command":
+            exec("raise KeyboardInterrupt")  # As where `dataclass` makes the methods of a class.
+
+sys.meta_path.insert(0, Interrupter())
+"""
+
+
+def test_while_a_class_is_made_does_not_replace_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IMPORT, encoding="utf-8")
+    path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
+    done = dmlconf(tmp_path, "list", PYTHONPATH=path)
+    assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
 
 
 def children(process: int) -> list[int]:

@@ -29,7 +29,7 @@ from dmlconf.runner.session import (
     processes_that_pay,
     run,
 )
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded
 
@@ -198,6 +198,9 @@ def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None
     assert not log.complete
 
 
+WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor differs")
+
+
 def out_of_order(
     directory: Path, order: Sequence[int], *, fail_fast: bool = False
 ) -> tuple[list[str], RunLog]:
@@ -213,7 +216,8 @@ def out_of_order(
     def verdicts() -> Generator[Verdict, None, None]:
         for place in order:
             status = Status.FAILED if place == 2 else Status.PASSED
-            yield Verdict(planned[place].identifier, "TILE", (), status, None, None)
+            reason = WRONG if status is Status.FAILED else None
+            yield Verdict(planned[place].identifier, "TILE", (), status, None, reason)
         raise KeyboardInterrupt
 
     path = directory / "run.jsonl"

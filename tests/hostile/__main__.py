@@ -1,0 +1,79 @@
+"""Hostile trials by hand: `python -m tests.hostile mutants case --count 25000`, `... kills`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import mkdtemp
+
+import click
+
+from tests.hostile.kills import VICTIMS, kill
+from tests.hostile.subjects import SUBJECTS
+from tests.hostile.trial import trial
+
+FIRST = click.option("--first", default=1, show_default=True, help="The first seed.")
+COUNT = click.option("--count", default=1000, show_default=True, help="How many seeds.")
+FOLDER = click.option("--folder", type=click.Path(path_type=Path), help="Where findings are kept.")
+
+
+@click.group()
+def cli() -> None:
+    """Try to bring dmlconf down; exits with 1 where something did."""
+
+
+@cli.command()
+@click.argument("kinds", nargs=-1, type=click.Choice(list(SUBJECTS)))
+@FIRST
+@COUNT
+@FOLDER
+def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None) -> None:
+    """Feed changed files of KINDS (of all where there are none) to dmlconf."""
+    folder = folder or Path(mkdtemp(prefix="hostile-"))
+    failed = False
+    for kind in kinds or SUBJECTS:
+        findings = (str(finding) for finding in trial(kind, folder / kind, first, count))
+        failed |= _told(f"mutants of {kind}", first, count, findings)
+    click.echo(f"findings, if any, are in {folder}")
+    raise SystemExit(failed)
+
+
+@cli.command()
+@FIRST
+@COUNT
+@FOLDER
+@click.option("-j", "--jobs", default=4, show_default=True, help="Runs side by side.")
+def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
+    """Kill a run, or one of its workers, at a random moment."""
+    folder = folder or Path(mkdtemp(prefix="hostile-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    ends: Counter[str] = Counter()
+
+    def problems(seed: int) -> Iterable[str]:
+        result = kill(seed, folder / str(seed))
+        ends[result.end] += 1
+        return [f"kill {seed}: {problem}" for problem in result.problems]
+
+    with ThreadPoolExecutor(jobs) as pool:
+        told = (p for some in pool.map(problems, range(first, first + count)) for p in some)
+        failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, told)
+    for end, number in sorted(ends.items()):
+        click.echo(f"  {number:6,} {end}")
+    raise SystemExit(failed)
+
+
+def _told(what: str, first: int, count: int, findings: Iterable[str]) -> bool:
+    """Print findings as they come, then a summary; return whether there were any."""
+    began, number = time.monotonic(), 0
+    for number, finding in enumerate(findings, 1):  # noqa: B007 - Used after the loop.
+        click.echo(finding)
+    seconds = time.monotonic() - began
+    seeds = f"seeds {first} to {first + count - 1}"
+    click.echo(f"{count:,} {what}, {seeds}: {number} findings, {seconds:.0f} s")
+    return number > 0
+
+
+cli()

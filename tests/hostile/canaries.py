@@ -1,0 +1,45 @@
+"""Subjects that break each promise on purpose: a harness that does not notice them is no good."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.hostile.subjects import Mutant, Subject
+
+__all__ = ["CANARIES"]
+
+
+def _mutant(random: Random) -> Mutant:
+    return Mutant(b"nothing", Path("nothing"))
+
+
+def _works_on(random: Random, path: Path, base: Path) -> str:
+    while True:
+        pass
+
+
+def _takes_memory(random: Random, path: Path, base: Path) -> str:
+    return "" if bytearray(b"\x01") * (1200 << 20) else "nothing"
+
+
+def _dies(random: Random, path: Path, base: Path) -> str:
+    os.abort()
+
+
+def _raises(random: Random, path: Path, base: Path) -> str:
+    raise ZeroDivisionError("on purpose")
+
+
+_FEEDS: Final[Mapping[str, Callable[[Random, Path, Path], str]]] = {
+    "works on": _works_on,
+    "takes memory": _takes_memory,
+    "dies": _dies,
+    "raises": _raises,
+}
+
+CANARIES: Final = {name: Subject(".txt", _mutant, feed) for name, feed in _FEEDS.items()}
+"""By what they do."""

@@ -1,0 +1,219 @@
+"""Runs that are killed at a random moment, and what must hold afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from dmlconf.runner.log import InvalidLogError, read_log
+from dmlconf.runner.verdict import Status, Verdict
+from tests.cli.process import DMLCONF, environment
+from tests.runner.processes import running
+
+__all__ = ["VICTIMS", "Kill", "kill"]
+
+VICTIMS: Final = {
+    "main by SIGKILL": ("main", signal.SIGKILL),
+    "main by SIGTERM": ("main", signal.SIGTERM),
+    "worker by SIGKILL": ("worker", signal.SIGKILL),
+    "worker by SIGTERM": ("worker", signal.SIGTERM),
+}
+_CASES: Final = 6
+_LONGEST_SECONDS: Final = 3.0
+"""Later than most runs end, where the machine has nothing else to do."""
+
+_CASE: Final = f"""
+operator: TILE
+cases:
+  - name: slow
+    note: Half a second each.
+    matrix: {{Number: "=range({_CASES})"}}
+    desc:
+      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
+      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
+      Repeats: [2]
+    expect: {{OutputTensor: [1, 2, 1, 2]}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What became of a run that was killed.
+
+    Attributes:
+        end: who was killed, when, and how the run ended, in a few words.
+        problems: promises that were broken.
+    """
+
+    end: str
+    problems: tuple[str, ...]
+
+
+def kill(seed: int, folder: Path) -> Kill:
+    """Start a run, kill it or a worker at a random moment, and look at what is left.
+
+    Args:
+        seed: decides on the victim and the moment.
+        folder: where the run is; it is made.
+    """
+    random = Random(seed)
+    who, number = VICTIMS[list(VICTIMS)[seed % len(VICTIMS)]]
+    moment = random.uniform(0, _LONGEST_SECONDS)
+    temporary = folder / "temporary"
+    temporary.mkdir(parents=True)
+    (folder / "slow.yaml").write_text(_CASE, encoding="utf-8")
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        process = subprocess.Popen(
+            [*DMLCONF, "run", "slow.yaml", "-b", "miniature:slow", "-j", "2", "--log", "run.jsonl"],
+            cwd=folder,
+            env=environment(folder, TMPDIR=str(temporary), OPENBLAS_NUM_THREADS="1"),
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+    time.sleep(moment)
+    victims = [process.pid] if who == "main" else _workers(process.pid)
+    victim = random.choice(victims) if victims else None
+    before = _lines(folder / "run.jsonl")
+    if victim is not None and process.poll() is None:
+        os.kill(victim, number)
+    else:
+        victim = None
+    try:
+        code = process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return Kill(f"{who} hang", (f"after {moment:.3f} s: the run hangs",))
+    problems = list(_problems(folder, process.pid, code, before))
+    if who == "worker" or victim is None:
+        problems += _problems_of_a_whole_run(folder, code, killed=victim is not None)
+    elif number == signal.SIGTERM:
+        problems += _problems_of_an_interrupted_run(folder, code)
+    name = f"{who} by {number.name}" if victim is not None else "nobody"
+    heading = f"seed {seed}, {name} after {moment:.3f} s, exit {code}"
+    return Kill(f"{name}, exit {code}", tuple(f"{heading}: {problem}" for problem in problems))
+
+
+def _problems(folder: Path, session: int, code: int, before: list[bytes]) -> Iterator[str]:
+    """Yield what must not be, whoever was killed."""
+    deadline = time.monotonic() + 10
+    while left := [pid for pid in _session(session) if running(pid)]:
+        if time.monotonic() > deadline:
+            yield f"processes outlive the run: {left}"
+            break
+        time.sleep(0.05)
+    log = folder / "run.jsonl"
+    lines = _lines(log)
+    if lines[: len(before)] != before:
+        yield "lines of the log were lost or changed"
+    cases = Counter(record["case"] for record in map(_record, lines) if "case" in record)
+    if doubled := [case for case, count in cases.items() if count > 1]:
+        yield f"logged twice: {doubled}"
+    if lines:
+        try:
+            verdicts = read_log(log).verdicts
+        except InvalidLogError as error:
+            yield f"the log does not read: {error}"
+        else:
+            if len(verdicts) != len(cases):
+                yield f"the log has {len(cases)} verdicts, of which {len(verdicts)} are read"
+            allowed = {Status.PASSED, Status.NOT_RUN, Status.BROKEN}
+            yield from (f"{v.case} is {v.status}" for v in verdicts if v.status not in allowed)
+    if code != -signal.SIGKILL and b"Traceback" in (folder / "err").read_bytes():
+        # (A worker whose parent dies while it starts says so, before dmlconf's code runs there.)
+        yield f"a traceback: {(folder / 'err').read_text('utf-8')[-2000:]}"
+    _start_again(folder)
+    if rest := sorted(path.name for path in (folder / "temporary").iterdir()):
+        yield f"the next start leaves {rest}"
+
+
+def _problems_of_a_whole_run(folder: Path, code: int, *, killed: bool) -> Iterator[str]:
+    """Yield what must not be where the main process lived on."""
+    if code == 4 and killed and not _lines(folder / "run.jsonl"):
+        return  # The first worker died before the run began, so the backend cannot be used.
+    if code not in (0, 1):
+        yield f"exit {code}: {(folder / 'err').read_text('utf-8')[-500:]}"
+        return
+    log = read_log(folder / "run.jsonl")
+    if not log.complete or len(log.verdicts) != _CASES:
+        yield f"{len(log.verdicts)} of {_CASES} verdicts, complete: {log.complete}"
+    broken = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
+    if len(broken) > killed:
+        yield f"broken: {[_told(verdict) for verdict in broken]}"
+    if code != bool(broken):
+        yield f"exit {code} with {len(broken)} broken"
+
+
+def _problems_of_an_interrupted_run(folder: Path, code: int) -> Iterator[str]:
+    """Yield what must not be after a request to end."""
+    log = folder / "run.jsonl"
+    if code not in (0, 6, -signal.SIGTERM):
+        yield f"exit {code}"
+    if code == -signal.SIGTERM and _lines(log):
+        yield "the run died of the signal after its log had begun"
+    if code in (0, 6) and _lines(log) and read_log(log).footer is None:
+        yield "the log lacks its footer"
+
+
+def _told(verdict: Verdict) -> str:
+    return f"{verdict.case}: {verdict.reason.message if verdict.reason else ''}"
+
+
+def _start_again(folder: Path) -> None:
+    """Let what dead runs left behind be removed, as at the start of any run with workers."""
+    code = "from dmlconf.runner.scratch import ScratchFolder\nwith ScratchFolder(): pass"
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, check=True, timeout=60,
+        env=environment(folder, TMPDIR=str(folder / "temporary")),
+    )  # fmt: skip
+
+
+def _lines(log: Path) -> list[bytes]:
+    """Return the whole lines of a log; none where there is none."""
+    content = log.read_bytes() if log.exists() else b""
+    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
+def _record(line: bytes) -> dict[str, str]:
+    record: dict[str, str] = json.loads(line)
+    return record
+
+
+def _workers(parent: int) -> list[int]:
+    """Return the worker processes of a process, on Linux."""
+    try:
+        listed = Path(f"/proc/{parent}/task/{parent}/children").read_text("utf-8").split()
+        return [int(pid) for pid in listed if b"spawn_main" in _command(pid)]
+    except FileNotFoundError:
+        return []
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def _session(session: int) -> list[int]:
+    """Return the processes of a session."""
+    members = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text("utf-8").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[3]) == session:
+            members.append(int(folder.name))
+    return members

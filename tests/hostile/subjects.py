@@ -1,0 +1,255 @@
+"""The kinds of file that dmlconf reads: where mutants come from, and what each is fed to."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import yaml
+
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.reader import read_document
+from dmlconf.resources import cases_directory, schemas_directory
+from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
+from dmlconf.runner.log import LogWriter
+from tests.cli.process import TILE, dmlconf_here
+from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
+from tests.reports.logs import everything
+
+__all__ = ["SUBJECTS", "Mutant", "Subject"]
+
+_CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 8})
+_REPORTS: Final = ("json", "junit", "markdown", "svg", "text")
+_LARGEST_BASE_BYTES: Final = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed file.
+
+    Attributes:
+        content: what stands in it.
+        base: the file that it came from.
+    """
+
+    content: bytes
+    base: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kind of file.
+
+    Attributes:
+        suffix: how names of its files end.
+        mutant: makes a mutant.
+        feed: hands a mutant, written to a path in a folder of its own, to dmlconf; returns what is
+            wrong with how dmlconf took it, or an empty text.
+    """
+
+    suffix: str
+    mutant: Callable[[Random], Mutant]
+    feed: Callable[[Random, Path, Path], str]
+
+
+def _complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]) -> str:
+    """Run dmlconf, and return which promise it broke."""
+    options = [part for name, path in reports.items() for part in ("--report", f"{name}:{path}")]
+    done = dmlconf_here(folder, *arguments, *options)
+    if done.returncode not in _CODES:
+        return f"exit {done.returncode}: {done.stderr[-1500:]}"
+    if "Traceback" in done.stderr:
+        return f"a traceback: {done.stderr[-1500:]}"
+    if done.returncode not in (0, 1, 6) and not done.stderr.strip():
+        return f"exit {done.returncode} without a word"
+    told = done.stdout + done.stderr
+    if any(character in told for character in "\x1b\x07\x00\u202e"):
+        return f"a control character reaches the terminal: {told[-1500:]!r}"
+    if "json" in reports and done.returncode in (0, 1, 6) and reports["json"].exists():
+        try:
+            json.loads(reports["json"].read_bytes())
+        except ValueError as error:
+            return f"the JSON report is not JSON: {error}"
+    return ""
+
+
+def _yaml(random: Random, base: Path, tree: Any) -> bytes:
+    """Return the mutant of a YAML file: of its tree, of its lines or of its bytes."""
+    kind = random.random()
+    if kind < 0.75:
+        changed = mutated_value(random, tree, random.choice((1, 1, 2, 3, 6)))
+        flow = random.choice((None, None, False, True))
+        text: str = yaml.safe_dump(changed, sort_keys=False, default_flow_style=flow, width=100,
+                                   allow_unicode=random.random() < 0.5)  # fmt: skip
+        return text.encode("utf-8", "surrogatepass")
+    content = base.read_bytes()
+    return mutated_lines(random, content) if kind < 0.9 else mutated_bytes(random, content)
+
+
+@cache
+def _tree(path: Path) -> Any:
+    return read_document(path).data
+
+
+@cache
+def _small(pattern: str) -> tuple[Path, ...]:
+    files = sorted(cases_directory().glob(pattern))
+    return tuple(path for path in files if path.stat().st_size <= _LARGEST_BASE_BYTES)
+
+
+def _case_mutant(random: Random) -> Mutant:
+    base = random.choice(_small("*/*.yaml"))
+    tree = _tree(base)
+    entries = tree.get("cases", [])
+    if len(entries) > 2:  # A few cases of the file: mutants are to be many rather than long.
+        tree = {**tree, "cases": random.sample(entries, random.choice((1, 2)))}
+    return Mutant(_yaml(random, base, tree), base)
+
+
+def _feed_case(random: Random, path: Path, base: Path) -> str:
+    name, folder = path.name, path.parent
+    kind = random.random()
+    if kind < 0.04:
+        return _complaint(folder, "list", name, reports={})
+    if kind < 0.05:
+        return _complaint(folder, "validate", name, reports={})
+    if kind < 0.06:
+        return _complaint(folder, "coverage", name, "--quiet", reports={})
+    against = random.choice(("numpy", "auto"))
+    quick = ("--quick",) if random.random() < 0.9 else ()
+    reports = {random.choice(_REPORTS): folder / "report"} if random.random() < 0.3 else {}
+    return _complaint(folder, "run", name, "-q", *quick, "--log", "run.jsonl", "--against", against,
+                      reports=reports)  # fmt: skip
+
+
+@cache
+def _log_lines() -> tuple[bytes, ...]:
+    """Return the log of a run with every status."""
+    log = everything()
+    stream = io.StringIO()
+    writer = LogWriter(stream)
+    writer.header(log.header)
+    for place, verdict in enumerate(log.verdicts):
+        writer.verdict(verdict, place)
+    assert log.footer is not None
+    writer.footer(log.footer)
+    return tuple(stream.getvalue().encode().splitlines(keepends=True))
+
+
+def _log_mutant(random: Random) -> Mutant:
+    lines = list(_log_lines())
+    kind = random.random()
+    if kind < 0.65:
+        for _ in range(random.choice((1, 1, 2, 4))):
+            place = random.randrange(len(lines))
+            try:
+                record = json.loads(lines[place])
+            except ValueError:
+                continue  # It was cut before.
+            lines[place] = _json_line(mutated_value(random, record, random.choice((1, 1, 3))))
+    content = b"".join(lines)
+    if 0.5 < kind < 0.9:
+        content = mutated_lines(random, content)
+    elif kind >= 0.9:
+        content = mutated_bytes(random, content)
+    return Mutant(content, Path("everything.jsonl"))
+
+
+def _json_line(record: Any) -> bytes:
+    return json.dumps(record).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _feed_log(random: Random, path: Path, base: Path) -> str:
+    verbose = random.choice((("-v",), ("-q",), ()))
+    names = random.sample(_REPORTS, random.choice((1, 2)))
+    reports = {name: path.parent / f"report-{name}" for name in names}
+    return _complaint(path.parent, "report", path.name, *verbose, reports=reports)
+
+
+@cache
+def _members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _recording_mutant(random: Random) -> Mutant:
+    base = random.choice(
+        [p for p in _small("*/*.dmlrec") if (p.parent / "documented.yaml").exists()]
+    )
+    kind = random.random()
+    if kind < 0.25:
+        return Mutant(mutated_bytes(random, base.read_bytes()), base)
+    members = dict(_members(base))
+    [name] = (name for name in members if name.endswith(".json"))
+    if kind < 0.8:
+        manifest = json.loads(members[name])
+        entries = list(manifest["cases"].items())
+        if random.random() < 0.5:  # Else nearly every change would be to one case of many.
+            manifest["cases"] = dict(random.sample(entries, min(4, len(entries))))
+        members[name] = _json_line(mutated_value(random, manifest, random.choice((1, 1, 2, 4))))
+    else:
+        other = random.choice(list(members))
+        members[other] = mutated_bytes(random, members[other])
+    stream = io.BytesIO()
+    method = random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_DEFLATED,
+                            zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))  # fmt: skip
+    with zipfile.ZipFile(stream, "w", method) as archive:
+        for name, content in members.items():
+            if random.random() < 0.97:
+                archive.writestr(random.choice((name,) * 30 + ("../x",)), content)
+    return Mutant(stream.getvalue(), base)
+
+
+def _feed_recording(random: Random, path: Path, base: Path) -> str:
+    how = random.choice(("-b", "--against"))
+    suite = base.parent / "documented.yaml"
+    return _complaint(path.parent, "run", suite, "-q", "--log", "run.jsonl", how,
+                      f"recording:{path}", reports={})  # fmt: skip
+
+
+_SUBSTRATE: Final = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
+
+
+def _substrate_mutant(random: Random) -> Mutant:
+    tree = _tree(_SUBSTRATE)
+    limits = random.sample(tree["limits"], min(3, len(tree["limits"])))
+    return Mutant(_yaml(random, _SUBSTRATE, {**tree, "limits": limits}), _SUBSTRATE)
+
+
+def _feed_substrate(random: Random, path: Path, base: Path) -> str:
+    case = path.parent / "tile-with-a-wrong-value.yaml"
+    case.write_text(TILE.replace("[1, 2, 1, 2]", "[1, 2, 1, 3]"), encoding="utf-8")
+    return _complaint(path.parent, "run", case.name, "-q", "--log", "run.jsonl",
+                      "--substrate", path.name, reports={})  # fmt: skip
+
+
+def _known_faults_mutant(random: Random) -> Mutant:
+    base = schemas_directory() / "known-faults.yaml"
+    tree = _tree(base)
+    faults = random.sample(tree["faults"], min(3, len(tree["faults"])))
+    return Mutant(_yaml(random, base, {**tree, "faults": faults}), base)
+
+
+def _feed_known_faults(random: Random, path: Path, base: Path) -> str:
+    problems = lint_known_faults(path)
+    try:
+        read_known_faults(path)
+    except InvalidFilesError:
+        return "" if problems else "the list is refused, yet the lint finds nothing"
+    return "" if not problems else "the list is read, yet the lint finds problems"
+
+
+SUBJECTS: Final[Mapping[str, Subject]] = {
+    "case": Subject(".yaml", _case_mutant, _feed_case),
+    "log": Subject(".jsonl", _log_mutant, _feed_log),
+    "recording": Subject(".dmlrec", _recording_mutant, _feed_recording),
+    "substrate": Subject(".yaml", _substrate_mutant, _feed_substrate),
+    "known-faults": Subject(".yaml", _known_faults_mutant, _feed_known_faults),
+}

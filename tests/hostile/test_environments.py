@@ -1,0 +1,88 @@
+"""Odd environments: each gives a documented exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from tests.cli.process import DMLCONF, TILE, environment
+
+pytestmark = [
+    pytest.mark.hostile,
+    pytest.mark.skipif(sys.platform != "linux", reason="needs a shell and /proc"),
+]
+
+RUN = "run case.yaml --log run.jsonl"
+
+SITUATIONS: dict[str, tuple[str, set[int]]] = {
+    "no environment at all": (f"env -i $D {RUN}", {0}),
+    "no home": (f"env -u HOME $D {RUN}", {0}),
+    "a home that is none": ("env HOME=/nowhere/at/all $D run case.yaml", {0}),
+    "the language C in ASCII": (f"env LC_ALL=C PYTHONUTF8=0 PYTHONIOENCODING=ascii $D {RUN}", {0}),
+    "an unknown language": (f"env LC_ALL=xx_YY.nothing $D {RUN}", {0}),
+    "no columns": (f"env COLUMNS=0 $D {RUN}", {0}),
+    "columns that are none": (f"env COLUMNS=wide LINES=-1 $D {RUN}", {0}),
+    "a million columns": (f"env COLUMNS=1000000 $D {RUN}", {0}),
+    "an unknown terminal": (f"env TERM=none FORCE_COLOR=1 $D {RUN}", {0}),
+    "an unknown time zone": (f"env TZ=Nowhere/Land $D {RUN}", {0}),
+    "closed streams": (f"$D {RUN} <&- >&- 2>&-", {0}),
+    "a closed output": (f"$D {RUN} >&-", {0, 8}),
+    "a pipe that nobody reads": (f"$D {RUN} | true; exit ${{PIPESTATUS[0]}}", {0}),
+    "few open files": (f"ulimit -n 12; $D {RUN}", {0}),
+    "few open files and workers": (f"ulimit -n 16; $D {RUN} -b miniature:no-output -j 4", {1, 4}),
+    "no files": (f"ulimit -f 0; $D {RUN}", {2, 6}),
+    "no files and workers": (f"ulimit -f 0; $D {RUN} -b miniature:no-output", {1, 2, 4, 6}),
+    "no temporary folder": (f"env TMPDIR=/proc $D {RUN} -b miniature:no-output", {1}),
+    "a log folder that is a file": ("env DMLCONF_LOG_DIRECTORY=case.yaml $D run case.yaml", {0, 2}),
+    "a log folder that cannot be": ("env DMLCONF_LOG_DIRECTORY=/proc/x $D run case.yaml", {0, 2}),
+    "a log in a folder that is none": ("$D run case.yaml --log no/such/run.jsonl", {2}),
+    "a log that is the case": ("$D run case.yaml --log case.yaml", {0, 2, 3}),
+    "ignored signals": (
+        f"trap '' INT TERM HUP PIPE; $D {RUN} | true; exit ${{PIPESTATUS[0]}}",
+        {0},
+    ),
+    "ignored children": (f"trap '' CHLD; $D {RUN} -b miniature:no-output -j 2", {1}),
+    "a deleted folder": (f"mkdir d; cd d; rmdir ../d; $D {RUN}", {2, 3}),
+    "little memory": (f"export OPENBLAS_NUM_THREADS=1; ulimit -v 500000; $D {RUN}", {0}),
+    "little stack": (f"ulimit -s 256; $D {RUN}", {0}),
+    "warnings that are errors": (f"env PYTHONWARNINGS=error $D {RUN}", {0}),
+    "optimised Python": (f"env PYTHONOPTIMIZE=2 $D {RUN}", {0}),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_gives_a_documented_exit_code(tmp_path: Path, name: str) -> None:
+    command, codes = SITUATIONS[name]
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=environment(tmp_path, D=" ".join(DMLCONF)),
+        capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+    if done.returncode not in (0, 1):
+        assert done.stderr.strip()
+    if (tmp_path / "run.jsonl").exists() and done.returncode in (0, 1):
+        assert read_log(tmp_path / "run.jsonl").complete
+
+
+def test_a_reader_that_is_slow_gets_all_of_a_large_report(tmp_path: Path) -> None:
+    import fcntl
+
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen(
+        [*DMLCONF, "run", "-o", "TILE", "--report", "json", "-q"], cwd=tmp_path, stdout=writing,
+        stderr=subprocess.DEVNULL, env=environment(tmp_path),
+    )  # fmt: skip
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        report = json.loads(stream.read())
+    assert process.wait(timeout=60) == 0
+    assert len(report["verdicts"]) == 568

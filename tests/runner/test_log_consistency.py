@@ -1,0 +1,135 @@
+"""Run logs that contradict themselves are refused, with what contradicts what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.runner.log import InvalidLogError, read_log
+from tests.cli.process import dmlconf, dmlconf_here, write
+
+Lines = list[dict[str, Any]]
+
+CASES = """
+operator: TILE
+cases:
+  - name: stated
+    note: A wrong value among right ones.
+    matrix: {Number: [1, 2, 3]}
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, "=Number"]}
+"""
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Lines:
+    """The log of three cases: two fail, the second passes."""
+    write(tmp_path, CASES, "case.yaml")
+    done = dmlconf_here(tmp_path, "run", "case.yaml", "-q", "--log", "run.jsonl")
+    assert done.returncode == 1
+    return [json.loads(line) for line in (tmp_path / "run.jsonl").read_text("utf-8").splitlines()]
+
+
+def written(directory: Path, lines: Lines) -> Path:
+    path = directory / "changed.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def passes(line: dict[str, Any]) -> None:
+    line.update(status="passed", reason=None)
+
+
+CHANGES: dict[str, tuple[Callable[[Lines], object], str]] = {
+    "a failure turned into a pass": (
+        lambda lines: passes(lines[1]),
+        ":5: .*the footer counts 1 `passed`, yet the log has 2",
+    ),
+    "a status without its reason": (
+        lambda lines: lines[1].update(reason=None),
+        ":2: .* is `failed`, yet without a reason",
+    ),
+    "a pass for a reason": (
+        lambda lines: lines[2].update(reason=lines[1]["reason"]),
+        ":3: .* is `passed`, yet for the reason `wrong values`",
+    ),
+    "a summary of other verdicts": (
+        lambda lines: lines[-1]["summary"].update(failed=0),
+        ":5: .*the footer counts 0 `failed`, yet the log has 2",
+    ),
+    "a verdict removed": (lambda lines: lines.pop(1), ":4: .*the footer counts 2 `failed`, yet"),
+    "a verdict and its count removed": (
+        lambda lines: (lines.pop(1), lines[-1]["summary"].update(failed=1)),
+        ":4: .*the run ended with 2 verdicts, yet the header says 3 are selected",
+    ),
+    "fewer cases selected": (
+        lambda lines: (lines[0].update(selected=2), [line.pop("place", 0) for line in lines]),
+        ":4: .*3 cases have verdicts, yet the header says that 2 are selected",
+    ),
+    "a place beyond the plan": (
+        lambda lines: lines[3].update(place=3),
+        ":4: .* has the place 3, yet the header says that 3 are selected",
+    ),
+    "one place for two cases": (
+        lambda lines: lines[3].update(place=1),
+        r":4: .*\[Number=3\] has the place 1, as .*\[Number=2\] has in line 3",
+    ),
+    "a case twice with different verdicts": (
+        lambda lines: lines.insert(2, {**lines[1], "status": "passed", "reason": None}),
+        ":3: .* has another verdict in line 2: `failed` there, `passed` here",
+    ),
+    "incomplete, yet every case was run": (
+        lambda lines: lines[-1].update(complete=False),
+        ":5: .*the footer says that the run is incomplete, yet every selected case was run",
+    ),
+    "complete, yet a case was not run": (
+        lambda lines: (
+            lines[1].update(status="not run"),
+            lines[-1]["summary"].update({"failed": 1, "not run": 1}),
+        ),
+        ":5: .*the footer says that the run is complete, yet 1 of its cases are `not run`",
+    ),
+    "a verdict after the footer": (
+        lambda lines: lines.append(lines[1]),
+        ":6: .*a line after the footer",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_refuses(tmp_path: Path, lines: Lines, name: str) -> None:
+    change, message = CHANGES[name]
+    change(lines)
+    with pytest.raises(InvalidLogError, match=f"changed.jsonl{message}"):
+        read_log(written(tmp_path, lines))
+
+
+def test_reads_what_contradicts_nothing(tmp_path: Path, lines: Lines) -> None:
+    assert len(read_log(written(tmp_path, lines)).verdicts) == 3
+
+
+def test_a_verdict_that_is_logged_twice_alike_counts_once(tmp_path: Path, lines: Lines) -> None:
+    lines.insert(2, lines[1])
+    assert len(read_log(written(tmp_path, lines)).verdicts) == 3
+
+
+@pytest.mark.parametrize("kept", range(1, 5))
+def test_a_log_that_ends_early_contradicts_nothing(tmp_path: Path, lines: Lines, kept: int) -> None:
+    log = read_log(written(tmp_path, lines[:kept]))
+    assert (len(log.verdicts), log.complete) == (kept - 1, False)
+
+
+def test_report_refuses_it_with_a_sentence(tmp_path: Path, lines: Lines) -> None:
+    lines[-1]["summary"]["failed"] = 0
+    done = dmlconf(tmp_path, "report", written(tmp_path, lines))
+    assert done.returncode == 3
+    assert "the log contradicts itself: the footer counts 0 `failed`, yet the log has 2" in (
+        done.stderr
+    )
