@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dmlconf.cli import main
+from dmlconf.runner.interrupts import INTERRUPTS
 
 DMLCONF = [sys.executable, "-m", "dmlconf"]
 
@@ -58,7 +59,8 @@ def dmlconf_here(
 ) -> subprocess.CompletedProcess[str]:
     """Run dmlconf in the directory, in this process: where only what it says and does counts."""
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2))
-    threshold, interrupt = gc.get_threshold(), signal.getsignal(signal.SIGINT)
+    threshold = gc.get_threshold()
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
     given = [str(argument) for argument in arguments]
     try:
         with (
@@ -70,7 +72,8 @@ def dmlconf_here(
         code = end.code
     finally:
         gc.set_threshold(*threshold)
-        signal.signal(signal.SIGINT, interrupt)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     assert isinstance(code, int)
     return subprocess.CompletedProcess(given, code, _text(out), _text(err))
 

@@ -122,7 +122,7 @@ def test_list_selects_by_operator_and_level(tmp_path: Path) -> None:
     assert not any(line.startswith("gather/") for line in old)
     quick = dmlconf_here(tmp_path, "list", *some, "--quick").stdout.splitlines()
     kinds = [re.split(r"[/[]", line)[1] for line in quick if line.startswith("gather/")]
-    assert sorted(kinds) == ["boundary", "documented", "invalid", "matrix"]
+    assert sorted(kinds) == ["boundary", "documented", "invalid", "matrix", "sizes"]
 
 
 def test_show_tells_what_the_page_got_wrong(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_operators_shows_the_struct_and_the_support(tmp_path: Path) -> None:
         "AxisCount of them",
         "axes-in-range",
         "1 to 8",
-        " matrix (dmlconf list -o ARGMIN)",
+        " sizes (dmlconf list -o ARGMIN)",
     ):
         assert text in one, text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: in
 
 def test_a_reader_of_a_list_that_leaves_is_no_failure(tmp_path: Path) -> None:
     done = to_shell(tmp_path, "$D list -o TILE | head -1 >/dev/null")
-    assert (done.returncode, done.stderr) == (0, "568 cases\n")
+    assert done.returncode == 0
+    assert re.fullmatch(r"[0-9]+ cases\n", done.stderr)
 
 
 def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:

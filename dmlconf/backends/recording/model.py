@@ -14,7 +14,7 @@ from dmlconf.tensors.sample import sample_of
 
 __all__ = ["Entry", "Gap", "Recording", "entry_of", "sample_seed"]
 
-_SAMPLED_BYTES: Final = 1 << 16
+_SAMPLED_BYTES: Final = 1 << 14
 """From this size on, a digest and a sample are kept of an output instead of all its elements."""
 
 _SAMPLE: Final = 512
