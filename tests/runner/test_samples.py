@@ -112,7 +112,7 @@ def test_a_large_output_is_recorded_as_a_sample(tmp_path: Path, case: Case) -> N
 
 
 def test_smaller_outputs_are_recorded_whole(tmp_path: Path) -> None:
-    small = built(tmp_path, EXP.replace(f"[2, {SIZE // 2}]", f"[1, {SIZE // 2 - 1}]"))
+    small = built(tmp_path, EXP.replace(f"[2, {SIZE // 2}]", f"[1, {SIZE // 8 - 1}]"))
     outcome = kept(small, right(small)).entries[small.identifier].outcome
     assert isinstance(outcome, Outputs)
     assert not outcome.samples
