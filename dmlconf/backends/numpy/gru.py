@@ -70,7 +70,9 @@ def gru_magnitude(
 ) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
-    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(
@@ -91,7 +93,7 @@ def _layer(
         part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
         both = slice(0, 2 * gates.hidden)
         of_weights, of_recurrence = gates.biases
-        bias_h = Quantity.constant(of_recurrence[part_h], followed)
+        bias_h = Quantity.constant(of_recurrence[np.newaxis, part_h], followed)
         recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
 
         def step(sums: Quantity, state: State) -> State:

@@ -84,7 +84,11 @@ def lstm_magnitude(
     """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
     clip = ClipThreshold if UseClipThreshold else LARGEST
     found = _layer(True, clip=clip, **arguments)
-    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
+    terms = 3 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(
+            found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
+        )
 
 
 def _layer(
@@ -111,7 +115,7 @@ def _layer(
         if peepholes is not None:
             seen_by_i, seen_by_o, seen_by_f = (
                 Quantity(row, Magnitude(np.zeros_like(row)))
-                for row in peepholes.astype(np.float64).reshape(3, gates.hidden)
+                for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
             )
 
         def gate(sums: Quantity, activation: Activation) -> Quantity:

@@ -65,7 +65,9 @@ def rnn_magnitude(
 ) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `rnn` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
-    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(
