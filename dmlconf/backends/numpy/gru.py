@@ -109,8 +109,8 @@ def _layer(
                 reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h) + bias_h
                 reset = reset.stored(dtype)
             ht = (sums[:, part_h] + reset).activated(g, dtype)
-            taken = (zt.complement() * ht).stored(dtype)
-            return (taken + (zt * hidden).stored(dtype),)
+            taken = (zt.complement() * ht).stored(dtype, measured=False)
+            return (taken + (zt * hidden).stored(dtype, measured=False),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)

@@ -135,7 +135,8 @@ def _layer(
             if CoupleInputForget:
                 ft = it.complement()
             ct = gate(sums[:, part_c], g)
-            new_cell = (ft * cell).stored(InputTensor.dtype) + (it * ct).stored(InputTensor.dtype)
+            kept = (ft * cell).stored(InputTensor.dtype, measured=False)
+            new_cell = kept + (it * ct).stored(InputTensor.dtype, measured=False)
             if peepholes is not None:
                 ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return ot * new_cell.activated(h, InputTensor.dtype), new_cell

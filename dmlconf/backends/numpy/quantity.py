@@ -145,10 +145,14 @@ class Quantity:
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         return Quantity(value, magnitude.open_where(np.isnan(self.value)), spreads)
 
-    def stored(self, dtype: np.dtype[Any]) -> Quantity:
+    def stored(self, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
         """Return the same, held in the data type, which loses a place if it is FLOAT16.
 
         Any result is right where a finite number overflows there.
+
+        Args:
+            dtype: the data type.
+            measured: whether DirectML was measured to do so; else only some kernels may.
         """
         if self.magnitude is None:
             return self
@@ -156,12 +160,12 @@ class Quantity:
         magnitude = self.magnitude.open_where(beyond)
         if dtype == np.float16:
             magnitude = magnitude.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
-        return Quantity(self.value, magnitude, self._held(dtype))
+        return Quantity(self.value, magnitude, self._held(dtype, measured))
 
-    def _held(self, dtype: np.dtype[Any]) -> tuple[Spread, Spread]:
+    def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
         """Return the spreads of what the data type holds."""
         single, half = self._spreads()
-        return single, half.stored(self.value) if dtype == np.float16 else half
+        return single, half.stored(self.value, measured) if dtype == np.float16 else half
 
     def _reach(self) -> Array:
         """Return how far the value is likely to be off."""
@@ -178,7 +182,7 @@ class Quantity:
         # A sum may be held in the data type before the last term is added.
         sums = self.magnitude.sums
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
-        held = Quantity(self.value, self.magnitude, self._held(dtype))
+        held = Quantity(self.value, self.magnitude, self._held(dtype, measured=False))
         spreads = held._activated_spreads(activation, value)
         return Quantity(value, magnitude.open_where(overflowed), spreads).stored(dtype)
 
@@ -250,7 +254,7 @@ class Quantity:
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        likely = np.hypot(half.bias, half.deviation / 2) / _FLOAT16_PLACE
+        likely = np.hypot(half.mean, half.deviation / 2) / _FLOAT16_PLACE
         return replace(
             before,
             sums=sums,
@@ -282,7 +286,7 @@ def carried(
     if any(part.magnitude is None for part in state):
         return tuple(state)
     halves = [
-        part._held(dtype)[1].where(running, half)
+        part._held(dtype, measured=True)[1].where(running, half)
         for part, (_, half) in ((part, part._spreads()) for part in state)
     ]
     single, half = independent([part._spreads()[0] for part in state]), independent(halves)

@@ -42,7 +42,8 @@ class Spread:
         own: the error of each value alone, independent of all others; sizes of the values.
         shared: what each value is off for each of several independent errors, with its sign; sizes
             {errors, ...}.
-        bias: what each value is off, with its sign, if all stores are toward zero.
+        bias: what each value is off, with its sign, if stores are toward zero; sizes {2, ...}: for
+            those that were measured, and for those that only some kernels make.
     """
 
     own: Array
@@ -52,11 +53,11 @@ class Spread:
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> Spread:
         """Return the spread of values that are exact."""
-        return cls(np.zeros(shape), np.zeros((0, *shape)), np.zeros(shape))
+        return cls(np.zeros(shape), np.zeros((0, *shape)), np.zeros((2, *shape)))
 
     def __getitem__(self, index: Any) -> Spread:
         of_shared = (slice(None), *(index if isinstance(index, tuple) else (index,)))
-        return Spread(self.own[index], self.shared[of_shared], self.bias[index])
+        return Spread(self.own[index], self.shared[of_shared], self.bias[of_shared])
 
     def __add__(self, other: Spread) -> Spread:
         """Return the spread of a sum, without what the addition itself may err."""
@@ -72,8 +73,14 @@ class Spread:
     @property
     def limit(self) -> Array:
         """The likely error, of stores toward zero and of others."""
-        limit: Array = np.abs(self.bias) + self.deviation
+        limit: Array = self.mean + self.deviation
         return limit
+
+    @property
+    def mean(self) -> Array:
+        """The size of the bias, whether or not kernels make the stores that only some make."""
+        mean: Array = np.abs(self.bias).sum(0)
+        return mean
 
     def scaled(self, factor: Array | float) -> Spread:
         """Return the spread of the product with a factor."""
@@ -83,11 +90,17 @@ class Spread:
         """Return the spread with one more independent error of each value."""
         return replace(self, own=np.hypot(self.own, errors))
 
-    def stored(self, values: Array) -> Spread:
-        """Return the spread in places of FLOAT16 that hold the values."""
+    def stored(self, values: Array, measured: bool) -> Spread:
+        """Return the spread of values that FLOAT16 holds.
+
+        Args:
+            values: the values.
+            measured: whether DirectML was measured to do so; else only some kernels may.
+        """
         place = places(values)
-        widened = self.widened(_STORE * place)
-        return replace(widened, bias=self.bias - _BIAS * place * np.sign(values))
+        bias = self.bias.copy()
+        bias[0 if measured else 1] -= _BIAS * place * np.sign(values)
+        return replace(self.widened(_STORE * place), bias=bias)
 
     def times(self, matrix: Array) -> Spread:
         """Return the spread of the product {..., n} times {n, m}, without its own roundings."""
@@ -111,10 +124,8 @@ class Spread:
     @staticmethod
     def stacked(parts: Sequence[Spread], axis: int = 0) -> Spread:
         """Return settled spreads along a new axis."""
-        own, bias = (
-            np.stack(values, axis)
-            for values in ([part.own for part in parts], [part.bias for part in parts])
-        )
+        own = np.stack([part.own for part in parts], axis)
+        bias = np.stack([part.bias for part in parts], axis + 1)
         return replace(Spread.none(own.shape), own=own, bias=bias)
 
 
