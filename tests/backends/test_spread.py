@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,37 +130,43 @@ def test_accepts_right_kernels(
         assert shares(kernel(given, before, store, other), given, before).max() <= 1
 
 
-ONE_PERCENT: Final = {np.float32: 1.0, np.float16: 0.9}
-"""The least share of elements of which 1% is refused."""
-
-
 @pytest.mark.parametrize("before", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_refuses_one_percent(dtype: type, before: bool) -> None:
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1.0), (np.float16, 0.9)])
+def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
     given = tensors(dtype, "random", 1)
     right = kernel(given, before, single, single)
     large = np.abs(right) > np.abs(right).max() / 4
     refused = shares(right * 1.01, given, before)[large] > 1
-    assert refused.mean() >= ONE_PERCENT[dtype]
+    assert refused.mean() >= least
 
 
 def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
-    error = Spread.none((1, 2)).widened(np.ones((1, 2)))
-    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]])).limit, 2**0.5)
-    (state,) = independent([error])
-    alike = state.times(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]])).limit, 8**0.5)
-    np.testing.assert_allclose(alike.times(np.array([[1.0], [-1.0]])).limit, 0.0, atol=1e-12)
+    error, values = Spread.none((1, 2)).widened(np.ones((1, 2))), np.array([[3.0, 5.0]])
+    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), values).limit, 2**0.5)
+    (state,) = independent([error], [values])
+    alike = state.times(np.ones((2, 2)), values)
+    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]]), values).limit, 8**0.5)
+    difference = alike.times(np.array([[1.0], [-1.0]]), values)
+    np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
+
+
+def test_equal_values_may_err_alike() -> None:
+    error, values = Spread.none((1, 4)).widened(np.ones((1, 4))), np.full((1, 4), 3.0)
+    np.testing.assert_allclose(error.times(np.ones((4, 1)), values).limit, 20**0.5)
+    np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, values).limit, 2)
 
 
 def test_independent_errors_keep_what_they_do_to_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
-    mixed = error.times(generator.normal(size=(4, 4))).widened(generator.uniform(0, 1, (3, 4)))
-    (state,) = independent([mixed])
+    mixed = error.times(generator.normal(size=(4, 4)), generator.normal(size=(3, 4))).widened(
+        generator.uniform(0, 1, (3, 4))
+    )
+    values = generator.normal(size=(3, 4))
+    (state,) = independent([mixed], [values])
     matrix = generator.normal(size=(4, 5))
     assert len(state.shared) == 4
-    np.testing.assert_allclose(state.times(matrix).limit, mixed.times(matrix).limit)
+    np.testing.assert_allclose(state.times(matrix, values).limit, mixed.times(matrix, values).limit)
 
 
 def test_stores_toward_zero_add_up() -> None:

@@ -216,7 +216,7 @@ class Quantity:
         magnitude = self.magnitude.times(matrix)
         sums = _product_size(np.abs(self.value) + self.magnitude.sums, matrix)
         magnitude = replace(magnitude, sums=sums)
-        carried = self._each(lambda spread: spread.times(matrix))
+        carried = self._each(lambda spread: spread.times(matrix, self.value))
         return _product(Quantity(value, magnitude, carried), self.value, matrix)
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
@@ -289,7 +289,9 @@ def carried(
         part._held(dtype, measured=True)[1].where(running, half)
         for part, (_, half) in ((part, part._spreads()) for part in state)
     ]
-    single, half = independent([part._spreads()[0] for part in state]), independent(halves)
+    values = [part.value for part in state]
+    single = independent([part._spreads()[0] for part in state], values)
+    half = independent(halves, values)
     return tuple(
         replace(part, spreads=both)
         for part, both in zip(state, zip(single, half, strict=True), strict=True)

@@ -102,9 +102,9 @@ class Spread:
         bias[0 if measured else 1] -= _BIAS * place * np.sign(values)
         return replace(self.widened(_STORE * place), bias=bias)
 
-    def times(self, matrix: Array) -> Spread:
-        """Return the spread of the product {..., n} times {n, m}, without its own roundings."""
-        shared = np.concatenate([self.shared, _each_alone(self.own)])
+    def times(self, matrix: Array, values: Array) -> Spread:
+        """Return the spread of the values {..., n} times {n, m}, without its own roundings."""
+        shared = np.concatenate([self.shared, _each_alone(self.own, values)])
         sums = Spread.none((*self.own.shape[:-1], matrix.shape[1]))
         return replace(sums, shared=shared @ matrix, bias=self.bias @ matrix)
 
@@ -129,14 +129,15 @@ class Spread:
         return replace(Spread.none(own.shape), own=own, bias=bias)
 
 
-def independent(parts: Sequence[Spread]) -> tuple[Spread, ...]:
+def independent(parts: Sequence[Spread], values: Sequence[Array]) -> tuple[Spread, ...]:
     """Return the same spreads with as many shared errors as there are values, and none of its own.
 
     Args:
         parts: of the parts of a state, sizes {batch, n} each, with the same shared errors.
+        values: of the parts.
     """
     widths = [part.own.shape[-1] for part in parts]
-    own = _each_alone(np.concatenate([part.own for part in parts], -1))
+    own = _each_alone(np.concatenate([part.own for part in parts], -1), np.concatenate(values, -1))
     shared = [part.shared for part in parts]
     most = max(map(len, shared))
     shared = [np.pad(errors, [(0, most - len(errors)), (0, 0), (0, 0)]) for errors in shared]
@@ -152,10 +153,18 @@ def independent(parts: Sequence[Spread]) -> tuple[Spread, ...]:
     )
 
 
-def _each_alone(own: Array) -> Array:
-    """Return an error {n, ..., n} for each of the values {..., n} of a row."""
-    diagonal = np.eye(own.shape[-1]).reshape(own.shape[-1], *[1] * (own.ndim - 1), -1)
-    alone: Array = np.where(diagonal != 0, own, 0.0)
+def _each_alone(own: Array, values: Array) -> Array:
+    """Return errors {errors, ..., n}: one for each of the values {..., n} of a row.
+
+    Equal values may come of equal operations, which err alike, as where nodes have equal weights.
+    So there is one more error for all that are equal in every row.
+    """
+    width = own.shape[-1]
+    rows = values.reshape(-1, width).astype(np.float32)
+    _, kinds, counts = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
+    alike = kinds.reshape(1, -1) == np.flatnonzero(counts > 1)[:, np.newaxis]
+    sources = np.concatenate([np.eye(width, dtype=bool), alike])
+    alone: Array = np.where(sources.reshape(-1, *[1] * (own.ndim - 1), width), own, 0.0)
     return alone
 
 
