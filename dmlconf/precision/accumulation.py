@@ -24,7 +24,7 @@ import numpy as np
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Accumulation", "places"]
+__all__ = ["Accumulation", "places", "roundings"]
 
 _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0**-24}
 """The relative error of one addition, by the output's type; FLOAT64 adds up in itself."""
@@ -207,9 +207,9 @@ class Accumulation:
         """Return how many roundings of the magnitude may add up, for each element."""
         terms = self.rule.products
         most = 2.0 * terms
-        likely = _CONSTANT + _PER_ROOT * math.sqrt(terms)
+        likely = roundings(terms)
         if likely >= most or self.varied:
-            return min(most, likely)
+            return likely
         # Equal terms err alike: each by a share of the sum of those before it.
         size: Array = np.divide(
             expected, magnitude, out=np.ones_like(expected), where=magnitude > 0
@@ -222,6 +222,11 @@ class Accumulation:
             return np.zeros(magnitude.shape, bool)
         exact: Array = magnitude <= self.quantum * 2.0**bits
         return exact
+
+
+def roundings(terms: int) -> float:
+    """Return how many roundings of its magnitude a sum of so many terms may be off by chance."""
+    return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 
 def places(values: Array) -> Array:

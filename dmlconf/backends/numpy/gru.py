@@ -70,7 +70,9 @@ def gru_magnitude(
 ) -> tuple[Magnitude, ...]:
     """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
     found = _layer(True, **arguments)
-    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(
@@ -90,22 +92,25 @@ def _layer(
         f, g = Activation.each(ActivationDescs[2 * index : 2 * index + 2])
         part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
         both = slice(0, 2 * gates.hidden)
+        dtype = InputTensor.dtype
         of_weights, of_recurrence = gates.biases
-        bias_h = Quantity.constant(of_recurrence[part_h], followed)
+        bias_h = Quantity.constant(of_recurrence[np.newaxis, part_h], followed)
         recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
 
         def step(sums: Quantity, state: State) -> State:
             (hidden,) = state
-            gated = sums[:, both] + hidden.times_matrix(recurrence_both)
-            gated = gated.activated(f, InputTensor.dtype)
+            # Measured: FLOAT16 holds products with the recurrence, and what they are made of.
+            product = hidden.times_matrix(recurrence_both).stored(dtype)
+            gated = (sums[:, both] + product).activated(f, dtype)
             zt, rt = gated[:, part_z], gated[:, part_r]
             if LinearBeforeReset:
-                reset = rt * (hidden.times_matrix(recurrence_h) + bias_h)
+                reset = rt * (hidden.times_matrix(recurrence_h) + bias_h).stored(dtype)
             else:
-                reset = (rt * hidden).times_matrix(recurrence_h) + bias_h
-            ht = (sums[:, part_h] + reset).activated(g, InputTensor.dtype)
-            taken = (zt.complement() * ht).stored(InputTensor.dtype)
-            return (taken + (zt * hidden).stored(InputTensor.dtype),)
+                reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h) + bias_h
+                reset = reset.stored(dtype)
+            ht = (sums[:, part_h] + reset).activated(g, dtype)
+            taken = (zt.complement() * ht).stored(dtype, measured=False)
+            return (taken + (zt * hidden).stored(dtype, measured=False),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)

@@ -84,7 +84,11 @@ def lstm_magnitude(
     """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
     clip = ClipThreshold if UseClipThreshold else LARGEST
     found = _layer(True, clip=clip, **arguments)
-    return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
+    terms = 3 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(
+            found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
+        )
 
 
 def _layer(
@@ -111,7 +115,7 @@ def _layer(
         if peepholes is not None:
             seen_by_i, seen_by_o, seen_by_f = (
                 Quantity(row, Magnitude(np.zeros_like(row)))
-                for row in peepholes.astype(np.float64).reshape(3, gates.hidden)
+                for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
             )
 
         def gate(sums: Quantity, activation: Activation) -> Quantity:
@@ -119,7 +123,8 @@ def _layer(
 
         def step(sums: Quantity, state: State) -> State:
             hidden, cell = state
-            sums = sums + hidden.times_matrix(gates.recurrence)
+            # Measured: FLOAT16 holds it before the sums of the input are added.
+            sums = sums + hidden.times_matrix(gates.recurrence).stored(InputTensor.dtype)
             if peepholes is None:
                 # Without them all gates are known before the new cell is, and are computed at once.
                 gated = gate(sums[:, : part_f.stop], f)
@@ -130,7 +135,8 @@ def _layer(
             if CoupleInputForget:
                 ft = it.complement()
             ct = gate(sums[:, part_c], g)
-            new_cell = (ft * cell).stored(InputTensor.dtype) + (it * ct).stored(InputTensor.dtype)
+            kept = (ft * cell).stored(InputTensor.dtype, measured=False)
+            new_cell = kept + (it * ct).stored(InputTensor.dtype, measured=False)
             if peepholes is not None:
                 ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return ot * new_cell.activated(h, InputTensor.dtype), new_cell
