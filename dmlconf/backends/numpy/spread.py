@@ -104,7 +104,7 @@ class Spread:
 
     def times(self, matrix: Array, values: Array) -> Spread:
         """Return the spread of the values {..., n} times {n, m}, without its own roundings."""
-        shared = np.concatenate([self.shared, _each_alone(self.own, values)])
+        shared = _present(np.concatenate([self.shared, _each_alone(self.own, values)]))
         sums = Spread.none((*self.own.shape[:-1], matrix.shape[1]))
         return replace(sums, shared=shared @ matrix, bias=self.bias @ matrix)
 
@@ -141,8 +141,8 @@ def independent(parts: Sequence[Spread], values: Sequence[Array]) -> tuple[Sprea
     shared = [part.shared for part in parts]
     most = max(map(len, shared))
     shared = [np.pad(errors, [(0, most - len(errors)), (0, 0), (0, 0)]) for errors in shared]
-    errors = np.concatenate([np.concatenate(shared, -1), own])
-    if most:
+    errors = _present(np.concatenate([np.concatenate(shared, -1), own]))
+    if most and len(errors) > sum(widths):
         # The factor R has the same products of columns, which is all that a spread tells.
         _, factor = np.linalg.qr(np.moveaxis(errors, 0, 1))
         errors = np.moveaxis(factor, 1, 0)
@@ -151,6 +151,12 @@ def independent(parts: Sequence[Spread], values: Sequence[Array]) -> tuple[Sprea
         replace(part, own=np.zeros_like(part.own), shared=errors[..., end - width : end])
         for part, width, end in zip(parts, widths, ends, strict=True)
     )
+
+
+def _present(errors: Array) -> Array:
+    """Return the errors that are not zero everywhere; FLOAT32 has no stores, for one."""
+    present: Array = errors[errors.any(axis=tuple(range(1, errors.ndim)))]
+    return present
 
 
 def _each_alone(own: Array, values: Array) -> Array:
