@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any, Final
 
-from dmlconf.reports import summary
+from dmlconf.reports import remarks, summary
 from dmlconf.runner.log import RunLog, verdict_data
 
 __all__ = ["VERSION", "render", "report_data"]
@@ -17,7 +17,7 @@ VERSION: Final = 1
 
 def report_data(log: RunLog) -> dict[str, Any]:
     """Return the report as plain values."""
-    header, footer, room = log.header, log.footer, summary.room_totals(log.verdicts)
+    header, footer, room = log.header, log.footer, remarks.room_totals(log.verdicts)
     return {
         "schema": "dmlconf-report",
         "version": VERSION,
@@ -38,7 +38,7 @@ def report_data(log: RunLog) -> dict[str, Any]:
             "suite_digest": header.suite_digest,
             "catalogue_digest": header.catalogue_digest,
         },
-        "far_from_devices": [asdict(far) for far in summary.far_operators(log)],
+        "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
         "verdicts": [verdict_data(verdict) for verdict in log.verdicts],
     }
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Final
 from xml.etree import ElementTree
 
-from dmlconf.reports import summary
+from dmlconf.reports import remarks, summary
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
@@ -69,7 +69,7 @@ def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTre
     _count(suite, verdicts)
     properties = ElementTree.SubElement(suite, "properties")
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
-    rooms = {key: str(value) for key, value in asdict(summary.room_totals(verdicts)).items()}
+    rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     for key, value in (dict(summary.environment_facts(header)) | digests | rooms).items():
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
     for verdict in verdicts:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import summary
+from dmlconf.reports import remarks, summary
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Verdict
 
@@ -35,15 +35,15 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    unchecked = (summary.unchecked_note(log), summary.unchecked_outputs_note(log))
-    for note in (*summary.room_lines(log), *unchecked):
+    unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    for note in (*remarks.room_lines(log), *unchecked):
         if note:
             yield f"{_escaped(note)}."
             yield ""
     yield from _table(log)
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
-    yield from _listed(summary.FAR_HEADING, summary.far_lines(log))
-    yield from _listed("Waived for known faults of DirectML", summary.known_fault_lines(log))
+    yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
+    yield from _listed("Waived for known faults of DirectML", remarks.known_fault_lines(log))
     failing = summary.failures(log)
     for verdict in failing[:MOST_FAILURES]:
         yield ""

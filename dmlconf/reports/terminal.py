@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import summary
+from dmlconf.reports import remarks, summary
 from dmlconf.reports.histogram import Histograms
 from dmlconf.reports.table import STYLES, OperatorsTable
 from dmlconf.runner.log import Header, RunLog
@@ -41,14 +41,14 @@ def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> Render
         return Group(*headlines, _closing(log))
     parts: list[RenderableType] = [_environment(log.header), "", OperatorsTable(log), ""]
     parts += _listed("Nearest to their limit", summary.nearest_lines(log))
-    parts += _listed(summary.FAR_HEADING, summary.far_lines(log))
+    parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     parts += _known_faults(log)
     parts += _failures(log, verbose)
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    unchecked = (summary.unchecked_note(log), summary.unchecked_outputs_note(log))
-    parts += [_text(note, "dim") for note in (*summary.room_lines(log), *unchecked) if note]
+    unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    parts += [_text(note, "dim") for note in (*remarks.room_lines(log), *unchecked) if note]
     return Group(*parts, _closing(log))
 
 
@@ -101,7 +101,7 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
 
 
 def _known_faults(log: RunLog) -> Iterator[RenderableType]:
-    lines = summary.known_fault_lines(log)
+    lines = remarks.known_fault_lines(log)
     if lines:
         yield _text("Waived for known faults of DirectML", "bold")
         yield from (_line(f"  {line}", "") for line in lines)

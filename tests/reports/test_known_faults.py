@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from dmlconf.reports import json_report, junit, markdown, summary
+from dmlconf.reports import json_report, junit, markdown, remarks, summary
 from dmlconf.reports.registry import FORMATS
 from tests.reports import logs
 
@@ -13,8 +13,8 @@ LINE = "2 low-words, in DirectML 1.15.4"
 
 
 def test_each_fault_is_named_with_the_number_of_its_cases() -> None:
-    assert summary.known_fault_lines(LOG) == [LINE]
-    assert summary.known_fault_lines(logs.run_log(logs.WAIVED)) == []
+    assert remarks.known_fault_lines(LOG) == [LINE]
+    assert remarks.known_fault_lines(logs.run_log(logs.WAIVED)) == []
 
 
 def test_text_and_markdown_have_a_section_of_them() -> None:

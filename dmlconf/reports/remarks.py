@@ -1,0 +1,150 @@
+"""What reports remark beside verdicts and failures: open elements, known faults, unusual errors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dmlconf.reports.summary import status_counts
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+
+__all__ = [
+    "FAR_HEADING",
+    "FarOperator",
+    "RoomTotals",
+    "far_lines",
+    "far_operators",
+    "known_fault_lines",
+    "room_lines",
+    "room_totals",
+    "unchecked_note",
+    "unchecked_outputs_note",
+]
+
+FAR_FROM_TYPICAL: Final = 10.0
+"""Beyond this many times the error of measured devices, a result is far from what devices give."""
+
+FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
+
+_UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
+
+_NOT_JUDGED: Final = ", or its rule permits any value"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomTotals:
+    """How many elements the rules hardly judged.
+
+    Attributes:
+        elements: elements that were compared.
+        open: those that any number satisfies.
+        loose: those whose room exceeds a tenth of their output's largest number; the open ones
+            are among them.
+    """
+
+    elements: int
+    open: int
+    loose: int
+
+
+def room_totals(verdicts: Iterable[Verdict]) -> RoomTotals:
+    """Add up what the verdicts tell of room; logs of older versions tell nothing."""
+    figures = [output for verdict in verdicts for output in verdict.figures.values()]
+    return RoomTotals(
+        sum(output["elements"] for output in figures),
+        sum(output.get("open", 0) for output in figures),
+        sum(output.get("loose", 0) for output in figures),
+    )
+
+
+def room_lines(log: RunLog) -> list[str]:
+    """Say how many elements the rules hardly judged; nothing where there are none."""
+    total = room_totals(log.verdicts)
+    lines = []
+    of = f"of {total.elements:,} elements"
+    if total.open:
+        lines.append(f"{total.open:,} {of} are open: the rule permits any value")
+    if total.loose > total.open:
+        lines.append(
+            f"{total.loose:,} {of} are loose: the rule permits more than a tenth of the output's "
+            "largest number" + (" (open ones included)" if total.open else "")
+        )
+    return lines
+
+
+def unchecked_note(log: RunLog) -> str | None:
+    """Say what `unchecked` means, if any case is."""
+    if not status_counts(log)[Status.UNCHECKED]:
+        return None
+    reasons = (verdict.reason for verdict in log.verdicts)
+    kinds = {reason.kind for reason in reasons if reason is not None}
+    return _UNCHECKED + (_NOT_JUDGED if ReasonKind.ANY_VALUE_PERMITTED in kinds else "")
+
+
+def known_fault_lines(log: RunLog) -> list[str]:
+    """Name DirectML's own known faults that cases failed for, with how many did."""
+    faults = Counter(
+        verdict.reason.message.partition(":")[0]
+        for verdict in log.verdicts
+        if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT
+    )
+    return [f"{count:,} {fault}" for fault, count in sorted(faults.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class FarOperator:
+    """An operator that is right by the documentation, and far from what devices give.
+
+    Attributes:
+        operator: its name.
+        cases: how many of its passing cases are far.
+        typical_margin: how many times the error that measured devices have at most, of the
+            farthest case.
+        case: that case.
+    """
+
+    operator: str
+    cases: int
+    typical_margin: float
+    case: str
+
+
+def far_operators(log: RunLog) -> list[FarOperator]:
+    """Return the operators with passing cases far from what devices give, the farthest first."""
+    found: dict[str, FarOperator] = {}
+    for verdict in log.verdicts:
+        margins = (figures.get("typical_margin", 0.0) for figures in verdict.figures.values())
+        margin = max(margins, default=0.0)
+        if verdict.status is not Status.PASSED or margin <= FAR_FROM_TYPICAL:
+            continue
+        name = verdict.operator
+        known = found.get(name, FarOperator(name, 0, 0.0, ""))
+        if margin > known.typical_margin:
+            known = replace(known, typical_margin=margin, case=verdict.case)
+        found[name] = replace(known, cases=known.cases + 1)
+    return sorted(found.values(), key=lambda far: (-far.typical_margin, far.operator))
+
+
+def far_lines(log: RunLog) -> list[str]:
+    """Say of each such operator how far off it is, in how many cases, and name the farthest."""
+    return [
+        f"{far.typical_margin:,.0f} times the usual error {far.operator}, "
+        f"{far.cases:,} case{'s' if far.cases != 1 else ''}: {far.case}"
+        for far in far_operators(log)
+    ]
+
+
+def unchecked_outputs_note(log: RunLog) -> str | None:
+    """Say how many compared cases have outputs beside that nothing independent tells of."""
+    cases = [verdict for verdict in log.verdicts if verdict.unchecked_outputs]
+    if not cases:
+        return None
+    outputs = ", ".join(cases[0].unchecked_outputs)
+    count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
+    return (
+        f"compared in part: in {count} nothing independent of the backend tells what is right "
+        f"for some outputs, such as {outputs} of {cases[0].case}"
+    )
