@@ -85,4 +85,4 @@ def test_a_reader_that_is_slow_gets_all_of_a_large_report(tmp_path: Path) -> Non
     with os.fdopen(reading, "rb") as stream:
         report = json.loads(stream.read())
     assert process.wait(timeout=60) == 0
-    assert len(report["verdicts"]) == 568
+    assert len(report["verdicts"]) == report["run"]["selected"] > 500
