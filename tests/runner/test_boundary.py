@@ -187,7 +187,8 @@ def statuses(folder: Path, what: str, *more: str) -> tuple[int, list[Status], st
         folder, "run", "case.yaml", "-b", f"unruly:{what}", "--log", "run.jsonl",
         "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml", *more,
     )  # fmt: skip
-    assert "Traceback" not in done.stderr.split("diagnostics")[0] or done.returncode != 70
+    assert done.returncode in (0, 1), done.stderr
+    assert "fault of dmlconf itself" not in done.stderr  # A plugin's own traceback may be shown.
     report = json.loads(done.stdout)  # What the plugin prints is not in the report.
     assert len(report["verdicts"]) == 5
     verdicts = read_log(folder / "run.jsonl").verdicts
