@@ -28,8 +28,8 @@ from onnx.reference import ReferenceEvaluator
 from benchmarks.layers import layers
 from benchmarks.windows import windows
 from benchmarks.workloads import Workload, workloads
-from dmlconf.backends.numpy.backend import reference_function
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array
 
 ROUNDS: Final = 11

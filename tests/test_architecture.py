@@ -22,6 +22,7 @@ LAYERS: Final = (
     {"catalogue"},
     {"cases"},
     {"precision"},
+    {"reference"},
     {"backends"},
     {"runner"},
     {"reports", "strength", "coverage"},
@@ -96,6 +97,23 @@ def test_precision_takes_only_its_rules_from_the_catalogue() -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf."):
                 allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
                 assert str(node.module).startswith(allowed)
+
+
+CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
+"""Recordings are files that the judge reads too, so they are not among these."""
+
+SURVEYS_ADAPTERS: Final = "dmlconf.cli.devices_command"
+"""The command `devices` is about DirectML alone."""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_only_backends_know_a_concrete_backend(path: Path) -> None:
+    if part(path) == "backends" or module_name(path) == SURVEYS_ADAPTERS:
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf.backends."):
+            name = str(node.module).split(".")[2]
+            assert name not in CONCRETE_BACKENDS, node.module
 
 
 def test_every_part_has_a_layer() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
@@ -21,6 +20,7 @@ from dmlconf.catalogue.levels import highest_level, spoken_level
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.precision.room import room
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.samples import is_whole, paired

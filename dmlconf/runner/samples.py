@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 

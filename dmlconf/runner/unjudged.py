@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.room import room
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["UNDEFINED_TAG", "judges_nothing", "may_judge_nothing"]

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Defect", "Site", "recomputed"]
@@ -71,6 +71,6 @@ def recomputed(
     case = replace(site.case, desc={**site.case.desc, **(desc or {})})
     try:
         with np.errstate(all="ignore"):
-            return computed(case, {**site.case.inputs(), **(inputs or {})})[site.name]
+            return evaluate(case, {**site.case.inputs(), **(inputs or {})})[site.name]
     except (ArithmeticError, LookupError, TypeError, ValueError):
         return None  # Attributes that do not fit the sizes may fail anywhere in the reference.

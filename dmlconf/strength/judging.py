@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.protocol import Fault, Outcome, Outputs
 from dmlconf.cases.model import Case
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.judge import Against, Recorded, judge
 from dmlconf.runner.verdict import Status
 from dmlconf.strength.injection import Site

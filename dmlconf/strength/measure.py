@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.constraints import violations
 from dmlconf.precision.compare import compare
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
 from dmlconf.strength.computed_defects import COMPUTED_DEFECTS
@@ -167,24 +167,23 @@ def measure(
     """
     strength = Strength()
     for case in cases:
-        outcome = run_case(case)
-        if isinstance(outcome, Outputs):
-            _measure_case(strength, case, outcome, against, method)
+        if not violations(case.operator, case.desc):
+            _measure_case(strength, case, evaluate(case), against, method)
         advance()
     return strength
 
 
 def _measure_case(
-    strength: Strength, case: Case, outcome: Outputs, against: Against, method: Method
+    strength: Strength, case: Case, outputs: Mapping[str, Array], against: Against, method: Method
 ) -> None:
     case = replace(case, data=case.inputs())
     judged = CaseJudge(case, against)
-    if judged(outcome.arrays) is not Status.PASSED:
+    if judged(outputs) is not Status.PASSED:
         strength.unused.append(case.identifier)
         return
     strength.cases += 1
-    for name in outcome.arrays:
-        site = Site(case, outcome.arrays, name)
+    for name in outputs:
+        site = Site(case, outputs, name)
         if method.perturbations:
             perturb(strength.perturbed, site, judged, method.seed)
         if method.defects:

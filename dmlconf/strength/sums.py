@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.catalogue.precision import RuleKind
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.injection import Site
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -85,7 +85,7 @@ def _output(site: Site, inputs: Mapping[str, Array]) -> Array:
         for name, array in {**site.case.inputs(), **inputs}.items()
     }
     case = replace(site.case, desc={**site.case.desc, **wide}, data=data)
-    return computed(case, data)[site.name].astype(np.float64)
+    return evaluate(case, data)[site.name].astype(np.float64)
 
 
 _Add = Callable[[Array, Array], Array]

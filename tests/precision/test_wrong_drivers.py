@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dmlconf.backends.numpy.allowance import CaseAllowances
-from dmlconf.backends.numpy.backend import compute
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.precision.compare import Comparison, compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.tensors.datatypes import Array
 
@@ -47,7 +47,7 @@ def case_of(identifier: str) -> Case:
 
 
 def judged(case: Case, output: str, actual: Array) -> Comparison:
-    expected = compute(case)[output]
+    expected = evaluate(case)[output]
     wrong = actual.reshape(expected.shape).astype(expected.dtype)
     return compare(wrong, expected, case.rule(output), CaseAllowances(case).of(output))
 
@@ -193,7 +193,7 @@ def test_lost_terms_and_wrong_elements_fail(identifier: str, data_type: str, dri
 )
 def test_sums_of_integers_are_exact(identifier: str, off: int) -> None:
     case = case_of(identifier)
-    right = compute(case)["OutputTensor"]
+    right = evaluate(case)["OutputTensor"]
     wrong = right.copy()
     wrong.flat[-1] += off
     assert judged(case, "OutputTensor", right).passed

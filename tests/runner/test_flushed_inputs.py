@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlconf.backends.numpy.backend import computed
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import judge
 from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array
@@ -51,7 +51,7 @@ def made(directory: Path, operator: str, numbers: str = NUMBERS) -> Case:
 
 def flushed(case: Case) -> dict[str, Array]:
     """Return what a device computes that takes subnormal inputs for zero."""
-    return computed(
+    return evaluate(
         case, {name: array * 0 for name, array in case.inputs().items()} | gradients(case)
     )
 
@@ -61,14 +61,14 @@ def gradients(case: Case) -> dict[str, Array]:
 
 
 def reference(case: Case) -> Outcome:
-    return Outputs(computed(case, case.inputs()))
+    return Outputs(evaluate(case, case.inputs()))
 
 
 @pytest.mark.parametrize("operator", DESCS)
 def test_indices_of_zeros_for_subnormal_inputs_are_right(tmp_path: Path, operator: str) -> None:
     case = made(tmp_path, operator)
     actual = flushed(case)
-    right = computed(case, case.inputs())
+    right = evaluate(case, case.inputs())
     assert any((actual[name] != right[name]).any() for name in actual)
     assert judge(case, Outputs(actual), reference).status is Status.PASSED
     assert judge(case, Outputs(right), reference).status is Status.PASSED
@@ -83,7 +83,7 @@ def test_indices_of_zeros_for_normal_inputs_are_wrong(tmp_path: Path, operator: 
 @pytest.mark.parametrize("operator", ["ARGMIN", "ARGMAX", "REDUCE", "MAX_POOLING1", "TOP_K"])
 def test_any_other_index_of_subnormal_inputs_is_wrong(tmp_path: Path, operator: str) -> None:
     case = made(tmp_path, operator)
-    actual = computed(case, case.inputs())
+    actual = evaluate(case, case.inputs())
     name = next(name for name, array in actual.items() if array.dtype.kind == "u")
     candidates = {int(actual[name].ravel()[0]), int(flushed(case)[name].ravel()[0])}
     (other, *_) = {0, 1, 2, 3} - candidates

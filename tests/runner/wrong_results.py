@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.miniature.changes import negated, scaled
-from dmlconf.backends.numpy.allowance import CaseAllowances
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.build import build
 from dmlconf.cases.model import ExpectedRejection, PlannedCase
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.judge import Against, judge
 from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array, DataType

@@ -8,9 +8,10 @@ from functools import cache
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import run_case
-from dmlconf.backends.protocol import Fault, FaultKind, Outputs
+from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.constraints import violations
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
 from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
@@ -89,13 +90,13 @@ def measure_case(
         subjects: the defects whose conditions it meets.
         against: gives the expected outcome where the case states none.
     """
-    outcome = run_case(case)
-    if not isinstance(outcome, Outputs):
+    if violations(case.operator, case.desc):
         return
     inputs = case.inputs()
-    run = Run(replace(case, data=inputs), inputs, outcome.arrays)
+    outputs = evaluate(case, inputs)
+    run = Run(replace(case, data=inputs), inputs, outputs)
     judged = CaseJudge(run.case, against)
-    if judged(outcome.arrays) is not Status.PASSED:
+    if judged(outputs) is not Status.PASSED:
         return
     noticed = strength.cases.setdefault(case.identifier, CaseTally(case.operator_name))
     other: list[Run | None] = []

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dmlconf.backends.numpy.backend import computed
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Arrays", "Fault", "Run", "Settings"]
@@ -71,7 +71,7 @@ class Run:
         )
         try:
             with np.errstate(all="ignore"):
-                return computed(case, {**self.inputs, **(inputs or {})})
+                return evaluate(case, {**self.inputs, **(inputs or {})})
         except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
             return None  # Attributes that do not fit the sizes may fail anywhere in the reference.
 

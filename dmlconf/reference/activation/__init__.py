@@ -1,0 +1,1 @@
+"""Activations, alone and fused into other operators."""

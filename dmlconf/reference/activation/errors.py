@@ -1,0 +1,185 @@
+"""How far FLOAT32 hardware may be from an activation's formula before the last rounding.
+
+Every step of the formula as its page has it may err: a sum or a product by a rounding toward zero,
+the hardware's exp2, log2 and reciprocal by what Direct3D permits. What a formula loses when nearly
+equal numbers are subtracted follows from that.
+
+Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, rcp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
+from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ERRORS"]
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+
+_LARGE: Final = 2.0**126
+"""From here on FLOAT32 may not hold a few times a number."""
+
+_SATURATED: Final = 100.0
+"""From here on exp overflows in FLOAT32, or nearly vanishes."""
+
+
+def _exp(x: Array, of_x: Array | float = 0.0) -> Array:
+    """Return the error of exp(x), where x has an error itself; subnormal results are zero."""
+    value = np.exp(x)
+    relative = np.expm1(np.abs(x) * (STEP + LOG2_E_ERROR) + of_x) + EXP2_ERROR
+    return np.where(value < 2 * _TINY, 2 * _TINY, value * relative)
+
+
+def _magnified(factor: float, value: Array, error: Array) -> Array:
+    """Return the error of a product with a factor; an infinite one makes NaN of what may be 0."""
+    if not np.isinf(factor):
+        return abs(factor) * error
+    return np.where(np.abs(value) <= error, ANY_RESULT, 0.0)
+
+
+def _overflows_unscaled(x: Array, product: Array) -> Array:
+    """Tell where `2 * log2(e) * x` may overflow before an attribute makes it small.
+
+    Measured: kernels multiply with the attribute last.
+    """
+    return (np.abs(x) >= _LARGE) & np.isfinite(x) & (np.abs(product) < _SATURATED)
+
+
+def _elu(x: Array, Alpha: float) -> Array:
+    below = np.minimum(x, 0.0)
+    lost = _exp(below) + STEP * (np.exp(below) - np.expm1(below))
+    return np.where(x < 0, abs(Alpha) * lost, 0.0)
+
+
+def _celu(x: Array, Alpha: float) -> Array:
+    of_quotient = np.abs(x / Alpha) * 2 * STEP
+    argument = x / Alpha
+    error = abs(Alpha) * (_exp(argument, of_quotient) - STEP * np.expm1(argument))
+    # min(0, ...) drops the exponential, unless its error takes it below 0.
+    return np.where(Alpha * np.expm1(argument) <= error, error, 0.0)
+
+
+def _hard_sigmoid(x: Array, Alpha: float, Beta: float) -> Array:
+    exact = Alpha * x + Beta
+    error = (np.abs(Alpha * x) + np.abs(exact)) * STEP
+    return np.where((exact > -error) & (exact < 1 + error), error, 0.0)
+
+
+def _hard_swish(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.abs(x) * (_hard_sigmoid(x, Alpha, Beta))
+
+
+def _linear(x: Array, Alpha: float, Beta: float) -> Array:
+    return np.abs(Alpha * x) * STEP
+
+
+def _log_of_sum(x: Array, of_x: Array) -> Array:
+    """Return the error of log(1 + exp(x))."""
+    exact = np.logaddexp(0.0, x)
+    # Beyond this, kernels return x itself.
+    below = np.minimum(x, 80.0)
+    whole = 1 + np.exp(below)
+    of_sum = _exp(below, of_x) / whole + STEP
+    of_log: Array = np.maximum(exact, np.log(2.0)) * LOG2_ERROR
+    error: Array = of_log + of_sum + np.where(x > 0, of_x, 0.0)
+    return error
+
+
+def _parametric_softplus(x: Array, Alpha: float, Beta: float) -> Array:
+    product = Beta * x
+    error = _log_of_sum(product, np.abs(product) * STEP)
+    return _magnified(Alpha, np.logaddexp(0.0, product), error)
+
+
+def _softplus(x: Array, Steepness: float) -> Array:
+    of_log = _log_of_sum(Steepness * x, np.abs(Steepness * x) * STEP)
+    return (of_log + np.logaddexp(0.0, Steepness * x) * STEP) / abs(Steepness)
+
+
+def _scaled_elu(x: Array, Alpha: float, Gamma: float) -> Array:
+    value = np.where(x < 0, Alpha * np.expm1(np.minimum(x, 0.0)), 0.0)
+    return abs(Gamma) * (_elu(x, Alpha) + STEP * np.abs(value))
+
+
+def _sigmoid_of(x: Array, of_x: Array | float) -> Array:
+    """Return the error of 1 / (1 + exp(-x))."""
+    value = 1 / (1 + np.exp(-x))
+    # Beyond the largest FLOAT32 number exp is infinite, and the quotient 0.
+    of_sum = _exp(np.minimum(-x, 88.0), of_x) * value + STEP
+    return np.where(value < 2 * _TINY, 2 * _TINY, value * (of_sum + STEP))
+
+
+def _sigmoid(x: Array) -> Array:
+    return _sigmoid_of(x, 0.0)
+
+
+def _swish(x: Array, SigmoidInputScale: float) -> Array:
+    product = SigmoidInputScale * x
+    error = np.abs(x) * _sigmoid_of(product, np.abs(product) * STEP)
+    return np.where(_overflows_unscaled(x, product), ANY_RESULT, error)
+
+
+def _softsign(x: Array) -> Array:
+    # Measured: the largest numbers, whose reciprocal is subnormal, are divided as others are.
+    value: Array = np.abs(x) / (1 + np.abs(x))
+    return value * (2 * STEP)
+
+
+def _tanh_of(x: Array, of_x: Array | float) -> Array:
+    """Return the error of (1 - exp(-2 x)) / (1 + exp(-2 x))."""
+    small = np.exp(-2 * np.abs(x))
+    error = _exp(-2 * np.abs(x), 2 * of_x)
+    value: Array = np.abs(np.tanh(x))
+    of_quotient: Array = (error * (1 + value) + STEP * (1 - small)) / (1 + small)
+    return of_quotient + 2 * STEP * value
+
+
+def _tanh(x: Array) -> Array:
+    return _tanh_of(x, 0.0)
+
+
+def _scaled_tanh(x: Array, Alpha: float, Beta: float) -> Array:
+    product = Beta * x
+    error = _magnified(Alpha, np.tanh(product), _tanh_of(product, np.abs(product) * STEP))
+    return np.where(_overflows_unscaled(x, product), ANY_RESULT, error)
+
+
+def _gelu(x: Array) -> Array:
+    # Measured: errors far from 0 are those of erf alone, which is 1 to the last bit there.
+    error = np.where(np.abs(x) < 6, ERF_ERROR, STEP)
+    return 0.5 * np.abs(x) * error + STEP * np.maximum(x, 0.0)
+
+
+def _none(x: Array, **attributes: float) -> Array:
+    return np.zeros_like(x)
+
+
+ERRORS: Final[Mapping[str, Callable[..., Array]]] = {
+    "ACTIVATION_CELU": _celu,
+    "ACTIVATION_ELU": _elu,
+    "ACTIVATION_GELU": _gelu,
+    "ACTIVATION_HARD_SIGMOID": _hard_sigmoid,
+    "ACTIVATION_HARD_SWISH": _hard_swish,
+    "ACTIVATION_IDENTITY": _none,
+    "ACTIVATION_LEAKY_RELU": _none,
+    "ACTIVATION_LINEAR": _linear,
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": _parametric_softplus,
+    "ACTIVATION_RELU": _none,
+    "ACTIVATION_SCALED_ELU": _scaled_elu,
+    "ACTIVATION_SCALED_TANH": _scaled_tanh,
+    "ACTIVATION_SHRINK": _none,
+    "ACTIVATION_SIGMOID": _sigmoid,
+    "ACTIVATION_SOFTPLUS": _softplus,
+    "ACTIVATION_SOFTSIGN": _softsign,
+    "ACTIVATION_SWISH": _swish,
+    "ACTIVATION_TANH": _tanh,
+    "ACTIVATION_THRESHOLDED_RELU": _none,
+    "ELEMENT_WISE_CLIP": _none,
+}
+"""The errors by operator: of FLOAT64 numbers and of the operator's attributes by name."""

@@ -1,0 +1,172 @@
+"""Activations fused into other operators, which apply them to what they have added up.
+
+Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities were measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["fused", "fused_formula", "fused_magnitude", "slope"]
+
+
+def _fused_relu(x: Array) -> Array:
+    # Measured in every host: NaN and the negative infinity become NaN, and -1 becomes -0.
+    return x * (x > 0)
+
+
+def _fused_clip(x: Array, Min: float, Max: float) -> Array:
+    return np.fmax(np.fmin(x, Max), Min)
+
+
+_FUSED: Final[Mapping[str, Callable[..., Array]]] = {
+    **FORMULAS,
+    "ACTIVATION_RELU": _fused_relu,
+    "ELEMENT_WISE_CLIP": _fused_clip,
+}
+
+
+_SLOPES: Final[Mapping[str, Callable[..., float]]] = {
+    "ACTIVATION_CELU": lambda Alpha: 1.0,
+    "ACTIVATION_ELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_GELU": lambda: 1.13,
+    "ACTIVATION_HARD_SIGMOID": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_HARD_SWISH": lambda Alpha, Beta: max(1.0, abs(2 - Beta), abs(Beta)),
+    "ACTIVATION_IDENTITY": lambda: 1.0,
+    "ACTIVATION_LEAKY_RELU": lambda Alpha: max(1.0, abs(Alpha)),
+    "ACTIVATION_LINEAR": lambda Alpha, Beta: abs(Alpha),
+    "ACTIVATION_PARAMETRIC_SOFTPLUS": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_RELU": lambda: 1.0,
+    "ACTIVATION_SCALED_ELU": lambda Alpha, Gamma: abs(Gamma) * max(1.0, abs(Alpha)),
+    "ACTIVATION_SCALED_TANH": lambda Alpha, Beta: abs(Alpha * Beta),
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: 1.0,
+    "ACTIVATION_SIGMOID": lambda: 0.25,
+    "ACTIVATION_SOFTPLUS": lambda Steepness: 1.0,
+    "ACTIVATION_SOFTSIGN": lambda: 1.0,
+    "ACTIVATION_SWISH": lambda SigmoidInputScale: 1.1,
+    "ACTIVATION_TANH": lambda: 1.0,
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: 1.0,
+    "ELEMENT_WISE_CLIP": lambda Min, Max: 1.0,
+}
+
+
+def _slope_of_hard_sigmoid(low: Array, high: Array, Alpha: float, Beta: float) -> Array:
+    ends = Alpha * low + Beta, Alpha * high + Beta
+    saturated = (np.fmax(*ends) < 0) | (np.fmin(*ends) > 1)
+    return np.where(saturated, 0.0, abs(Alpha))
+
+
+def _nearest_to_zero(low: Array, high: Array) -> Array:
+    return np.fmax(np.fmax(low, -high), 0.0)
+
+
+_LOCAL_SLOPES: Final[Mapping[str, Callable[..., Array]]] = {
+    "ACTIVATION_HARD_SIGMOID": _slope_of_hard_sigmoid,
+    "ACTIVATION_SIGMOID": lambda low, high: 0.25 / np.cosh(_nearest_to_zero(low, high) / 2) ** 2,
+    "ACTIVATION_TANH": lambda low, high: 1 / np.cosh(_nearest_to_zero(low, high)) ** 2,
+}
+"""The greatest slope between two arguments, of activations that saturate."""
+
+
+_JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
+    "ACTIVATION_SHRINK": lambda Bias, Threshold: (-Threshold, Threshold),
+    "ACTIVATION_THRESHOLDED_RELU": lambda Alpha: (Alpha or np.nan,) * 2,
+}
+"""Where activations jump; NaN for nowhere."""
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
+_MOST_ROUNDINGS: Final = 256.0
+"""How many last places of its magnitude a sum may be off: more than the rule permits of 2^14 terms.
+"""
+
+
+def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
+    """Return what a fused activation makes of FLOAT64 values; the values where there is none.
+
+    Args:
+        values: of any shape.
+        activation: a nested operator: its name as `operator`, and its attributes.
+    """
+    if activation is None:
+        return values
+    with np.errstate(all="ignore"):
+        return fused_formula(activation)(values)
+
+
+def fused_formula(activation: Mapping[str, Any]) -> Callable[[Array], Array]:
+    """Return the function of FLOAT64 values that a fused activation is."""
+    return partial(_FUSED[activation["operator"]], **attributes_of(activation))
+
+
+def slope(activation: Mapping[str, Any] | None) -> float:
+    """Return the most that an activation magnifies a small error of its argument.
+
+    It does not hold across the jumps of SHRINK and THRESHOLDED_RELU.
+    """
+    if activation is None:
+        return 1.0
+    return _SLOPES[activation["operator"]](**attributes_of(activation))
+
+
+def fused_magnitude(
+    values: Array,
+    magnitude: Magnitude,
+    activation: Mapping[str, Any] | None,
+    dtype: np.dtype[Any],
+) -> Magnitude:
+    """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
+
+    Args:
+        values: the sums, FLOAT64.
+        magnitude: that of the sums.
+        activation: the activation, whose own error and last rounding are added; or None.
+        dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
+    """
+    if activation is None:
+        return magnitude
+    with np.errstate(all="ignore"):
+        error = ERRORS[activation["operator"]](values, **attributes_of(activation))
+        own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
+        steepness: Array | float = slope(activation)
+        if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
+            # The exponential then grows where its argument is negative.
+            steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
+        before = magnitude
+        if dtype == np.float16:
+            held = np.where(np.isfinite(values), np.maximum(np.abs(values), _LEAST_NORMAL), 0.0)
+            before = magnitude.holding(held)
+        reach = magnitude.sums * (_MOST_ROUNDINGS * STEP)
+        if before.stored is not None:
+            reach += before.stored * 2.0**-10
+        if activation["operator"] in _LOCAL_SLOPES:
+            local = _LOCAL_SLOPES[activation["operator"]]
+            within = local(values - reach, values + reach, **attributes_of(activation))
+            steepness = np.where(np.isfinite(values), within, steepness)
+        found = steepness * magnitude.sums + own + np.abs(fused(values, activation))
+        if dtype == np.float16:
+            # FLOAT16 may hold the sum, as its largest number or as infinity.
+            beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
+            limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
+            found = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, found)
+        if activation["operator"] in _JUMPS:
+            # Only what rounding may carry over the jump: a sum exactly there is one of integers.
+            jump = _JUMPS[activation["operator"]](**attributes_of(activation))
+            gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
+            found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
+        if magnitude.overflows is not None:
+            # An activation may make any of its limits of an infinity.
+            found = np.where(magnitude.overflows, ANY_RESULT, found)
+        return replace(before.scaled(steepness), sums=found)

@@ -1,0 +1,237 @@
+"""Operators that turn the elements along some axes into shares of a whole.
+
+Those without Axes take the rows along the last dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "activation_hardmax",
+    "activation_hardmax1",
+    "activation_hardmax1_interval",
+    "activation_hardmax_interval",
+    "activation_log_softmax",
+    "activation_log_softmax1",
+    "activation_log_softmax1_interval",
+    "activation_log_softmax_interval",
+    "activation_softmax",
+    "activation_softmax1",
+    "activation_softmax1_magnitude",
+    "activation_softmax_magnitude",
+    "fused_softmax",
+    "fused_softmax_magnitude",
+]
+
+_LAST: Final = (-1,)
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
+_NOTHING: Final = 200.0
+"""The exponential of so much below 0 is 0 in FLOAT32."""
+
+
+def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `exp(x) / sum(exp(x))` of each row.
+
+    Source: the page of DML_ACTIVATION_SOFTMAX_OPERATOR_DESC.
+    """
+    return activation_softmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_softmax_magnitude(InputTensor: Array, OutputTensor: TensorDesc) -> Magnitude:
+    """Return the shares, enlarged as for ACTIVATION_SOFTMAX1."""
+    return activation_softmax1_magnitude(InputTensor, OutputTensor, _LAST)
+
+
+def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
+    """Return `exp(x) / sum(exp(x))` over the axes.
+
+    Source: the page of DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC.
+    """
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        return in_slices(
+            lambda tensor: _shares(tensor, Axes)[0], InputTensor, dtype=dtype, together=Axes
+        )
+
+
+def activation_softmax1_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> Magnitude:
+    """Return the shares, enlarged by what powers and quotient may lose.
+
+    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
+    argument is rounded. Measured: FLOAT16 holds the powers.
+    """
+    with np.errstate(all="ignore"):
+        shares, below = _shares(InputTensor, Axes)
+        own = EXP2_HALVES + 2 * np.where(np.isfinite(below), np.abs(below), 0)
+        all_together = (shares * own).sum(_axes(Axes), keepdims=True)
+        sums: Array = shares * (1 + 0.5 * (own + all_together + 4))
+        # Powers of what is far below have no digits left.
+        powers = np.exp(below)
+        least = np.where(powers > 0, _LEAST_NORMAL, 0.0) / powers.sum(_axes(Axes), keepdims=True)
+    return Magnitude(sums, shares + least)
+
+
+def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
+    """Return the shares of FLOAT64 sums, for an operator that SOFTMAX is fused into."""
+    return in_slices(
+        lambda tensor: _shares(tensor, axes)[0], values, dtype=values.dtype, together=axes
+    )
+
+
+def fused_softmax_magnitude(
+    values: Array, magnitude: Magnitude, output: TensorDesc, axes: Sequence[int]
+) -> Magnitude:
+    """Return the magnitude of the shares of sums that have magnitudes themselves.
+
+    A share changes by its part of what its own sum and all others change by.
+    """
+    with np.errstate(all="ignore"):
+        shares, _ = _shares(values, axes)
+
+        def carried(errors: Array) -> Array:
+            everywhere = (shares * errors).sum(_axes(axes), keepdims=True)
+            changed: Array = shares * (errors + everywhere)
+            return changed
+
+        own = activation_softmax1_magnitude(values, output, axes)
+        held = np.abs(values) if magnitude.stored is None else np.abs(values) + magnitude.stored
+        return Magnitude(carried(magnitude.sums) + own.sums, carried(held) + own.stored)
+
+
+def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return `ln(exp(x) / sum(exp(x)))` of each row.
+
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC.
+    """
+    return activation_log_softmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_log_softmax_interval(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the least and greatest right values, as for ACTIVATION_LOG_SOFTMAX1."""
+    return activation_log_softmax1_interval(InputTensor, OutputTensor, _LAST)
+
+
+def activation_log_softmax1(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> Array:
+    """Return `ln(exp(x) / sum(exp(x)))` over the axes, as `x - max - ln(sum(exp(x - max)))`.
+
+    Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
+    subtracted first was measured.
+    """
+
+    def logarithms(tensor: Array) -> Array:
+        values, powers = _powers(tensor, Axes)
+        values -= np.log(powers.sum(_axes(Axes), keepdims=True))
+        return values
+
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        return in_slices(logarithms, InputTensor, dtype=dtype, together=Axes)
+
+
+def activation_log_softmax1_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return what the roundings of each step, and those of exp2 and log2, make of the result.
+
+    FLOAT16 tensors may be rounded to FLOAT16 after every step.
+
+    Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
+    """
+    over = _axes(Axes)
+    dtype = OutputTensor.DataType.dtype
+    step = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
+    with np.errstate(all="ignore"):
+        below, powers = _powers(InputTensor, Axes)
+        total = powers.sum(over, keepdims=True)
+        logarithm = np.log(total)
+        distance = np.where(np.isfinite(below), np.abs(below), 0.0)
+        # Powers of what is farther below are 0.
+        of_exponent = np.minimum(distance, _NOTHING) * 2 * step
+        of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + step)
+        of_sum = of_powers.sum(over, keepdims=True) / total
+        of_sum += step + (powers.size // total.size - 1) * STEP
+        of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * step
+        error = distance * step + of_sum + of_logarithm
+        values = below - logarithm
+        # Measured: a device's log2 may lose NaN.
+        return anything_where(np.isnan(values), rounded_interval(values, error, dtype))
+
+
+def activation_hardmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for the first of each row's largest elements, and 0 for all others.
+
+    Source: the page of DML_ACTIVATION_HARDMAX_OPERATOR_DESC; NaN was measured.
+    """
+    return activation_hardmax1(InputTensor, OutputTensor, _LAST)
+
+
+def activation_hardmax_interval(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return the zeros and ones, twice: nothing is rounded."""
+    return activation_hardmax1_interval(InputTensor, OutputTensor, _LAST)
+
+
+def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
+    """Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
+
+    A comparison with NaN is false: a NaN never takes the place of another element, and the first
+    element of all keeps its place where it is NaN.
+
+    Source: the page of DML_ACTIVATION_HARDMAX1_OPERATOR_DESC; NaN was measured.
+    """
+    reduced = [axis % InputTensor.ndim for axis in _axes(Axes)]
+    order = [axis for axis in range(InputTensor.ndim) if axis not in reduced] + reduced
+    apart = InputTensor.transpose(order)
+    rows = apart.reshape(*apart.shape[: InputTensor.ndim - len(reduced)], -1)
+    ranks = np.where(np.isnan(rows), rows.dtype.type(-np.inf), rows)
+    ranks[..., 0] = np.where(np.isnan(rows[..., 0]), np.inf, rows[..., 0])
+    chosen = np.zeros(rows.shape, OutputTensor.DataType.dtype)
+    np.put_along_axis(chosen, np.argmax(ranks, -1)[..., np.newaxis], 1, -1)
+    return chosen.reshape(apart.shape).transpose(np.argsort(order))
+
+
+def activation_hardmax1_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the zeros and ones, twice: nothing is rounded."""
+    chosen = activation_hardmax1(InputTensor, OutputTensor, Axes)
+    return chosen, chosen
+
+
+def _axes(axes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(axes)))
+
+
+def _powers(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    """Return how far each element is below the largest of its row, FLOAT64, and its power."""
+    below = tensor.astype(np.float64)
+    below -= tensor.max(_axes(axes), keepdims=True)
+    return below, np.exp(below)
+
+
+def _shares(tensor: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    """Return the shares, FLOAT64, and how far each element is below the largest of its row."""
+    below, powers = _powers(tensor, axes)
+    powers *= 1 / powers.sum(_axes(axes), keepdims=True)
+    return powers, below

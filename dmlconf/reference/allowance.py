@@ -1,0 +1,140 @@
+"""What precision rules permit beside the reference's outputs, computed from the same case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.evaluation import arguments, evaluate, reference_function
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["CaseAllowances"]
+
+
+class CaseAllowances:
+    """Gives the allowance of each output of one case; nothing is computed before it is asked."""
+
+    def __init__(self, case: Case, *, half_precision: bool = False) -> None:
+        """Remember the case.
+
+        Args:
+            case: the case.
+            half_precision: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        """
+        self.half_precision = half_precision
+        self._case = case
+        self._outputs = list(case.outputs())
+
+    def of(self, output: str) -> _OutputAllowance:
+        """Return the allowance of an output tensor."""
+        return _OutputAllowance(self, self._outputs.index(output), output)
+
+    @cached_property
+    def right(self) -> dict[str, Array]:
+        """What the reference computes, by tensor."""
+        return evaluate(self._case, self._case.inputs())
+
+    @cached_property
+    def magnitudes(self) -> tuple[Magnitude, ...]:
+        """What the errors of sums are counted in, by output."""
+        parts = self._call("magnitude")
+        return tuple(map(Magnitude.of, parts if isinstance(parts, tuple) else (parts,)))
+
+    @cached_property
+    def intervals(self) -> tuple[Interval, ...]:
+        """The least and the greatest right values, by output."""
+        found = self._call("interval")
+        return found if isinstance(found[0], tuple) else (found,)
+
+    @cached_property
+    def candidates(self) -> tuple[Sequence[Interval], ...]:
+        """The intervals of which an element lies in at least one, by output."""
+        found = self._call("candidates")
+        return found if isinstance(found[0][0], tuple) else (found,)
+
+    @cached_property
+    def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
+        """The outputs, and those for subnormal inputs taken for zero; None without such inputs."""
+        inputs = self._case.inputs()
+        without = {name: _flushed(array) for name, array in inputs.items()}
+        if all(array is without[name] for name, array in inputs.items()):
+            return None
+        return self.right, evaluate(self._case, without)
+
+    def _call(self, part: str) -> Any:
+        function = reference_function(self._case.operator_name, part)
+        return function(**arguments(self._case.operator, self._case, self._case.inputs()))
+
+
+class _OutputAllowance:
+    """The allowance of one output."""
+
+    def __init__(self, case: CaseAllowances, index: int, name: str) -> None:
+        self._of_case, self._index, self._name = case, index, name
+
+    @property
+    def half_precision(self) -> bool:
+        """Whether the backend may compute FLOAT16 outputs in FLOAT16 throughout."""
+        return self._of_case.half_precision
+
+    def right(self) -> Array:
+        """Return what the reference computes."""
+        return self._of_case.right[self._name]
+
+    def magnitude(self) -> Array | None:
+        """Return the operator on absolute inputs, FLOAT64."""
+        return self._magnitude.sums
+
+    def stored(self) -> Array | None:
+        """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
+        return self._whole(self._magnitude.stored)
+
+    def stored_deviation(self) -> Array | None:
+        """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
+        return self._whole(self._magnitude.deviation)
+
+    def overflows(self) -> Array | None:
+        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        return self._whole(self._magnitude.overflows)
+
+    def _whole(self, part: Array | None) -> Array | None:
+        return None if part is None else np.broadcast_to(part, self._magnitude.sums.shape)
+
+    def quantum(self) -> float:
+        """Return a power of two that all terms of a sum are multiples of; 0 for none."""
+        return self._magnitude.quantum
+
+    def others(self) -> tuple[Array, ...]:
+        """Return outputs whose elements are as right as the reference's."""
+        return self._magnitude.others
+
+    @property
+    def _magnitude(self) -> Magnitude:
+        return self._of_case.magnitudes[self._index]
+
+    def interval(self) -> Interval | None:
+        """Return the least and the greatest right values."""
+        return self._of_case.intervals[self._index]
+
+    def candidates(self) -> Sequence[Interval]:
+        """Return the intervals of which an element lies in at least one."""
+        return self._of_case.candidates[self._index]
+
+    def flushed(self) -> tuple[Array, Array] | None:
+        """Return what is right with subnormal inputs as they are, and with zeros for them."""
+        found = self._of_case.flushed
+        return None if found is None else (found[0][self._name], found[1][self._name])
+
+
+def _flushed(array: Array) -> Array:
+    """Return the array with zeros for subnormal numbers; itself where it has none."""
+    if array.dtype not in (DataType.FLOAT32.dtype, DataType.FLOAT16.dtype):
+        return array
+    small = (np.abs(array) < np.finfo(array.dtype).tiny) & (array != 0)
+    return np.where(small, np.copysign(array.dtype.type(0), array), array) if small.any() else array

@@ -1,0 +1,294 @@
+"""Operators that keep each element within bounds, and their gradients.
+
+Bounds become numbers of the tensor's type: for integers truncated and clamped, for narrower real
+numbers rounded to nearest, with the largest number for what exceeds it, infinities included. Bounds
+of that type stay as they are, and so does that of THRESHOLD.
+
+Source: the operators' pages; the conversion of bounds, NaN and bounds in the wrong order were
+measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.element_wise.conversion import cast
+from dmlconf.reference.element_wise.scale_bias import (
+    ScaleBias,
+    function_interval,
+    is_identity,
+    scaled_function,
+)
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "element_wise_clip",
+    "element_wise_clip1",
+    "element_wise_clip1_interval",
+    "element_wise_clip_grad",
+    "element_wise_clip_grad1",
+    "element_wise_clip_grad1_interval",
+    "element_wise_clip_grad_interval",
+    "element_wise_clip_interval",
+    "element_wise_threshold",
+    "element_wise_threshold_interval",
+]
+
+
+def element_wise_clip(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    ScaleBias: ScaleBias | None,
+    Min: float,
+    Max: float,
+) -> Array:
+    """Return the greater of Min and the lesser of the scaled element and Max.
+
+    Of a number and NaN the number is taken.
+
+    Source: the page of DML_ELEMENT_WISE_CLIP_OPERATOR_DESC.
+    """
+    return element_wise_clip1(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
+
+
+def element_wise_clip_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    ScaleBias: ScaleBias | None,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return the bounded elements, which are scaled with a rounding either way."""
+    return element_wise_clip1_interval(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
+
+
+def element_wise_clip1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    ScaleBias: ScaleBias | None,
+    MinMaxDataType: str,
+    Min: float,
+    Max: float,
+) -> Array:
+    """Return the greater of Min and the lesser of the scaled element and Max.
+
+    Of a number and NaN the number is taken.
+
+    Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
+    """
+    clip = _clip(OutputTensor, Min, Max, MinMaxDataType)
+    return _function(clip, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_clip1_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    ScaleBias: ScaleBias | None,
+    MinMaxDataType: str,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be whatever a processor makes of it.
+    """
+    ends = [
+        function_interval(_within(low, high), InputTensor, ScaleBias, OutputTensor)
+        for low in _bounds(Min, OutputTensor, MinMaxDataType)
+        for high in _bounds(Max, OutputTensor, MinMaxDataType)
+    ]
+    return _hull(ends)
+
+
+def element_wise_threshold(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
+) -> Array:
+    """Return the greater of the scaled element and Min; the number where one of them is NaN.
+
+    Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
+    """
+    return _function(_threshold(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_threshold_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
+) -> tuple[Array, Array]:
+    """Return the bounded elements, which are scaled with a rounding either way.
+
+    An integer bound of NaN may be whatever a processor makes of it.
+    """
+    tensors = InputTensor, ScaleBias, OutputTensor
+    if OutputTensor.DataType.dtype.kind == "f":
+        return function_interval(_threshold(OutputTensor, Min), *tensors)
+    lows = _bounds(Min, OutputTensor, "FLOAT32")
+    return _hull([function_interval(_above(low), *tensors) for low in lows])
+
+
+def element_wise_clip_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Min: float,
+    Max: float,
+) -> Array:
+    """Return the gradient where the element is between the bounds, and 0 elsewhere.
+
+    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
+
+    Source: the page of DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC; the bounds were measured.
+    """
+    return element_wise_clip_grad1(
+        InputTensor, InputGradientTensor, OutputGradientTensor, "FLOAT32", Min, Max
+    )
+
+
+def element_wise_clip_grad1(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    MinMaxDataType: str,
+    Min: float,
+    Max: float,
+) -> Array:
+    """Return the gradient where the element is between the bounds, and 0 elsewhere.
+
+    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
+
+    Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
+    """
+    least, greatest = (_bound(end, OutputGradientTensor, MinMaxDataType) for end in (Min, Max))
+    return _gradient_within(InputTensor, InputGradientTensor, least, greatest)
+
+
+def element_wise_clip_grad_interval(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return what `element_wise_clip_grad1_interval` does."""
+    tensors = InputTensor, InputGradientTensor, OutputGradientTensor
+    return element_wise_clip_grad1_interval(*tensors, "FLOAT32", Min, Max)
+
+
+def element_wise_clip_grad1_interval(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    MinMaxDataType: str,
+    Min: float,
+    Max: float,
+) -> tuple[Array, Array]:
+    """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
+    found = [
+        _gradient_within(InputTensor, InputGradientTensor, low, high)
+        for low in _bounds(Min, OutputGradientTensor, MinMaxDataType)
+        for high in _bounds(Max, OutputGradientTensor, MinMaxDataType)
+    ]
+    return _hull([(gradient, gradient) for gradient in found])
+
+
+def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
+    with np.errstate(invalid="ignore"):
+        within = (tensor > least) & (tensor < greatest)
+    return np.where(within, gradient, gradient.dtype.type(0))
+
+
+def _hull(intervals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the least and the greatest of several intervals; NaN where all are."""
+    lowest, highest = zip(*intervals, strict=True)
+    return np.fmin.reduce(lowest), np.fmax.reduce(highest)
+
+
+def _clip(
+    tensor: TensorDesc, least: float, greatest: float, data_type: str
+) -> Callable[[Array], Array]:
+    return _within(_bound(least, tensor, data_type), _bound(greatest, tensor, data_type))
+
+
+def _within(low: Any, high: Any) -> Callable[[Array], Array]:
+    def clip(values: Array) -> Array:
+        bounded: Array = np.fmin(values, high)
+        np.fmax(low, bounded, out=bounded)
+        return bounded
+
+    return clip
+
+
+def _threshold(tensor: TensorDesc, least: float) -> Callable[[Array], Array]:
+    if tensor.DataType.dtype.kind == "f":
+        low = np.float32(least)
+    else:
+        low = cast(np.array([least], np.float32), tensor)[0]
+    return _above(low)
+
+
+def _above(low: Any) -> Callable[[Array], Array]:
+    return lambda values: np.fmax(values, low)
+
+
+def _bounds(value: float, tensor: TensorDesc, data_type: str) -> list[Any]:
+    """Return the numbers that a bound may become: several only of NaN in integers.
+
+    Args:
+        value, tensor, data_type: as for `_bound`.
+    """
+    dtype = tensor.DataType.dtype
+    bound = _bound(value, tensor, data_type)
+    if dtype.kind == "f" or value == value or data_type not in DataType.__members__:
+        return [bound]
+    others = {0, *(() if dtype.kind == "i" else (int(np.iinfo(dtype).max),))}
+    return [bound, *(dtype.type(other) for other in sorted(others - {int(bound)}))]
+
+
+def _bound(value: float, tensor: TensorDesc, data_type: str) -> Any:
+    """Return a bound as a number of a tensor's type.
+
+    Args:
+        value: the bound.
+        tensor: the tensor, of any type of at least 8 bits.
+        data_type: the bound's own type. Of 4-bit types the byte counts as the tensor's number; of
+            what is no type, such as UNKNOWN, nothing does.
+    """
+    dtype = tensor.DataType.dtype
+    if data_type not in DataType.__members__:
+        return dtype.type(0)
+    source = DataType(data_type)
+    if source.bits == 4:
+        byte = np.array([int(value) & 0xFF], np.uint8)
+        return byte.astype(f"u{dtype.itemsize}").view(dtype)[0]
+    if source is tensor.DataType:
+        return dtype.type(value)
+    if dtype.kind != "f" and source.dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        return dtype.type(min(max(value, int(limits.min)), int(limits.max)))
+    with np.errstate(over="ignore"):
+        held = np.array([source.dtype.type(value)], np.float64)
+        # Measured: an infinite FLOAT16 is its largest number in types of more bits.
+        if source is DataType.FLOAT16 and dtype.itemsize > 2:
+            held = np.clip(held, source.minimum, source.maximum)
+    if dtype.kind == "f":
+        clamped = np.clip(held, tensor.DataType.minimum, tensor.DataType.maximum)
+        return clamped.astype(np.float32).astype(dtype)[0]
+    return dtype.type(_OF_NAN.get(dtype.name, 0)) if np.isnan(held[0]) else cast(held, tensor)[0]
+
+
+_OF_NAN: Final = {"int32": -(2**31), "int64": -(2**63), "uint64": 2**63}
+"""Measured: what x86-64 makes of NaN; 0 for the other integers."""
+
+
+def _function(
+    function: Callable[[Array], Array],
+    tensor: Array,
+    scale_bias: ScaleBias | None,
+    output: TensorDesc,
+) -> Array:
+    if is_identity(scale_bias):
+        with np.errstate(all="ignore"):
+            return function(tensor).astype(output.DataType.dtype, copy=False)
+    return scaled_function(function, tensor, scale_bias, output)

@@ -1,0 +1,151 @@
+"""Operators that compare elements, combine truth values and choose by them.
+
+Whatever is not zero is true; true is 1 and false is 0. Where hardware takes subnormal FLOAT32
+numbers for zero, comparisons may do so as well: an `..._interval` function returns what is right.
+
+Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.blocks import in_blocks
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_if",
+    "element_wise_logical_and",
+    "element_wise_logical_equals",
+    "element_wise_logical_equals_interval",
+    "element_wise_logical_greater_than",
+    "element_wise_logical_greater_than_interval",
+    "element_wise_logical_greater_than_or_equal",
+    "element_wise_logical_greater_than_or_equal_interval",
+    "element_wise_logical_less_than",
+    "element_wise_logical_less_than_interval",
+    "element_wise_logical_less_than_or_equal",
+    "element_wise_logical_less_than_or_equal_interval",
+    "element_wise_logical_not",
+    "element_wise_logical_or",
+    "element_wise_logical_xor",
+]
+
+_SMALLEST_NORMAL: Final = np.finfo(np.float32).tiny
+
+
+def element_wise_logical_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 where both `a` and `b` are true.
+
+    Source: the page of DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC.
+    """
+    return np.logical_and(ATensor, BTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_logical_or(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 where `a` or `b` is true.
+
+    Source: the page of DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC.
+    """
+    return np.logical_or(ATensor, BTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_logical_xor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 where just one of `a` and `b` is true.
+
+    Source: the page of DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC.
+    """
+    return np.logical_xor(ATensor, BTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_logical_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for zero.
+
+    Source: the page of DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC.
+    """
+    return np.logical_not(InputTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_if(
+    ConditionTensor: Array, ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> Array:
+    """Return `a` where the condition is true, and `b` elsewhere.
+
+    Source: the page of DML_ELEMENT_WISE_IF_OPERATOR_DESC.
+    """
+    word = np.dtype(f"u{ATensor.dtype.itemsize}")
+
+    def chosen(condition: Array, a: Array, b: Array) -> Array:
+        # Masks are several times faster than a choice, whose branches no processor foresees.
+        mask: Array = np.negative((condition != 0).astype(word))
+        mask &= a ^ b
+        mask ^= b
+        return mask
+
+    bits = in_blocks(chosen, ConditionTensor, ATensor.view(word), BTensor.view(word), dtype=word)
+    return bits.view(ATensor.dtype)
+
+
+def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Array]:
+    """Return the reference function of a comparison."""
+
+    def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
+        with np.errstate(invalid="ignore"):
+            found: Array = operation(ATensor, BTensor)
+        return found.view(np.uint8).astype(OutputTensor.DataType.dtype, copy=False)
+
+    function.__name__ = f"element_wise_logical_{name}"
+    function.__doc__ = f"""Return 1 where {words}; zeros are equal, and NaN is unequal to all.
+
+    Source: the page of DML_ELEMENT_WISE_LOGICAL_{name.upper()}_OPERATOR_DESC; NaN was measured.
+    """
+    return function
+
+
+def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Array]]:
+    """Return the function of a comparison's right results with subnormal numbers and without."""
+
+    def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
+        kept = comparison(ATensor, BTensor, OutputTensor)
+        if ATensor.dtype != np.float32:
+            return kept, kept
+        flushed = comparison(_flushed(ATensor), _flushed(BTensor), OutputTensor)
+        return np.minimum(kept, flushed), np.maximum(kept, flushed)
+
+    function.__name__ = f"{comparison.__name__}_interval"
+    function.__doc__ = f"""Return what `{comparison.__name__}` gives, also of zeros for subnormals.
+
+    Source: Direct3D 11.3 functional specification, 3.1.3.1 (subnormal numbers).
+    """
+    return function
+
+
+def _flushed(tensor: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(tensor) < _SMALLEST_NORMAL, np.float32(0), tensor)
+
+
+element_wise_logical_equals = _comparison("equals", np.equal, "`a` and `b` are equal")
+element_wise_logical_equals_interval = _interval(element_wise_logical_equals)
+element_wise_logical_greater_than = _comparison(
+    "greater_than", np.greater, "`a` is greater than `b`"
+)
+element_wise_logical_greater_than_interval = _interval(element_wise_logical_greater_than)
+element_wise_logical_greater_than_or_equal = _comparison(
+    "greater_than_or_equal", np.greater_equal, "`a` is greater than `b` or equal to it"
+)
+element_wise_logical_greater_than_or_equal_interval = _interval(
+    element_wise_logical_greater_than_or_equal
+)
+element_wise_logical_less_than = _comparison("less_than", np.less, "`a` is less than `b`")
+element_wise_logical_less_than_interval = _interval(element_wise_logical_less_than)
+element_wise_logical_less_than_or_equal = _comparison(
+    "less_than_or_equal", np.less_equal, "`a` is less than `b` or equal to it"
+)
+element_wise_logical_less_than_or_equal_interval = _interval(
+    element_wise_logical_less_than_or_equal
+)

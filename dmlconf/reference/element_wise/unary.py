@@ -1,0 +1,245 @@
+"""Operators that copy, change the sign of, round or classify each element.
+
+An `..._interval` function takes the arguments of its operator and returns the least and the
+greatest right value of each element, where Direct3D leaves hardware a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.element_wise.scale_bias import (
+    ScaleBias,
+    function_interval,
+    is_identity,
+    scaled_function,
+)
+from dmlconf.reference.numbers.blocks import in_blocks
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "element_wise_abs",
+    "element_wise_abs_interval",
+    "element_wise_ceil",
+    "element_wise_ceil_candidates",
+    "element_wise_floor",
+    "element_wise_floor_candidates",
+    "element_wise_identity",
+    "element_wise_identity_interval",
+    "element_wise_is_infinity",
+    "element_wise_is_nan",
+    "element_wise_negate",
+    "element_wise_round",
+    "element_wise_round_candidates",
+    "element_wise_sign",
+    "element_wise_sign_candidates",
+]
+
+
+def element_wise_identity(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the scaled elements; integers are scaled in FLOAT32, truncated and clamped.
+
+    Source: the page of DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; integers were measured.
+    """
+    if is_identity(ScaleBias):
+        return InputTensor.copy()
+    return scaled_function(_same, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_identity_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the scaled elements, rounded either way."""
+    return function_interval(_same, InputTensor, ScaleBias, OutputTensor)
+
+
+def element_wise_abs(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the magnitude of the scaled elements.
+
+    That of the least integer is the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+    Scaled integers have 32 bits until they are stored.
+
+    Source: the page of DML_ELEMENT_WISE_ABS_OPERATOR_DESC; integers were measured.
+    """
+    if not is_identity(ScaleBias):
+        return scaled_function(_magnitude(InputTensor), InputTensor, ScaleBias, OutputTensor)
+    if InputTensor.dtype.kind == "f":
+        return np.abs(InputTensor)
+    return np.where(InputTensor < 0, _negated(InputTensor), InputTensor)
+
+
+def element_wise_abs_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> tuple[Array, Array]:
+    """Return the magnitude of the scaled elements, rounded either way."""
+    magnitude = np.abs if is_identity(ScaleBias) else _magnitude(InputTensor)
+    return function_interval(magnitude, InputTensor, ScaleBias, OutputTensor, at_zero=(0.0,))
+
+
+def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return each element with the other sign.
+
+    The least integer becomes the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
+
+    Source: the page of DML_ELEMENT_WISE_NEGATE_OPERATOR_DESC; integers were measured.
+    """
+    if InputTensor.dtype.kind == "f":
+        return np.negative(InputTensor)
+    return _negated(InputTensor)
+
+
+def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for what is above zero, -1 for what is below, else 0, for NaN as well.
+
+    Source: the page of DML_ELEMENT_WISE_SIGN_OPERATOR_DESC; NaN was measured.
+    """
+
+    def sign(values: Array) -> Array:
+        positive, negative = values > 0, values < 0
+        found: Array = positive.view(np.int8) - negative.view(np.int8)
+        return found
+
+    with np.errstate(invalid="ignore"):
+        return in_blocks(sign, InputTensor, dtype=OutputTensor.DataType.dtype)
+
+
+def element_wise_sign_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc
+) -> Sequence[Interval]:
+    """Return the sign, and 0 for a subnormal FLOAT32 number."""
+    sign = element_wise_sign(InputTensor, OutputTensor)
+    if InputTensor.dtype != np.float32:
+        return [(sign, sign)]
+    with np.errstate(invalid="ignore"):
+        subnormal = np.abs(InputTensor) < np.finfo(np.float32).tiny
+    flushed = np.where(subnormal, sign.dtype.type(0), sign)
+    return [(sign, sign), (flushed, flushed)]
+
+
+def element_wise_ceil(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the least whole number that is not below the scaled element.
+
+    Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
+    """
+    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+
+
+def element_wise_ceil_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Sequence[Interval]:
+    """Return the whole number above the scaled element, which is rounded either way."""
+    ends = function_interval(np.ceil, InputTensor, ScaleBias, OutputTensor)
+    return _whole_numbers(*ends)
+
+
+def element_wise_floor(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Array:
+    """Return the greatest whole number that is not above the scaled element.
+
+    Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
+    """
+    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+
+
+def element_wise_floor_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+) -> Sequence[Interval]:
+    """Return the whole number below the scaled element, which is rounded either way."""
+    ends = function_interval(np.floor, InputTensor, ScaleBias, OutputTensor)
+    return _whole_numbers(*ends)
+
+
+def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
+    """Return the whole number next to each element; the mode says which.
+
+    TOWARD_INFINITY rounds to nearest, and halves away from zero.
+
+    Source: the pages of DML_ELEMENT_WISE_ROUND_OPERATOR_DESC and DML_ROUNDING_MODE.
+    """
+    values = wide(InputTensor)
+    if RoundingMode == "HALVES_TO_NEAREST_EVEN":
+        rounded = np.rint(values)
+    elif RoundingMode == "TOWARD_ZERO":
+        rounded = np.trunc(values)
+    else:
+        rounded = np.copysign(np.floor(np.abs(values) + 0.5), values)
+    return rounded.astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_round_candidates(
+    InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str
+) -> Sequence[Interval]:
+    """Return the whole number; TOWARD_INFINITY may add the half in FLOAT32.
+
+    The sum is then a whole number for the number just below a half, and above 2^23, where it may
+    be one more.
+    """
+    right = element_wise_round(InputTensor, OutputTensor, RoundingMode)
+    if RoundingMode != "TOWARD_INFINITY" or InputTensor.dtype != np.float32:
+        return [(right, right)]
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(InputTensor)
+        added = np.copysign(np.floor(magnitude + np.float32(0.5)), InputTensor)
+    return [(right, right), (added, added)]
+
+
+def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
+    """Return two whole numbers alone, with all between them if these are more than neighbours."""
+    with np.errstate(invalid="ignore"):
+        apart = highest.astype(np.float64) - lowest > 1
+    return [(lowest, np.where(apart, highest, lowest)), (highest, highest)]
+
+
+def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return 1 for NaN, else 0.
+
+    Source: the page of DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC.
+    """
+    return np.isnan(InputTensor).astype(OutputTensor.DataType.dtype)
+
+
+def element_wise_is_infinity(
+    InputTensor: Array, OutputTensor: TensorDesc, InfinityMode: str
+) -> Array:
+    """Return 1 for infinities of the sign that the mode asks for, else 0.
+
+    Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
+    """
+    if InfinityMode == "EITHER":
+        found = np.isinf(InputTensor)
+    else:
+        found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
+    return found.astype(OutputTensor.DataType.dtype)
+
+
+def _magnitude(tensor: Array) -> Callable[[Array], Array]:
+    """Return the function that gives the magnitude of a tensor's scaled elements, FLOAT64."""
+    if tensor.dtype.kind == "f":
+        return np.abs
+    least = float(np.iinfo(np.int32).min)
+    return lambda values: np.where(values <= least, least, np.abs(values))
+
+
+def _same(values: Array) -> Array:
+    return values
+
+
+def _negated(tensor: Array) -> Array:
+    with np.errstate(over="ignore"):
+        negated: Array = -tensor
+    if tensor.dtype.itemsize < 4:
+        limits = np.iinfo(tensor.dtype)
+        negated[tensor == limits.min] = limits.max
+    return negated

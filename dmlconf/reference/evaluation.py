@@ -1,0 +1,91 @@
+"""Evaluate an operator with the reference: find its function, pass the desc's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.loader import operator
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["MissingFunction", "arguments", "evaluate", "reference_function"]
+
+
+class MissingFunction(LookupError):
+    """The reference has no function of an operator, or none of a part of it."""
+
+    def __init__(self, name: str, part: str) -> None:
+        """Say which function is missing.
+
+        Args:
+            name: the operator's name.
+            part: as `reference_function` takes it.
+        """
+        self.name, self.part = name, part
+        subject = f"the {part} of {name}" if part else name
+        super().__init__(f"the reference has no function of {subject}")
+
+
+def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str, Array]:
+    """Return the outputs by tensor, for a case that breaks no constraint.
+
+    Args:
+        case: the case.
+        inputs: arrays by tensor in place of the case's own.
+    """
+    if inputs is None:
+        inputs = case.inputs()
+    outputs = reference_function(case.operator_name)(**arguments(case.operator, case, inputs))
+    arrays = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    return {
+        name: array.reshape(tensor.Sizes)
+        for (name, tensor), array in zip(case.outputs().items(), arrays, strict=True)
+    }
+
+
+def arguments(entry: Operator, case: Case, inputs: Mapping[str, Array]) -> dict[str, Any]:
+    """Return what the functions of an operator take: the desc's fields, with arrays as inputs."""
+    taken: dict[str, Any] = {}
+    counts = entry.count_fields
+    for field in entry.fields:
+        value = case.desc[field.name]
+        if field.kind is not FieldKind.INPUT or value is None:
+            if field.name not in counts:
+                taken[field.name] = value
+        elif field.is_array:
+            taken[field.name] = [inputs[f"{field.name}[{i}]"] for i in range(len(value))]
+        else:
+            taken[field.name] = _with_bits(inputs[field.name], value.DataType)
+    return taken
+
+
+def _with_bits(array: Array, data_type: DataType) -> Array:
+    """Return an array whose dtype's metadata has the `bits` that NumPy has no type for."""
+    if data_type.bits >= 8:
+        return array
+    return array.view(np.dtype(array.dtype, metadata={"bits": data_type.bits}))
+
+
+@cache
+def reference_function(name: str, part: str = "") -> Callable[..., Any]:
+    """Return the reference's function of an operator.
+
+    Args:
+        name: the operator's.
+        part: nothing for the outputs, or what a rule permits beside them, such as `magnitude`.
+
+    Raises:
+        MissingFunction: the reference has none.
+    """
+    try:
+        module = import_module(f"dmlconf.reference.{operator(name).family}")
+        function: Callable[..., Any] = getattr(module, "_".join(filter(None, (name.lower(), part))))
+    except (ImportError, AttributeError) as error:
+        raise MissingFunction(name, part) from error
+    return function

@@ -1,0 +1,1 @@
+"""Operators that move, select and generate elements."""

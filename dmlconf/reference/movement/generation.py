@@ -1,0 +1,167 @@
+"""Operators that make tensors of given values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "diagonal_matrix",
+    "diagonal_matrix1",
+    "fill_value_constant",
+    "fill_value_sequence",
+    "fill_value_sequence_interval",
+    "random_generator",
+]
+
+
+def diagonal_matrix(OutputTensor: TensorDesc, Offset: int, Value: float) -> Array:
+    """Return matrices with the value where the column is the row plus the offset, zeros elsewhere.
+
+    The value is a FLOAT32, and for integers it is truncated.
+
+    Source: the page of DML_DIAGONAL_MATRIX_OPERATOR_DESC.
+    """
+    dtype = OutputTensor.DataType.dtype
+    given = single(Value)
+    value = given if dtype.kind == "f" or not math.isfinite(given) else math.trunc(given)
+    return diagonal_matrix1(None, OutputTensor, "", value, Offset, Offset + 1)
+
+
+def diagonal_matrix1(
+    InputTensor: Array | None,
+    OutputTensor: TensorDesc,
+    ValueDataType: str,
+    Value: float,
+    DiagonalFillBegin: int,
+    DiagonalFillEnd: int,
+) -> Array:
+    """Return the input, or zeros, with the value along the diagonals from begin up to end.
+
+    Where begin is greater than end, the value is along all other diagonals.
+
+    Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC.
+    """
+    dtype = OutputTensor.DataType.dtype
+    sizes = OutputTensor.Sizes
+    height, width = (1, *sizes)[-2:]
+    diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]
+    if DiagonalFillBegin <= DiagonalFillEnd:
+        filled = (diagonal >= DiagonalFillBegin) & (diagonal < DiagonalFillEnd)
+    else:
+        filled = (diagonal >= DiagonalFillBegin) | (diagonal < DiagonalFillEnd)
+    source = np.zeros(sizes, dtype) if InputTensor is None else InputTensor
+    with np.errstate(over="ignore"):
+        return np.where(filled, np.array(Value).astype(dtype), source)
+
+
+def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: float) -> Array:
+    """Return a tensor of one value.
+
+    Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
+    """
+    with np.errstate(over="ignore"):
+        value = np.array(Value).astype(OutputTensor.DataType.dtype)
+    return np.full(OutputTensor.Sizes, value)
+
+
+def fill_value_sequence(
+    OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
+) -> Array:
+    """Return `start + i * delta` for the i-th element; integers wrap around.
+
+    Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; that it multiplies instead of adding
+    up, and wraps around, was measured.
+    """
+    dtype = OutputTensor.DataType.dtype
+    count = math.prod(OutputTensor.Sizes)
+    if dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return _sequence(OutputTensor, ValueStart, ValueDelta).astype(dtype)
+    mask = (1 << 64) - 1
+    start, delta = (np.uint64(int(value) & mask) for value in (ValueStart, ValueDelta))
+    with np.errstate(over="ignore"):
+        values = start + np.arange(count, dtype=np.uint64) * delta
+    return values.astype(f"u{dtype.itemsize}").view(dtype).reshape(OutputTensor.Sizes)
+
+
+def fill_value_sequence_interval(
+    OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
+) -> tuple[Array, Array]:
+    """Return the sequence with product and sum rounded in FLOAT32 either way.
+
+    Source: Direct3D 11.3 functional specification: addition and multiplication.
+    """
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        exact = _sequence(OutputTensor, ValueStart, ValueDelta)
+        product = np.abs(exact - np.array(ValueStart, dtype).astype(np.float64))
+        step = STEP if dtype.itemsize < 8 else 2.0**-52
+        low, high = rounded_interval(exact, product * step, dtype)
+    return low, high
+
+
+def _sequence(output: TensorDesc, start: float, delta: float) -> Array:
+    dtype = output.DataType.dtype
+    first, step = (np.array(value, dtype).astype(np.float64) for value in (start, delta))
+    places = np.arange(math.prod(output.Sizes), dtype=np.float64).reshape(output.Sizes)
+    return first + places * step
+
+
+def random_generator(
+    InputStateTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputStateTensor: TensorDesc | None,
+    Type: str,
+) -> tuple[Array, ...]:
+    """Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state that goes on from there.
+
+    The state is a 128-bit counter, least significant word first, and a 64-bit key. Each value of
+    the counter gives four numbers.
+
+    Source: the page of DML_RANDOM_GENERATOR_OPERATOR_DESC; Salmon, Moraes, Dror and Shaw,
+    "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+    """
+    state = [int(word) for word in InputStateTensor.ravel()]
+    count = math.prod(OutputTensor.Sizes)
+    blocks = -(-count // 4)
+    counter = sum(word << 32 * place for place, word in enumerate(state[:4]))
+    words = _philox(_counters(counter, blocks), state[4], state[5])
+    numbers = words.astype(np.uint32).T.reshape(-1)[:count].reshape(OutputTensor.Sizes)
+    if OutputStateTensor is None:
+        return (numbers,)
+    following = (counter + blocks) & (1 << 128) - 1
+    after = [following >> 32 * place & 0xFFFF_FFFF for place in range(4)] + state[4:]
+    return numbers, np.array(after, np.uint32).reshape(InputStateTensor.shape)
+
+
+def _counters(first: int, count: int) -> Array:
+    """Return the four words of each 128-bit counter, as UINT64."""
+    low_word = first & (1 << 64) - 1
+    low = np.uint64(low_word) + np.arange(count, dtype=np.uint64)
+    carried = low < np.uint64(low_word)
+    high = np.uint64(first >> 64 & (1 << 64) - 1) + carried.astype(np.uint64)
+    mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
+    return np.stack([low & mask, low >> shift, high & mask, high >> shift])
+
+
+def _philox(counters: Array, key0: int, key1: int) -> Array:
+    """Return ten rounds of Philox 4x32 over counters of four words each."""
+    mask, shift = np.uint64(0xFFFF_FFFF), np.uint64(32)
+    a, b, c, d = counters
+    for _ in range(10):
+        first, second = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
+        a, b, c, d = (
+            (second >> shift) ^ b ^ np.uint64(key0),
+            second & mask,
+            (first >> shift) ^ d ^ np.uint64(key1),
+            first & mask,
+        )
+        key0, key1 = key0 + 0x9E3779B9 & 0xFFFF_FFFF, key1 + 0xBB67AE85 & 0xFFFF_FFFF
+    return np.stack([a, b, c, d])

@@ -1,0 +1,273 @@
+"""Operators that read or write elements where a tensor of indices says.
+
+DirectML computes the offset of an addressed element in unsigned 32-bit arithmetic: an index is
+its low 32 bits, plus the size of the axis where the index is negative. Only the whole tensor
+bounds the offset, so an index beyond its axis reaches into another row. A UINT64 index counts as
+negative from 2^63 on; a UINT32 index is never negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import packed_strides
+
+__all__ = [
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "gather_nd1",
+    "max_unpooling",
+    "one_hot",
+    "scatter_elements",
+    "scatter_nd",
+]
+
+
+def gather(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    IndexDimensions: int,
+) -> Array:
+    """Return `output[...] = input[..., indices[...], ...]`.
+
+    Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
+    dimensions, each of which then has indices of its own. Where the output has fewer dimensions
+    than that makes, the leading ones are read at 0. Reads outside of the tensor read its last
+    element.
+
+    Source: the page of DML_GATHER_OPERATOR_DESC; own indices for leading dimensions, leading
+    dimensions that do not fit, and reads out of range were measured.
+    """
+    before, after = InputTensor.shape[:Axis], InputTensor.shape[Axis + 1 :]
+    used = IndicesTensor.shape[IndicesTensor.ndim - IndexDimensions :]
+    batch = _without_leading_ones(IndicesTensor.shape[: IndicesTensor.ndim - IndexDimensions])
+    size = InputTensor.shape[Axis]
+    indices = _counted_from_start(IndicesTensor, size)
+    if not batch and (indices < size).all():
+        output = np.take(InputTensor, indices.reshape(used), Axis)
+    else:
+        leading = len(before) - len(_without_leading_ones(before)) if batch else 0
+        own = (1,) * leading + batch + (1,) * (Axis - leading - len(batch))
+        rows = np.arange(math.prod(before), dtype=np.uint32).reshape(before + (1,) * len(used))
+        columns = np.arange(math.prod(after), dtype=np.uint32)
+        positions = rows * np.uint32(size) + indices.reshape(own + used)
+        offsets = positions[..., np.newaxis] * np.uint32(columns.size) + columns
+        output = InputTensor.reshape(-1).take(offsets, mode="clip")
+        output = output.reshape(before + used + after)
+    return _right_aligned(output, OutputTensor.DimensionCount)
+
+
+def gather_elements(
+    InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc, Axis: int
+) -> Array:
+    """Return `output[i, j, k] = input[..., indices[i, j, k], ...]`, indexed along the axis.
+
+    Reads outside of the tensor read its last element.
+
+    Source: the page of DML_GATHER_ELEMENTS_OPERATOR_DESC; reads out of range were measured.
+    """
+    flat, strides = InputTensor.reshape(-1), packed_strides(InputTensor.shape)
+
+    def gathered(indices: Array, others: Array) -> Array:
+        places = _counted_from_start(indices, InputTensor.shape[Axis])
+        offsets = places * np.uint32(strides[Axis]) + others
+        return flat.take(offsets.astype(np.intp), mode="clip")
+
+    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    return in_slices(gathered, IndicesTensor, others, dtype=InputTensor.dtype)
+
+
+def gather_nd(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+) -> Array:
+    """Return `output[i, j, ...] = input[indices[i, j, 0], indices[i, j, 1], ..., ...]`.
+
+    Source: the page of DML_GATHER_ND_OPERATOR_DESC.
+    """
+    return gather_nd1(
+        InputTensor, IndicesTensor, OutputTensor, InputDimensionCount, IndicesDimensionCount, 0
+    )
+
+
+def gather_nd1(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+    BatchDimensionCount: int,
+) -> Array:
+    """Return the blocks of the input that tuples of indices name, each batch from its own input.
+
+    Reads outside of the tensor read its last element.
+
+    Source: the page of DML_GATHER_ND1_OPERATOR_DESC; reads out of range were measured.
+    """
+    sizes = InputTensor.shape[InputTensor.ndim - InputDimensionCount :]
+    tuples = IndicesTensor.reshape(
+        IndicesTensor.shape[IndicesTensor.ndim - IndicesDimensionCount :]
+    )
+    offsets = _block_offsets(sizes, tuples, BatchDimensionCount)
+    return InputTensor.reshape(-1).take(offsets, mode="clip").reshape(OutputTensor.Sizes)
+
+
+def scatter_nd(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    UpdatesTensor: Array,
+    OutputTensor: TensorDesc,
+    InputDimensionCount: int,
+    IndicesDimensionCount: int,
+) -> Array:
+    """Return the input with blocks of updates where tuples of indices say.
+
+    Writes outside of the tensor are dropped. Which of several updates of one element stays is not
+    defined; here it is the last one.
+
+    Source: the page of DML_SCATTER_ND_OPERATOR_DESC; writes out of range were measured.
+    """
+    sizes = InputTensor.shape[InputTensor.ndim - InputDimensionCount :]
+    tuples = IndicesTensor.reshape(
+        IndicesTensor.shape[IndicesTensor.ndim - IndicesDimensionCount :]
+    )
+    offsets = _block_offsets(sizes, tuples, 0).reshape(-1)
+    output = InputTensor.copy().reshape(-1)
+    _write(output, offsets, UpdatesTensor.reshape(-1))
+    return output.reshape(InputTensor.shape)
+
+
+def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
+    """Return the offset of each element of the blocks that tuples of indices name, as UINT32.
+
+    Args:
+        sizes: the indexed tensor's.
+        tuples: indices, of which the last dimension is one tuple.
+        batch: how many leading dimensions both have in common.
+    """
+    count = tuples.shape[-1]
+    strides = packed_strides(sizes)
+    offsets = np.zeros(tuples.shape[:-1], np.uint32)
+    for axis, coordinate in enumerate(np.indices(tuples.shape[:batch], np.uint32)):
+        own = coordinate.reshape(coordinate.shape + (1,) * (offsets.ndim - batch))
+        offsets += own * np.uint32(strides[axis])
+    for place in range(count):
+        index = _counted_from_start(tuples[..., place], sizes[batch + place])
+        offsets += index * np.uint32(strides[batch + place])
+    block = np.arange(math.prod(sizes[batch + count :]), dtype=np.uint32)
+    result: Array = offsets[..., np.newaxis] + block
+    return result
+
+
+def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc) -> Array:
+    """Return zeros with each element of the input where its index over the whole output says.
+
+    Indices beyond the output are dropped.
+
+    Source: the page of DML_MAX_UNPOOLING_OPERATOR_DESC; indices out of range were measured.
+    """
+    output = np.zeros(math.prod(OutputTensor.Sizes), OutputTensor.DataType.dtype)
+    _write(output, IndicesTensor, InputTensor)
+    return output.reshape(OutputTensor.Sizes)
+
+
+def one_hot(
+    IndicesTensor: Array, ValuesTensor: Array, OutputTensor: TensorDesc, Axis: int
+) -> Array:
+    """Return the second value where the coordinate along the axis is the index, else the first.
+
+    A negative index counts from the end. An index out of range is nowhere. Here no unsigned index
+    is negative, and of a UINT64 index all bits count.
+
+    Source: the page of DML_ONE_HOT_OPERATOR_DESC; indices of more than 32 bits were measured.
+    """
+    size = OutputTensor.Sizes[Axis]
+    shape = [1] * IndicesTensor.ndim
+    shape[Axis] = size
+    places = np.arange(size, dtype=np.uint32).reshape(shape)
+    off, on = ValuesTensor.reshape(-1)[:2]
+    unsigned = IndicesTensor.dtype.kind == "u"
+    indices = IndicesTensor if unsigned else _counted_from_start(IndicesTensor, size)
+    chosen: Array = np.where(indices == places, on, off)
+    return chosen
+
+
+def scatter_elements(
+    InputTensor: Array,
+    IndicesTensor: Array,
+    UpdatesTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+) -> Array:
+    """Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
+
+    Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. Which of
+    several updates of one element stays is not defined; here it is the last one.
+
+    Source: the page of DML_SCATTER_OPERATOR_DESC; writes out of range were measured.
+    """
+    packed = zip(InputTensor.shape, packed_strides(InputTensor.shape), strict=True)
+    strides = [stride if size > 1 else 0 for size, stride in packed]
+
+    def addressed(indices: Array, others: Array) -> Array:
+        places = _counted_from_start(indices, InputTensor.shape[Axis])
+        return places * np.uint32(strides[Axis]) + others
+
+    others = _offsets_beside(Axis, IndicesTensor.shape, strides)
+    offsets = in_slices(addressed, IndicesTensor, others, dtype=np.dtype(np.intp))
+    output = InputTensor.copy().reshape(-1)
+    _write(output, offsets, UpdatesTensor)
+    return output
+
+
+def _offsets_beside(axis: int, sizes: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return what the coordinates along all axes but one add to an offset, as UINT32."""
+    offsets = np.zeros((1,) * len(sizes), np.uint32)
+    for other, coordinate in enumerate(np.indices(sizes, np.uint32, sparse=True)):
+        if other != axis:
+            offsets = offsets + coordinate * np.uint32(strides[other])
+    return offsets
+
+
+def _write(output: Array, offsets: Array, updates: Array) -> None:
+    """Write updates into a flat tensor, and drop those whose offsets are outside of it."""
+    inside = offsets < output.size
+    if not inside.all():
+        offsets, updates = offsets[inside], updates[inside]
+    # In row-major order, so that the last of several updates stays.
+    output[offsets.reshape(-1)] = updates.reshape(-1)
+
+
+def _counted_from_start(indices: Array, axis_size: int) -> Array:
+    """Return indices as UINT32, with the axis size added to the negative ones."""
+    if indices.dtype == np.uint32:
+        return indices
+    low = indices.astype(np.uint32)
+    negative = indices >= np.uint64(1 << 63) if indices.dtype == np.uint64 else indices < 0
+    return low + negative * np.uint32(axis_size)
+
+
+def _without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
+    larger = [dimension for dimension, size in enumerate(sizes) if size != 1]
+    return tuple(sizes[larger[0] :]) if larger else ()
+
+
+def _right_aligned(tensor: Array, dimension_count: int) -> Array:
+    """Return the tensor with that many dimensions: leading ones added, or cut at coordinate 0."""
+    surplus = tensor.ndim - dimension_count
+    if surplus <= 0:
+        return tensor.reshape((1,) * -surplus + tensor.shape)
+    cut: Array = tensor[(0,) * surplus]
+    return cut

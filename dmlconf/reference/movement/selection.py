@@ -1,0 +1,177 @@
+"""Operators that pick elements by their value."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "nonzero_coordinates",
+    "nonzero_coordinates_interval",
+    "top_k",
+    "top_k1",
+    "top_k1_interval",
+    "top_k_interval",
+]
+
+_HALF_OF_KEY: Final = 4
+"""Bytes of an element that fit a 64-bit key together with its place."""
+
+
+def nonzero_coordinates(
+    InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
+) -> tuple[Array, Array]:
+    """Return how many elements are not zero, and their coordinates in row-major order.
+
+    As many of the last coordinates are written as the output has columns. What follows the last
+    coordinates is undefined, and zero here.
+
+    Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
+    """
+    rows, columns = OutputCoordinatesTensor.Sizes[-2:]
+    found = np.nonzero(InputTensor)[InputTensor.ndim - columns :]
+    count = len(found[0])
+    coordinates = np.zeros((rows, columns), OutputCoordinatesTensor.DataType.dtype)
+    for column, along_axis in enumerate(found):
+        coordinates[:count, column] = along_axis
+    total = np.full(OutputCountTensor.Sizes, count, OutputCountTensor.DataType.dtype)
+    return total, coordinates.reshape(OutputCoordinatesTensor.Sizes)
+
+
+def nonzero_coordinates_interval(
+    InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the count and the coordinates, twice; any number behind the last coordinates.
+
+    Where hardware may compare subnormal numbers as zeros, the last coordinates may come earlier.
+    """
+    count, lowest = nonzero_coordinates(InputTensor, OutputCountTensor, OutputCoordinatesTensor)
+    defined = int(count.ravel()[0])
+    if InputTensor.dtype == np.float32:
+        normal = ~(np.abs(InputTensor) < np.finfo(np.float32).tiny)
+        defined = int(np.count_nonzero(normal))
+    highest = lowest.copy()
+    lowest.reshape(lowest.shape[-2:])[defined:] = 0
+    highest.reshape(lowest.shape[-2:])[defined:] = np.iinfo(lowest.dtype).max
+    return (count, count), (lowest, highest)
+
+
+def top_k(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+) -> tuple[Array, Array]:
+    """Return the K largest elements along the axis and their places.
+
+    Source: the page of DML_TOP_K_OPERATOR_DESC.
+    """
+    return top_k1(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
+
+
+def top_k_interval(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return what is right as `top_k1_interval` does."""
+    return top_k1_interval(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
+
+
+def top_k1(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+    AxisDirection: str,
+) -> tuple[Array, Array]:
+    """Return the K largest elements along the axis, or the smallest, and their places.
+
+    DECREASING gives the largest in decreasing order, INCREASING the smallest in increasing order.
+    Of equal elements the one with the lower index comes first.
+
+    Source: the page of DML_TOP_K1_OPERATOR_DESC.
+    """
+    kept = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
+    values = np.take_along_axis(InputTensor, kept, Axis)
+    return values, kept.astype(OutputIndexTensor.DataType.dtype)
+
+
+def top_k1_interval(
+    InputTensor: Array,
+    OutputValueTensor: TensorDesc,
+    OutputIndexTensor: TensorDesc,
+    Axis: int,
+    K: int,
+    AxisDirection: str,
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return the elements and their places, twice; anything along lines that hold a NaN.
+
+    No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
+    DirectML then even loses elements that belong to the first ones.
+    """
+    values, places = top_k1(
+        InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, AxisDirection
+    )
+    if InputTensor.dtype.kind != "f":
+        return (values, values), (places, places)
+    unordered = np.isnan(InputTensor).any(Axis, keepdims=True)
+    infinity = values.dtype.type(np.inf)
+    limits = np.iinfo(places.dtype)
+    return (
+        (np.where(unordered, -infinity, values), np.where(unordered, infinity, values)),
+        (
+            np.where(unordered, places.dtype.type(limits.min), places),
+            np.where(unordered, places.dtype.type(limits.max), places),
+        ),
+    )
+
+
+def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:
+    """Return the places of the first elements along an axis, of equal ones the lower first."""
+    size = tensor.shape[axis]
+    if tensor.itemsize <= _HALF_OF_KEY:
+        shape = [-1 if dimension == axis else 1 for dimension in range(tensor.ndim)]
+        each = np.arange(size).reshape(shape)
+
+        def places_of(part: Array) -> Array:
+            # No two keys are equal, and numbers are sorted several times faster than places.
+            keys = ~_order(part) if decreasing else _order(part)
+            keys <<= 32
+            keys |= each
+            keys.partition(count - 1, axis)
+            least = np.take(keys, np.arange(count), axis)
+            least.sort(axis)
+            return least & 0xFFFFFFFF
+
+        return in_slices(places_of, tensor, dtype=np.dtype(np.int64), together=(axis,))
+    if decreasing:
+        # A stable sort from the end puts the last of equal elements first, from its end the first.
+        backward = np.argsort(np.flip(tensor, axis), axis, kind="stable")
+        places = np.flip(size - 1 - backward, axis)
+    else:
+        places = np.argsort(tensor, axis, kind="stable")
+    return np.take(places, np.arange(count), axis)
+
+
+def _order(tensor: Array) -> Array:
+    """Return INT64 numbers of 32 bits in the same order; NaN is the largest, and -0 equals +0."""
+    if tensor.dtype.kind != "f":
+        least = np.iinfo(np.int32).min if tensor.dtype == np.uint32 else 0
+        return tensor.astype(np.int64) + least
+    with np.errstate(invalid="ignore"):
+        values = tensor.astype(np.float32) + np.float32(0)
+    np.copyto(values, np.nan, where=np.isnan(values))
+    bits = values.view(np.int32)
+    # Of negative numbers, greater bits are less.
+    bits ^= bits >> 31 & np.iinfo(np.int32).max
+    return bits.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Operators that normalize by the statistics of a tensor."""

@@ -1,0 +1,345 @@
+"""Operators that scale elements by what their neighbours along some axes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.fused import fused, fused_magnitude
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "lost_in_variance",
+    "lp_normalization",
+    "lp_normalization_magnitude",
+    "mean_variance_normalization",
+    "mean_variance_normalization1",
+    "mean_variance_normalization1_magnitude",
+    "mean_variance_normalization2",
+    "mean_variance_normalization2_magnitude",
+    "mean_variance_normalization_magnitude",
+    "saturated",
+]
+
+
+def mean_variance_normalization(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    CrossChannel: bool,
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return MEAN_VARIANCE_NORMALIZATION1 along height and width, and channels if CrossChannel.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC.
+    """
+    return mean_variance_normalization2(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        (1, 2, 3) if CrossChannel else (2, 3),
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    CrossChannel: bool,
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Magnitude:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    return mean_variance_normalization2_magnitude(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        (1, 2, 3) if CrossChannel else (2, 3),
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization1(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+
+    Mean and variance are those of the elements along the axes, the variance that of a population.
+    Without NormalizeVariance nothing is divided. Scale and bias are broadcast along dimensions of
+    size 1.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC; broadcasting was measured.
+    """
+    return mean_variance_normalization2(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        Axes,
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization1_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    NormalizeVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Magnitude:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    return mean_variance_normalization2_magnitude(
+        InputTensor,
+        ScaleTensor,
+        BiasTensor,
+        OutputTensor,
+        Axes,
+        True,
+        NormalizeVariance,
+        Epsilon,
+        FusedActivation,
+    )
+
+
+def mean_variance_normalization2(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    UseMean: bool,
+    UseVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+
+    Without UseMean the mean counts as 0: the variance is then the mean of the squares. Without
+    UseVariance nothing is divided. Scale and bias are broadcast along dimensions of size 1.
+
+    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
+    operator was measured.
+    """
+    over = tuple(sorted(set(Axes)))
+
+    def normalized(tensor: Array, scale: Array | None, bias: Array | None) -> Array:
+        values = tensor.astype(np.float64)
+        if UseMean:
+            values -= values.mean(over, keepdims=True)
+        factor: Array | float = 1.0 if scale is None else scale.astype(np.float64)
+        if UseVariance:
+            variance = np.square(values).mean(over, keepdims=True)
+            factor = factor / np.sqrt(variance + single(Epsilon))
+        values *= factor
+        if bias is not None:
+            values += bias.astype(np.float64)
+        return fused(values, FusedActivation)
+
+    tensors = InputTensor, ScaleTensor, BiasTensor
+    with np.errstate(all="ignore"):
+        return in_slices(normalized, *tensors, dtype=OutputTensor.DataType.dtype, together=over)
+
+
+def mean_variance_normalization2_magnitude(
+    InputTensor: Array,
+    ScaleTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+    Axes: Sequence[int],
+    UseMean: bool,
+    UseVariance: bool,
+    Epsilon: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Magnitude:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        over = tuple(sorted(set(Axes)))
+        terms = np.abs(values)
+        added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
+        if UseMean:
+            terms = terms + terms.mean(over, keepdims=True)
+            mean = values.mean(over, keepdims=True)
+            values -= mean
+        scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
+        way = greatest_product(terms, scale.astype(np.float64))
+        # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
+        held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
+        lost = Magnitude(np.zeros(1))
+        others = []
+        if UseVariance:
+            squares = np.square(values)
+            variance = squares.mean(over, keepdims=True)
+            way = np.fmax(way, squares.sum(over, keepdims=True))
+            if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
+                # Measured: the element itself takes the place of its variance.
+                root = np.sqrt(InputTensor.astype(np.float64) + single(Epsilon))
+                others.append(values / root)
+            divisor = np.sqrt(variance + single(Epsilon))
+            centred = values
+            values, terms, held = values / divisor, terms / divisor, held / divisor
+            way = greatest_product(way, 1 / divisor)
+            lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+            others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
+            # The variance, its root and the quotient.
+            held = held + 2 * np.abs(values)
+        # The root, the quotient and its product with the scale.
+        steps = 2 if ScaleTensor is None else 3
+        terms = terms + steps * np.abs(values)
+        magnitude = (Magnitude(terms, held) + lost).scaled(scale)
+        if BiasTensor is not None:
+            magnitude = magnitude.holding(np.abs(_scaled(values, ScaleTensor, None)))
+            magnitude += Magnitude(np.abs(wide(BiasTensor)))
+        magnitude = magnitude.overflowing_where(overflows(added) | overflows(way))
+        values = _scaled(values, ScaleTensor, BiasTensor)
+        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        return replace(
+            found,
+            others=tuple(
+                fused(_scaled(other, ScaleTensor, BiasTensor), FusedActivation).astype(dtype)
+                for other in others
+            ),
+        )
+
+
+def lp_normalization(
+    InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
+) -> Array:
+    """Return `x / sqrt(norm ** 2 + Epsilon)`.
+
+    The norm is that of the elements along the axis: with P of 1 the sum of their absolute values,
+    with 2 the root of the sum of their squares.
+
+    Source: the page of DML_LP_NORMALIZATION_OPERATOR_DESC has no formula; it was measured.
+    """
+
+    def normalized(tensor: Array) -> Array:
+        values = tensor.astype(np.float64)
+        values /= np.sqrt(_squared_norm(values, Axis, P) + single(Epsilon))
+        return values
+
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        return in_slices(normalized, InputTensor, dtype=dtype, together=(Axis,))
+
+
+def lp_normalization_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
+) -> Magnitude:
+    """Return the size of each result, and what FLOAT16 loses of the norm."""
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        values = InputTensor.astype(np.float64)
+        square = _squared_norm(values, Axis, P)
+        size = np.abs(values) / np.sqrt(square + single(Epsilon))
+        # FLOAT16 holds the norm and its square, and each may be truncated.
+        held = 2 * size * _cancellation(square, Epsilon)
+        magnitude = Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+        others = saturated(values, square, square, Epsilon, dtype)
+        if P == 1:
+            norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
+            others += saturated(values, np.square(norm), square, Epsilon, dtype)
+        return replace(magnitude, others=tuple(other.astype(dtype) for other in others))
+
+
+def _squared_norm(values: Array, axis: int, order: int) -> Array:
+    if order == 1:
+        values = np.abs(values).sum(axis, keepdims=True)
+    square: Array = np.square(values).sum(axis, keepdims=True)
+    return square
+
+
+def _cancellation(variance: Array, epsilon: float) -> Array:
+    """Return how much larger a relative error of the variance is once epsilon is added.
+
+    It is 1 unless epsilon is negative.
+    """
+    sizes = np.abs(variance) + abs(single(epsilon))
+    return sizes / np.abs(variance + single(epsilon)) if epsilon < 0 else np.ones_like(sizes)
+
+
+def saturated(
+    centred: Array, variance: Array, squares: Array, epsilon: float, dtype: np.dtype[Any]
+) -> list[Array]:
+    """Return what elements are divided to where the variance's type does not hold it, FLOAT64.
+
+    It may be infinite, and the quotient 0, or the type's largest number where it is truncated.
+
+    Args:
+        centred: what is divided.
+        variance: the squares of the divisors, without epsilon.
+        squares: the sums on the way to the variance, in FLOAT32.
+        epsilon: the operator's.
+        dtype: the type in which the variance is held.
+    """
+    right = np.sqrt(variance + single(epsilon))
+    largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
+    overflowed = overflows(squares) | overflows(variance, dtype)
+    return [centred / largest, np.where(overflowed, 0.0, centred / right)]
+
+
+def lost_in_variance(
+    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
+) -> Magnitude:
+    """Return the magnitude of what is lost where the data type holds the variance.
+
+    Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
+    subnormal or zero.
+
+    Args:
+        size: the size of each element that was divided by the variance's root.
+        variance: what was added to epsilon.
+        epsilon: the operator's.
+        dtype: the output's data type.
+    """
+    info = np.finfo(dtype)
+    step = info.smallest_subnormal if dtype == np.float16 else info.tiny
+    share = np.where(variance > 0, float(step), 0.0)
+    share = share / (variance + single(epsilon))
+    lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
+    magnitude = Magnitude(lost)
+    if dtype == np.float16:
+        magnitude = Magnitude(np.zeros_like(lost), lost)
+    return magnitude.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
+
+
+def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:
+    if scale is not None:
+        values = values * scale.astype(np.float64)
+    return values if bias is None else values + bias.astype(np.float64)

@@ -1,0 +1,157 @@
+"""What the error of a sum is counted in, as the reference's `..._magnitude` functions return it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Magnitude", "quantum_of"]
+
+_MOST_SLICES: Final = 8
+_LONGEST_WHOLE: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    """What a kernel adds up and holds on the way to an output; arrays have the output's sizes.
+
+    Attributes:
+        sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
+        stored: the sizes of what FLOAT16 holds between two steps, times what the output changes by
+            when they do; each may lose one place, 2^-10. None where nothing is held.
+        deviation: the root of the sum of the squares of what is held, where that is less than
+            `stored`: errors of several stores rarely add up. None for the same.
+        quantum: a power of two that all terms are multiples of: sums below 2^24 quanta are exact in
+            FLOAT32 in any order. 0 where there is none, or where it tells nothing.
+        overflows: where something may overflow on the way, so that infinities and NaN are as right.
+            Sizes beyond FLOAT32 are so anyway. None for nowhere.
+        others: outputs in their data type whose elements are as right as the reference's.
+    """
+
+    sums: Array
+    stored: Array | None = None
+    deviation: Array | None = None
+    quantum: float = 0.0
+    overflows: Array | None = None
+    others: tuple[Array, ...] = ()
+
+    def __getitem__(self, index: Any) -> Magnitude:
+        return self.map(lambda values: values[index])
+
+    def __add__(self, other: Magnitude) -> Magnitude:
+        """Return the magnitude of a sum, without what the addition itself may err."""
+        stored = other.stored if self.stored is None else self.stored
+        if self.stored is not None and other.stored is not None:
+            stored = self.stored + other.stored
+        found = Magnitude(self.sums + other.sums, stored)
+        for part in (self, other):
+            if part.overflows is not None:
+                found = found.overflowing_where(part.overflows)
+        return found
+
+    def map(self, function: Callable[[Array], Array]) -> Magnitude:
+        """Return the magnitude with a linear function of each size, and of no overflow."""
+        stored = None if self.stored is None else function(self.stored)
+        deviation = None if self.deviation is None else function(self.deviation)
+        return Magnitude(function(self.sums), stored, deviation)
+
+    def times(self, matrix: Array) -> Magnitude:
+        """Return the magnitude of the product with a constant matrix."""
+        return self.map(lambda values: values @ np.abs(matrix))
+
+    def where(self, chosen: Array, other: Magnitude) -> Magnitude:
+        """Return this where chosen, else the other."""
+        stored = None
+        if self.stored is not None or other.stored is not None:
+            first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
+            stored = np.where(chosen, first, second)
+        return Magnitude(np.where(chosen, self.sums, other.sums), stored)
+
+    def open_where(self, undefined: Array) -> Magnitude:
+        """Return the magnitude with which any result is right where it is undefined."""
+        return replace(self, sums=np.where(undefined, ANY_RESULT, self.sums))
+
+    def overflowing_where(self, beyond: Array) -> Magnitude:
+        """Return the magnitude where something overflows on the way as well."""
+        before = False if self.overflows is None else self.overflows
+        return replace(self, overflows=before | beyond)
+
+    @staticmethod
+    def stacked(parts: Sequence[Magnitude], axis: int = 0) -> Magnitude:
+        """Return the magnitudes along a new axis."""
+        stored = None
+        if any(part.stored is not None for part in parts):
+            stored = np.stack(
+                [np.zeros_like(p.sums) if p.stored is None else p.stored for p in parts], axis
+            )
+        return Magnitude(np.stack([part.sums for part in parts], axis), stored)
+
+    def holding(self, sizes: Array, deviation: Array | None = None) -> Magnitude:
+        """Return the magnitude where FLOAT16 holds other values of these sizes.
+
+        Args:
+            sizes: what they add up to.
+            deviation: the root of the sum of their squares, for several; `sizes` for one.
+        """
+        sizes_deviation = sizes if deviation is None else deviation
+        if self.stored is None:
+            return replace(self, stored=sizes, deviation=sizes_deviation)
+        before = self.stored if self.deviation is None else self.deviation
+        return replace(
+            self, stored=self.stored + sizes, deviation=np.hypot(before, sizes_deviation)
+        )
+
+    def in_slices(self, sums: Array, squares: Array, terms: int) -> Magnitude:
+        """Return the magnitude of long sums, of which FLOAT16 may hold the sums of slices.
+
+        Measured on DirectML 1.8.0 to 1.15.4: from 192 terms on, GEMM and CONVOLUTION of FLOAT16 add
+        up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to FLOAT16, to the result.
+        Where a slice ends depends on the sizes, so its sum is estimated: terms of mixed signs
+        cancel as random ones do.
+
+        Args:
+            sums: what is added up, FLOAT64.
+            squares: the sums of the terms' squares.
+            terms: how many are added up.
+        """
+        if terms <= _LONGEST_WHOLE:
+            return self
+        held = np.fmin(self.sums, np.abs(sums) + np.sqrt(_MOST_SLICES * squares))
+        return self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
+
+    def scaled(self, factor: Array | float) -> Magnitude:
+        """Return the magnitude of the product with a factor."""
+        size = np.abs(factor)
+        return replace(self.map(lambda values: values * size), overflows=self.overflows)
+
+    @classmethod
+    def of(cls, found: Array | Magnitude) -> Magnitude:
+        """Return the magnitude of what adds up and holds nothing on the way."""
+        return found if isinstance(found, cls) else cls(np.asarray(found))
+
+
+def quantum_of(*factors: Array | float) -> float:
+    """Return the greatest power of two that all products of elements are multiples of.
+
+    Args:
+        factors: tensors or numbers. Zeros are multiples of everything; where anything is not
+            finite, the quantum is 0.
+    """
+    quantum = 1.0
+    for factor in factors:
+        values = np.abs(np.asarray(factor, np.float64).ravel())
+        values = values[values > 0]
+        if not np.isfinite(values).all():
+            return 0.0
+        if len(values):
+            fraction, exponent = np.frexp(values)
+            whole = np.ldexp(fraction, 53).astype(np.int64)
+            bits = np.log2((whole & -whole).astype(np.float64))
+            quantum *= float(np.ldexp(1.0, int((exponent - 53 + bits).min())))
+    return quantum

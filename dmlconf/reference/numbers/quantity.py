@@ -1,0 +1,341 @@
+"""Values of recurrent layers, with what their errors are counted in where errors are followed.
+
+A layer's equations are written once, on quantities. Each carries a magnitude, which adds up the
+worst of all errors and tells what may overflow, and spreads, which tell how much of the errors is
+likely to be left. Both are of first order, and cost nothing where only values are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.activation.errors import ERRORS
+from dmlconf.reference.activation.formulas import attributes_of
+from dmlconf.reference.activation.fused import fused_formula, fused_magnitude
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Activation", "Quantity", "carried", "followed_product"]
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
+_HALF_PLACE: Final = 2.0**-24
+"""What a rounding of FLOAT32 is counted in, relative to the value."""
+
+_FLOAT16_PLACE: Final = 2.0**-10
+
+_ACTIVATION: Final = 2.0
+"""How much of an activation's own greatest error counts: errors at near arguments are alike."""
+
+_LEAST_REACH: Final = 2.0**-28
+"""The least relative distance at which slopes are taken, for FLOAT64 to tell them."""
+
+_BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
+"""Where slopes are taken, in likely errors of the argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """An activation of gates or states.
+
+    Attributes:
+        desc: a nested operator: its name as `operator`, and its attributes.
+        formula: the function of FLOAT64 values that it is.
+    """
+
+    desc: Mapping[str, Any]
+    formula: Callable[[Array], Array]
+
+    @classmethod
+    def each(cls, descs: Sequence[Mapping[str, Any]]) -> list[Activation]:
+        """Return an activation for each desc."""
+        return [cls(desc, fused_formula(desc)) for desc in descs]
+
+
+@dataclass(slots=True)
+class Quantity:
+    """FLOAT64 values, and where errors are followed their magnitude and spreads.
+
+    Attributes:
+        value: the values.
+        magnitude: what bounds their errors; None where errors are not followed.
+        spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
+            values' own unit; None where errors are not followed, and for exact values.
+    """
+
+    value: Array
+    magnitude: Magnitude | None
+    spreads: tuple[Spread, Spread] | None = None
+
+    def __getitem__(self, index: Any) -> Quantity:
+        magnitude = None if self.magnitude is None else self.magnitude[index]
+        return Quantity(self.value[index], magnitude, self._each(lambda spread: spread[index]))
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return self._made(
+            self.value + other.value,
+            other,
+            lambda first, second: first + second,
+            lambda first, second: first + second,
+        )
+
+    def __mul__(self, other: Quantity) -> Quantity:
+        return self._made(
+            self.value * other.value,
+            other,
+            lambda first, second: first.scaled(other.value) + second.scaled(self.value),
+            lambda first, second: first.scaled(other.value) + second.scaled(self.value),
+        )
+
+    def _made(
+        self,
+        value: Array,
+        other: Quantity,
+        carried: Callable[[Magnitude, Magnitude], Magnitude],
+        spread: Callable[[Spread, Spread], Spread],
+    ) -> Quantity:
+        """Return a value with what it takes of both errors, and of its own rounding."""
+        if self.magnitude is None or other.magnitude is None:
+            return Quantity(value, None)
+        magnitude = carried(self.magnitude, other.magnitude) + Magnitude(np.abs(value))
+        single, half = map(spread, self._spreads(), other._spreads())
+        return Quantity(value, magnitude, (_rounded(single, value), half))
+
+    def _spreads(self) -> tuple[Spread, Spread]:
+        """Return the spreads; those of exact values where there are none."""
+        exact = Spread.none(self.value.shape)
+        return (exact, exact) if self.spreads is None else self.spreads
+
+    def _each(self, function: Callable[[Spread], Spread]) -> tuple[Spread, Spread] | None:
+        """Return a function of both spreads."""
+        if self.spreads is None:
+            return None
+        single, half = self.spreads
+        return function(single), function(half)
+
+    def complement(self) -> Quantity:
+        """Return 1 - x."""
+        value = 1 - self.value
+        if self.magnitude is None:
+            return Quantity(value, None)
+        single, half = (spread.scaled(-1.0) for spread in self._spreads())
+        magnitude = self.magnitude + Magnitude(np.ones(1))
+        return Quantity(value, magnitude, (_rounded(single, np.ones_like(value)), half))
+
+    def clipped(self, threshold: float) -> Quantity:
+        """Return the values between -threshold and threshold, NaN as -threshold.
+
+        Measured: so it is, because the greater one of NaN and a number is the number. NaN that is
+        passed on is as right, so any result is.
+        """
+        value = np.minimum(np.fmax(self.value, -threshold), threshold)
+        if self.magnitude is None:
+            return Quantity(value, None)
+        exact = Magnitude(np.zeros_like(value))
+        magnitude = exact.where(np.isinf(self.value), self.magnitude)
+        beyond = np.abs(self.value) > threshold + self._reach()
+        spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
+        return Quantity(value, magnitude.open_where(np.isnan(self.value)), spreads)
+
+    def stored(self, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
+        """Return the same, held in the data type, which loses a place if it is FLOAT16.
+
+        Any result is right where a finite number overflows there.
+
+        Args:
+            dtype: the data type.
+            measured: whether DirectML was measured to do so; else only some kernels may.
+        """
+        if self.magnitude is None:
+            return self
+        beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
+        magnitude = self.magnitude.open_where(beyond)
+        if dtype == np.float16:
+            magnitude = magnitude.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
+        return Quantity(self.value, magnitude, self._held(dtype, measured))
+
+    def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
+        """Return the spreads of what the data type holds."""
+        single, half = self._spreads()
+        return single, half.stored(self.value, measured) if dtype == np.float16 else half
+
+    def _reach(self) -> Array:
+        """Return how far the value is likely to be off."""
+        single, half = self._spreads()
+        reach: Array = single.limit + half.limit
+        return reach
+
+    def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
+        """Return the activation; `dtype` is the type of the tensors."""
+        value = activation.formula(self.value)
+        if self.magnitude is None:
+            return Quantity(value, None)
+        magnitude = fused_magnitude(self.value, self.magnitude, activation.desc, dtype)
+        # A sum may be held in the data type before the last term is added.
+        sums = self.magnitude.sums
+        overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
+        held = Quantity(self.value, self.magnitude, self._held(dtype, measured=False))
+        spreads = held._activated_spreads(activation, value)
+        return Quantity(value, magnitude.open_where(overflowed), spreads).stored(dtype)
+
+    def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
+        """Return the spreads of an activation's values.
+
+        An error is carried by the mean slope over the likely errors of the argument. What other
+        slopes there differ by counts as an error of the value's own.
+        """
+        reach = np.maximum(self._reach(), _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
+        beside = activation.formula(self.value + reach * _BESIDE.reshape(-1, *[1] * value.ndim))
+        slopes = np.diff(beside, axis=0) / (reach / 2)
+        slope = slopes.mean(axis=0)
+        bend = np.abs(slopes - slope).max(axis=0)
+        error = ERRORS[activation.desc["operator"]](self.value, **attributes_of(activation.desc))
+        single, half = (
+            spread.scaled(slope).widened(bend * spread.limit) for spread in self._spreads()
+        )
+        return _rounded(single, value).widened(_ACTIVATION * np.abs(error)), half
+
+    def times_matrix(self, matrix: Array) -> Quantity:
+        """Return the product with a constant matrix; zeros take nothing of it, not even infinity.
+
+        Measured: without initial hidden nodes, the first step computes no product.
+        """
+        if np.count_nonzero(self.value) == 0:
+            matrix = np.zeros_like(matrix)
+        value = self.value @ matrix
+        if self.magnitude is None:
+            return Quantity(value, None)
+        magnitude = self.magnitude.times(matrix)
+        sums = _product_size(np.abs(self.value) + self.magnitude.sums, matrix)
+        magnitude = replace(magnitude, sums=sums)
+        carried = self._each(lambda spread: spread.times(matrix, self.value))
+        return _product(Quantity(value, magnitude, carried), self.value, matrix)
+
+    def where(self, chosen: Array, other: Quantity) -> Quantity:
+        """Return this where chosen, else the other."""
+        value = np.where(chosen, self.value, other.value)
+        if self.magnitude is None or other.magnitude is None:
+            return Quantity(value, None)
+        single, half = (
+            mine.where(chosen, others)
+            for mine, others in zip(self._spreads(), other._spreads(), strict=True)
+        )
+        return Quantity(value, self.magnitude.where(chosen, other.magnitude), (single, half))
+
+    def nothing(self) -> Quantity:
+        """Return zeros of the same sizes."""
+        zeros = np.zeros_like(self.value)
+        return Quantity(zeros, None if self.magnitude is None else Magnitude(zeros))
+
+    def settled(self) -> Quantity:
+        """Return the quantity for an output, from which no other is computed."""
+        return replace(self, spreads=self._each(Spread.settled))
+
+    def narrowed(self, terms: int) -> Magnitude | None:
+        """Return the magnitude with the likely errors where they are less than the greatest.
+
+        Args:
+            terms: the number of terms that the rule has; an error is counted in their roundings.
+        """
+        if self.magnitude is None or self.spreads is None:
+            return self.magnitude
+        single, half = self.spreads
+        before = self.magnitude
+        sums = np.fmin(before.sums, single.limit / (_HALF_PLACE * roundings(terms)))
+        sums = np.where(before.sums >= ANY_RESULT, before.sums, sums)
+        if before.stored is None:
+            return replace(before, sums=sums)
+        deviation = before.stored if before.deviation is None else before.deviation
+        likely = np.hypot(half.mean, half.deviation / 2) / _FLOAT16_PLACE
+        return replace(
+            before,
+            sums=sums,
+            stored=np.fmin(before.stored, half.limit / _FLOAT16_PLACE),
+            deviation=np.fmin(deviation, likely),
+        )
+
+    @staticmethod
+    def constant(value: Array, followed: bool) -> Quantity:
+        """Return a summand that is known exactly and counts in the magnitude."""
+        return Quantity(value, Magnitude(np.abs(value)) if followed else None)
+
+    @staticmethod
+    def stacked(parts: Sequence[Quantity], axis: int = 0) -> Quantity:
+        """Return the quantities along a new axis, for an output."""
+        magnitudes = [part.magnitude for part in parts if part.magnitude is not None]
+        value = np.stack([part.value for part in parts], axis)
+        if not magnitudes:
+            return Quantity(value, None)
+        spreads = zip(*(part.settled()._spreads() for part in parts), strict=True)
+        single, half = (Spread.stacked(each, axis) for each in spreads)
+        return Quantity(value, Magnitude.stacked(magnitudes, axis), (single, half))
+
+
+def carried(
+    state: Sequence[Quantity], dtype: np.dtype[Any], running: Array
+) -> tuple[Quantity, ...]:
+    """Return a state as the next step reads it: held in the data type, in sequences that run on."""
+    if any(part.magnitude is None for part in state):
+        return tuple(state)
+    halves = [
+        part._held(dtype, measured=True)[1].where(running, half)
+        for part, (_, half) in ((part, part._spreads()) for part in state)
+    ]
+    values = [part.value for part in state]
+    single = independent([part._spreads()[0] for part in state], values)
+    half = independent(halves, values)
+    return tuple(
+        replace(part, spreads=both)
+        for part, both in zip(state, zip(single, half, strict=True), strict=True)
+    )
+
+
+def followed_product(rows: Array, matrix: Array, value: Array, bias: Array) -> Quantity:
+    """Return the product of exact rows and a bias, which is `value`, with its errors."""
+    magnitude = Magnitude(_product_size(rows, matrix) + np.abs(bias))
+    return _product(Quantity(value, magnitude), rows, matrix, np.abs(bias))
+
+
+def _product(product: Quantity, left: Array, right: Array, other: Array | float = 0.0) -> Quantity:
+    """Return a product that has the errors of its factors with those of its own sums.
+
+    Args:
+        product: the product.
+        left, right: the factors.
+        other: the size of what is added as well.
+    """
+    assert product.magnitude is not None
+    magnitude = _in_slices(product.magnitude, product.value, left, right)
+    single, half = product._spreads()
+    size = np.abs(left) @ np.abs(right) + other
+    single = single.widened(_HALF_PLACE * roundings(len(right) + 1) * size)
+    slices = _in_slices(Magnitude(size), product.value, left, right).stored
+    if slices is not None:
+        half = half.widened(_FLOAT16_PLACE * slices)
+    return Quantity(product.value, magnitude, (single, half))
+
+
+def _rounded(spread: Spread, values: Array) -> Spread:
+    """Return the spread of values that FLOAT32 rounds once."""
+    return spread.widened(ROUNDING * _HALF_PLACE * np.abs(values))
+
+
+def _product_size(left: Array, right: Array) -> Array:
+    """Return the product of absolute values, any size where finite terms overflow beside others."""
+    size: Array = np.abs(left) @ np.abs(right)
+    if np.isfinite(size).all():
+        return size
+    return or_any_result(size, finite_sizes(left) @ finite_sizes(right))
+
+
+def _in_slices(magnitude: Magnitude, sums: Array, left: Array, right: Array) -> Magnitude:
+    """Return the magnitude of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
+    return magnitude.in_slices(sums, np.square(left) @ np.square(right), len(right))

@@ -1,0 +1,117 @@
+"""Products of matrices.
+
+Source: the page of DML_GEMM_OPERATOR_DESC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.fused import fused, fused_magnitude
+from dmlconf.reference.activation.softmax import fused_softmax, fused_softmax_magnitude
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.rounding import finite_sizes, overflows
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["gemm", "gemm_magnitude"]
+
+
+def gemm(
+    ATensor: Array,
+    BTensor: Array,
+    CTensor: Array | None,
+    OutputTensor: TensorDesc,
+    TransA: str,
+    TransB: str,
+    Alpha: float,
+    Beta: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Array:
+    """Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
+
+    Alpha and Beta multiply even where they are 0, so an infinity becomes NaN.
+
+    Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
+    """
+    alpha, beta = single(Alpha), single(Beta)
+    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
+    with np.errstate(all="ignore"):
+        sums = _sums(a, b, c, TransA, TransB, alpha, beta)
+        axes = _softmax_axes(FusedActivation)
+        found = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
+        return found.astype(OutputTensor.DataType.dtype)
+
+
+def gemm_magnitude(
+    ATensor: Array,
+    BTensor: Array,
+    CTensor: Array | None,
+    OutputTensor: TensorDesc,
+    TransA: str,
+    TransB: str,
+    Alpha: float,
+    Beta: float,
+    FusedActivation: Mapping[str, Any] | None,
+) -> Magnitude:
+    """Return the sums of absolute values of what `gemm` adds, carried through the activation.
+
+    Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
+    """
+    alpha, beta = single(Alpha), single(Beta)
+    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
+    absolute_c = None if c is None else np.abs(c)
+    with np.errstate(all="ignore"):
+        magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        beyond = np.zeros(magnitude.shape, bool)
+        if abs(alpha) < 1:
+            beyond |= overflows(_sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0))
+        if not np.isfinite(magnitude).all():
+            # Beside an infinity, finite products may overflow to the other one, which makes NaN.
+            added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
+            beyond |= overflows(max(1.0, abs(alpha)) * added)
+        sizes = Magnitude(magnitude).overflowing_where(beyond)
+        if ATensor.dtype == np.float16:
+            products = _sums(a, b, None, TransA, TransB, alpha, beta)
+            squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
+            terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
+            sizes = sizes.in_slices(products, squares, terms)
+            if c is not None:
+                sizes = sizes.holding(np.abs(products))
+        if FusedActivation is None:
+            quantum = quantum_of(alpha, ATensor, BTensor)
+            if CTensor is not None:
+                quantum = min(quantum, quantum_of(beta, CTensor))
+            return replace(sizes, quantum=quantum)
+        sums = _sums(a, b, c, TransA, TransB, alpha, beta)
+        axes = _softmax_axes(FusedActivation)
+        if axes is not None:
+            found = fused_softmax_magnitude(sums, sizes, OutputTensor, axes)
+            # FLOAT16 may hold the sums, as its largest numbers or as infinities.
+            largest = float(np.finfo(ATensor.dtype).max)
+            beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
+            return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+        return fused_magnitude(sums, sizes, FusedActivation, ATensor.dtype)
+
+
+def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:
+    """Return the axes of a fused SOFTMAX or SOFTMAX1; None for other activations."""
+    if activation is None or not activation["operator"].startswith("ACTIVATION_SOFTMAX"):
+        return None
+    axes: Sequence[int] = activation.get("Axes", (-1,))
+    return axes
+
+
+def _sums(
+    a: Array, b: Array, c: Array | None, trans_a: str, trans_b: str, alpha: float, beta: float
+) -> Array:
+    """Return `alpha * A x B + beta * C`, FLOAT64."""
+    left = np.swapaxes(a, -1, -2) if trans_a == "TRANSPOSE" else a
+    right = np.swapaxes(b, -1, -2) if trans_b == "TRANSPOSE" else b
+    product: Array = alpha * np.matmul(left, right)
+    return product if c is None else product + beta * c

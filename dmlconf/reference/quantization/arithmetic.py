@@ -1,0 +1,324 @@
+"""Arithmetic on quantized numbers: element-wise addition and products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.quantization.linear import is_power_of_two, quantized, quantized_candidates
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "centred",
+    "element_wise_quantized_linear_add",
+    "element_wise_quantized_linear_add_candidates",
+    "matrix_multiply_integer",
+    "matrix_multiply_integer_to_float",
+    "matrix_multiply_integer_to_float_magnitude",
+    "quantized_linear_matrix_multiply",
+    "quantized_linear_matrix_multiply_candidates",
+    "quantized_sum",
+    "quantized_sum_candidates",
+]
+
+_EXACT: Final = 2.0**24
+"""The size up to which FLOAT32 holds every integer."""
+
+_LARGEST: Final = 2.0**31 - 256
+"""With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
+
+
+def element_wise_quantized_linear_add(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the quantized sum of two dequantized tensors, computed in FLOAT32.
+
+        a = (A - AZeroPoint) AScale
+        b = (B - BZeroPoint) BScale
+        clamp(round((a + b) / OutputScale) + OutputZeroPoint)
+
+    Absent zero points are 0; a NaN becomes the least number.
+
+    Source: the page of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC; NaN was measured.
+    """
+    single = np.dtype(np.float32)
+    with np.errstate(all="ignore"):
+        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, single)
+        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, single)
+        quotient = (a + b) / OutputScaleTensor
+    return quantized(quotient, OutputZeroPointTensor, OutputTensor.DataType)
+
+
+def element_wise_quantized_linear_add_candidates(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes if each of the operations may round either way.
+
+    Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
+    exceeds the largest FLOAT32 number, or a scale is 0, any result is right.
+
+    Source: Direct3D 11.3 functional specification: products and sums may be off by one step, and
+    so may the reciprocal of the scale.
+    """
+    double = np.dtype(np.float64)
+    with np.errstate(all="ignore"):
+        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, double)
+        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, double)
+        magnitude = np.abs(a) + np.abs(b)
+        quotient = (a + b) / OutputScaleTensor
+        error = magnitude / np.abs(OutputScaleTensor) * (4 * STEP)
+        step = np.minimum(np.abs(AScaleTensor), np.abs(BScaleTensor))
+        exact = magnitude <= wide(step) * _EXACT
+        for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
+            exact &= is_power_of_two(scale)
+        error[exact] = 0
+        undefined = np.isfinite(magnitude) & (magnitude > np.finfo(np.float32).max)
+    for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
+        undefined |= scale == 0
+    zero_points = OutputZeroPointTensor, OutputZeroPointTensor
+    return quantized_candidates((quotient, error), zero_points, OutputTensor.DataType, undefined)
+
+
+def matrix_multiply_integer(
+    ATensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `(A - zero point) x (B - zero point)`; sums wrap around.
+
+    There is a zero point for all of A or for each of its rows, for all of B or for each of its
+    columns; absent ones are 0.
+
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC; that sums wrap was measured.
+    """
+    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+    return sums.astype(np.int64).astype(np.int32)
+
+
+def matrix_multiply_integer_to_float(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the product of two dequantized matrices plus a bias.
+
+        ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale) + Bias
+
+    There is a scale and a zero point for all of A or for each of its rows, for all of B or for each
+    of its columns; absent zero points are 0.
+
+    Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC; measured.
+    """
+    with np.errstate(all="ignore"):
+        sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+        sums = sums * wide(AScaleTensor) * wide(BScaleTensor)
+        if BiasTensor is not None:
+            sums = sums + BiasTensor
+        return sums.astype(OutputTensor.DataType.dtype)
+
+
+def matrix_multiply_integer_to_float_magnitude(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    BiasTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Magnitude:
+    """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
+
+    The scales' type may hold the dequantized numbers. Where one of them overflows, or a sum does
+    beside an infinite bias, any result is right.
+    """
+    a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
+    first, second = np.abs(wide(AScaleTensor)), np.abs(wide(BScaleTensor))
+    largest = float(np.finfo(OutputTensor.DataType.dtype).max)
+    with np.errstate(all="ignore"):
+        sums = (a @ b) * first * second
+        beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
+        beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
+        beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
+        bias = 0.0 if BiasTensor is None else wide(BiasTensor)
+        quantum = quantum_of(AScaleTensor, BScaleTensor)
+        if BiasTensor is not None:
+            quantum = min(quantum, quantum_of(BiasTensor))
+        magnitude = Magnitude(sums + np.abs(bias), quantum=quantum)
+        if OutputTensor.DataType.dtype == np.float16:
+            # The dequantized numbers of both sides, and what slices of long sums add up to.
+            left = centred(ATensor, AZeroPointTensor).astype(np.float64)
+            right = centred(BTensor, BZeroPointTensor).astype(np.float64)
+            products = (left @ right) * wide(AScaleTensor) * wide(BScaleTensor)
+            squares = (np.square(left) @ np.square(right)) * np.square(first * second)
+            held = np.fmin(2 * sums, 2 * np.abs(products) + 4 * np.sqrt(squares))
+            deviation = np.fmin(held, np.sqrt(2 * squares + np.square(2 * products)))
+            magnitude = magnitude.in_slices(products, squares, a.shape[-1]).holding(held, deviation)
+            if BiasTensor is not None:
+                magnitude = magnitude.holding(np.abs(products))
+    return magnitude.overflowing_where(beyond)
+
+
+def quantized_linear_matrix_multiply(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return the quantized product of two dequantized matrices.
+
+        product = ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale)
+        clamp(round(product / OutputScale) + OutputZeroPoint)
+
+    Scales and zero points of A and the output are for all of it or for each of its rows, those of B
+    for all of it or for each of its columns.
+
+    Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC.
+    """
+    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
+    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
+    return quantized_sum(sums, scales, OutputZeroPointTensor, OutputTensor)
+
+
+def quantized_linear_matrix_multiply_candidates(
+    ATensor: Array,
+    AScaleTensor: Array,
+    AZeroPointTensor: Array | None,
+    BTensor: Array,
+    BScaleTensor: Array,
+    BZeroPointTensor: Array | None,
+    OutputScaleTensor: Array,
+    OutputZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes if each of the operations may round either way."""
+    a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
+    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
+    sums, magnitude = a @ b, np.abs(a) @ np.abs(b)
+    return quantized_sum_candidates(
+        sums, magnitude, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
+    )
+
+
+def quantized_sum(
+    sums: Array,
+    scales: tuple[Array, Array, Array],
+    zero_point: Array | None,
+    output: TensorDesc,
+) -> Array:
+    """Return quantized sums of products of integers; a NaN becomes the zero point.
+
+    Source: measured.
+
+    Args:
+        sums: without the scales, FLOAT64.
+        scales: of the first factor, the second one and the output, broadcast to the sums.
+        zero_point: of the output, or None for 0.
+        output: the tensor that is returned.
+    """
+    with np.errstate(all="ignore"):
+        first, second, last = map(wide, scales)
+        quotient = (sums * first * second / last).astype(np.float32)
+    quotient[np.isnan(quotient)] = 0
+    return quantized(quotient, zero_point, output.DataType)
+
+
+def quantized_sum_candidates(
+    sums: Array,
+    magnitude: Array,
+    products: int,
+    scales: tuple[Array, Array, Array],
+    zero_point: Array | None,
+    output: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient of `quantized_sum` becomes if each operation may round either way.
+
+    A device may scale each factor or only the sum. Where all scales are powers of two and FLOAT32
+    holds the sums, nothing is rounded. Where a scale is 0 or NaN, that of a factor is
+    infinite, terms exceed the largest FLOAT32 number, or the sum or the quotient with a zero point
+    exceeds 32 bits, any result is right.
+
+    Args:
+        sums: as for `quantized_sum`.
+        magnitude: the sums of absolute values.
+        products: how many are summed.
+        scales: as for `quantized_sum`.
+        zero_point: as for `quantized_sum`.
+        output: the tensor that is returned.
+    """
+    with np.errstate(all="ignore"):
+        first, second, last = map(wide, scales)
+        terms = magnitude * np.abs(first * second)
+        quotient = sums * first * second / last
+        error = terms / np.abs(last) * ((products + 4) * STEP)
+        exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
+        error = np.where(exact & (magnitude <= _EXACT), 0.0, error)
+        overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
+        overflow |= magnitude > _LARGEST
+        undefined = overflow | (first * second == 0) | (last == 0)
+    return quantized_candidates(
+        (quotient, error), (zero_point, zero_point), output.DataType, undefined
+    )
+
+
+def centred(values: Array, zero_point: Array | None) -> Array:
+    """Return `values - zero_point`, FLOAT64, in which sums of products of bytes are exact."""
+    numbers = wide(values)
+    return numbers if zero_point is None else numbers - zero_point
+
+
+def _dequantized(
+    values: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[np.floating]
+) -> Array:
+    """Return `(values - zero_point) * scale`, computed in a floating-point type."""
+    numbers = values.astype(dtype)
+    if zero_point is not None:
+        numbers -= zero_point
+    numbers *= scale
+    return numbers
+
+
+def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
+    """Tell which numbers a type does not hold as finite ones, before or after they are scaled."""
+    return sizes * np.maximum(scale, 1.0) > largest
+
+
+def _spread(values: Array, zero_point: Array | None) -> Array:
+    if values.dtype.itemsize < 4 or zero_point is None:
+        return np.abs(centred(values, zero_point))
+    return np.abs(wide(values)) + np.abs(wide(zero_point))

@@ -1,0 +1,393 @@
+"""Operators between numbers and their quantized form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.blocks import in_blocks
+from dmlconf.reference.numbers.rounding import STEP, rounded_interval
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "dequantize",
+    "dequantize_interval",
+    "dynamic_quantize_linear",
+    "dynamic_quantize_linear_candidates",
+    "element_wise_dequantize_linear",
+    "element_wise_dequantize_linear_interval",
+    "element_wise_quantize_linear",
+    "element_wise_quantize_linear_candidates",
+    "is_power_of_two",
+    "quantize",
+    "quantize_candidates",
+    "quantized",
+    "quantized_candidates",
+]
+
+_SINGLE: Final = np.finfo(np.float32)
+
+_MOST_EXPONENT: Final = 60
+"""Exponents up to which neither a power of two nor its products are subnormal or infinite."""
+
+
+def element_wise_quantize_linear(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `clamp(round(x / scale) + zero_point)`.
+
+    The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point
+    is added after rounding, and is 0 where the tensor is absent. A NaN becomes 0, whatever the
+    zero point.
+
+    Source: the page of DML_ELEMENT_WISE_QUANTIZE_LINEAR_OPERATOR_DESC; the order, halves and NaN
+    were measured.
+    """
+    data_type = OutputTensor.DataType
+
+    def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
+        return quantized(_quotient(values, scale), zero_point, data_type, nan=0)
+
+    optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
+    return in_blocks(computed, InputTensor, ScaleTensor, *optional, dtype=data_type.dtype)
+
+
+def element_wise_quantize_linear_candidates(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient `x * (1 / scale)` or `x / scale` becomes, rounded either way.
+
+    With a scale of 0 the page leaves the result undefined. For NaN see `quantized_candidates`.
+
+    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
+    """
+    quotient = _exact_quotient(InputTensor, ScaleTensor)
+    zero_points = ZeroPointTensor, ZeroPointTensor
+    undefined = ScaleTensor == 0
+    return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
+
+
+def element_wise_dequantize_linear(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `(x - zero_point) * scale`, where an absent zero point is 0.
+
+    Source: the page of DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC.
+    """
+
+    def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
+        return _product(_difference(values, zero_point), scale, OutputTensor)
+
+    optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
+    tensors = InputTensor, ScaleTensor, *optional
+    return in_blocks(computed, *tensors, dtype=OutputTensor.DataType.dtype)
+
+
+def element_wise_dequantize_linear_interval(
+    InputTensor: Array,
+    ScaleTensor: Array,
+    ZeroPointTensor: Array | None,
+    OutputTensor: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return the product rounded either way.
+
+    Integers of 32 bits and their difference may be rounded to FLOAT32 first.
+
+    Source: measured; Direct3D 11.3 functional specification.
+    """
+    difference = _difference(InputTensor, ZeroPointTensor)
+    error: Array | float = 0.0
+    if InputTensor.dtype.itemsize == 4:
+        zero_point = 0.0 if ZeroPointTensor is None else _magnitude(ZeroPointTensor)
+        error = (np.abs(difference) + _magnitude(InputTensor) + zero_point) * STEP
+    return _product_interval(difference, error, ScaleTensor, OutputTensor)
+
+
+def quantize(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `clamp(round(x / scale) + zero_point)`, with a scale for each block of the input.
+
+    The quantization tensors are the scales and, with SCALE_ZERO_POINT, the zero points. Each of
+    their elements belongs to a block of the input, which has as many of them along each dimension.
+    With SCALE the zero point of unsigned types is the middle of their range.
+
+    Source: measured, since the page of DML_QUANTIZE_OPERATOR_DESC does not describe the operator.
+    """
+    data_type = OutputTensor.DataType
+    scale, zero_point = _by_element(
+        QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
+    )
+    return quantized(_quotient(InputTensor, scale), zero_point, data_type)
+
+
+def quantize_candidates(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> Sequence[Interval]:
+    """Return what the quotient becomes, as for ELEMENT_WISE_QUANTIZE_LINEAR."""
+    data_type = OutputTensor.DataType
+    scale, zero_point = _by_element(
+        QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
+    )
+    quotient = _exact_quotient(InputTensor, scale)
+    return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
+
+
+def dequantize(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> Array:
+    """Return `(x - zero_point) * scale`, with a scale for each block of the input.
+
+    For the quantization tensors see `quantize`.
+
+    Source: measured, since the page of DML_DEQUANTIZE_OPERATOR_DESC does not describe the operator.
+    """
+    middle = _middle(_bits(InputTensor), InputTensor.dtype.kind == "i")
+    scale, zero_point = _by_element(QuantizationTensors, InputTensor.shape, middle)
+    difference = _difference(InputTensor, zero_point)
+    return _product(difference, scale, OutputTensor)
+
+
+def dequantize_interval(
+    InputTensor: Array,
+    QuantizationType: str,
+    QuantizationTensors: Sequence[Array],
+    OutputTensor: TensorDesc,
+) -> tuple[Array, Array]:
+    """Return the product rounded either way."""
+    middle = _middle(_bits(InputTensor), InputTensor.dtype.kind == "i")
+    scale, zero_point = _by_element(QuantizationTensors, InputTensor.shape, middle)
+    difference = _difference(InputTensor, zero_point)
+    return _product_interval(difference, 0.0, scale, OutputTensor)
+
+
+def dynamic_quantize_linear(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputScaleTensor: TensorDesc,
+    OutputZeroPointTensor: TensorDesc,
+) -> tuple[Array, Array, Array]:
+    """Return the quantized input, and the scale and the zero point that it was quantized with.
+
+    With the least number of the output's type as lowest, and a range that always holds 0:
+
+        scale = (max(x, 0) - min(x, 0)) / 255
+        zero_point = clamp(round(lowest - min(x, 0) / scale))
+        output = clamp(round(x / scale) + zero_point)
+
+    Halves are rounded to even. A NaN counts for no range, and becomes the least number, as all
+    elements do where the scale is 0.
+
+    Source: the page of DML_DYNAMIC_QUANTIZE_LINEAR_OPERATOR_DESC; that 0 is in the range, that the
+    zero point is rounded, and NaN were measured.
+    """
+    data_type = OutputTensor.DataType
+    lowest = np.float32(data_type.minimum)
+    least, greatest = (np.float32(end) for end in _range(InputTensor))
+    with np.errstate(all="ignore"):
+        scale = ((greatest - least) / np.float32(255)).reshape(1)
+        start = lowest - least / scale
+    zero_point = quantized(start, None, data_type)
+    found = quantized(_quotient(InputTensor, scale), zero_point, data_type)
+    return found, scale, zero_point
+
+
+def dynamic_quantize_linear_candidates(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputScaleTensor: TensorDesc,
+    OutputZeroPointTensor: TensorDesc,
+) -> tuple[Sequence[Interval], ...]:
+    """Return what quotients become, rounded either way, also with a scale that is rounded so.
+
+    Where the scale is a power of two, all quotients are exact: 255 is a constant, and 255 times
+    such a number is that number with its reciprocal as well. With a scale that is 0 or may count as
+    such, or where the range exceeds the largest FLOAT32 number and may become infinity, the formula
+    leaves the zero point and the output open.
+
+    Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
+    """
+    data_type = OutputTensor.DataType
+    least, greatest = _range(InputTensor)
+    with np.errstate(all="ignore"):
+        scale = (greatest - least).reshape(1) / 255
+        rounded = np.where(is_power_of_two(scale), 0.0, STEP)
+        scales = [rounded_interval(scale, np.abs(scale) * 2 * rounded, np.dtype(np.float32))]
+        undefined = scales[0][0] < _SINGLE.smallest_normal
+        if greatest - least > _SINGLE.max:
+            infinity = np.full(1, np.inf, np.float32)
+            scales.append((infinity, infinity))
+            undefined |= True
+        start = data_type.minimum - least / scale
+        error = np.abs(least / scale) * 4 * rounded
+        zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
+    quotient, error = _exact_quotient(InputTensor, scale)
+    ends = zero_points[0]
+    outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
+    return outputs, scales, zero_points
+
+
+def quantized(
+    quotient: Array, zero_point: Array | None, data_type: DataType, nan: int | None = None
+) -> Array:
+    """Return `clamp(round(quotient) + zero_point)`; halves are rounded to even.
+
+    Args:
+        quotient: FLOAT32.
+        zero_point: of a shape that broadcasts to the quotient's; None for 0.
+        data_type: an integer type of at most 8 bits.
+        nan: what a NaN becomes, whatever the zero point; the least number if None.
+    """
+    rounded = np.rint(quotient)
+    if zero_point is not None:
+        rounded += zero_point.astype(np.float32)
+    least, greatest = (end.reduce(rounded, axis=None) for end in (np.minimum, np.maximum))
+    if not (data_type.minimum <= least and greatest <= data_type.maximum):
+        np.clip(rounded, data_type.minimum, data_type.maximum, out=rounded)
+        rounded[np.isnan(rounded)] = data_type.minimum if nan is None else nan
+    return rounded.astype(data_type.dtype)
+
+
+def quantized_candidates(
+    quotient: tuple[Array, Array],
+    zero_points: tuple[Array | None, Array | None],
+    data_type: DataType,
+    undefined: Array,
+) -> list[Interval]:
+    """Return the least and the greatest right value of `quantized`, and others for NaN.
+
+    Measured: DirectML gives the least number, 0 or the zero point for NaN, depending on the
+    operator: a clamp may lose it, or a conversion to an integer, before the zero point is added or
+    after.
+
+    Args:
+        quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
+            may be from that before it is rounded to FLOAT32.
+        zero_points: the least and the greatest right one.
+        data_type: an integer type of at most 8 bits.
+        undefined: where any value is right.
+    """
+    exact, error = quotient
+    ends = rounded_interval(exact, error, np.dtype(np.float32))
+    lowest, highest = (
+        quantized(end, zero_point, data_type, nan=0)
+        for end, zero_point in zip(ends, zero_points, strict=True)
+    )
+    everywhere = np.broadcast_to(undefined, exact.shape)
+    lowest[everywhere], highest[everywhere] = data_type.minimum, data_type.maximum
+    lost = np.isnan(exact) & ~everywhere
+    if not lost.any():
+        return [(lowest, highest)]
+    zeros = (0 if zero_point is None else zero_point for zero_point in zero_points)
+    choices = (data_type.minimum,) * 2, (0, 0), tuple(zeros)
+    return [
+        (
+            np.where(lost, least, lowest).astype(lowest.dtype),
+            np.where(lost, greatest, highest).astype(highest.dtype),
+        )
+        for least, greatest in choices
+    ]
+
+
+def is_power_of_two(scale: Array) -> Array:
+    """Tell which numbers FLOAT32 multiplies and divides by without rounding.
+
+    Their reciprocals are such as well.
+    """
+    fraction, exponent = np.frexp(np.abs(scale))
+    usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
+    return usual
+
+
+def _quotient(values: Array, scale: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return values.astype(np.float32, copy=False) / scale.astype(np.float32, copy=False)
+
+
+def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
+    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal.
+
+    A power of two has a reciprocal that is exact.
+    """
+    with np.errstate(all="ignore"):
+        exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)
+        return exact, np.where(is_power_of_two(scale), 0.0, np.abs(exact) * STEP)
+
+
+def _difference(values: Array, zero_point: Array | None) -> Array:
+    # FLOAT32 holds the difference of 8-bit numbers, and its product is rounded once.
+    wide = values.astype(np.float32 if values.dtype.itemsize == 1 else np.float64)
+    return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
+
+
+def _magnitude(values: Array) -> Array:
+    return np.abs(values.astype(np.float64))
+
+
+def _product(difference: Array, scale: Array, output: TensorDesc) -> Array:
+    with np.errstate(all="ignore"):
+        return (difference * scale).astype(output.DataType.dtype, copy=False)
+
+
+def _product_interval(
+    difference: Array, error: Array | float, scale: Array, output: TensorDesc
+) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        wide = scale.astype(np.float64)
+        return rounded_interval(difference * wide, error * np.abs(wide), output.DataType.dtype)
+
+
+def _range(values: Array) -> tuple[Array, Array]:
+    """Return the least and the greatest number of some and 0, FLOAT64."""
+    with np.errstate(invalid="ignore"):
+        ends = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        least, greatest = (np.float64(end) for end in ends)
+        return np.fmin(least, 0.0), np.fmax(greatest, 0.0)
+
+
+def _by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> tuple[Array, Array]:
+    """Return the scale and the zero point of each element, or what broadcasts to them."""
+    scale, *zero_points = (_repeated(tensor, sizes) for tensor in tensors)
+    return scale, zero_points[0] if zero_points else np.full(1, middle, np.uint8)
+
+
+def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
+    """Return a tensor with each element repeated over its block, or what broadcasts to that."""
+    found = tensor
+    for axis, (blocks, size) in enumerate(zip(tensor.shape, sizes, strict=True)):
+        if 1 < blocks < size:
+            found = np.repeat(found, size // blocks, axis)
+    return found
+
+
+def _middle(bits: int, signed: bool) -> int:
+    """Return what is halfway between a type's limits, rounded up."""
+    return 0 if signed else 1 << (bits - 1)
+
+
+def _bits(values: Array) -> int:
+    """Return the bits of an element: NumPy has no types of 4 bits, so arrays tell them."""
+    told: Mapping[str, int] | None = values.dtype.metadata
+    return 8 * values.dtype.itemsize if told is None else told["bits"]

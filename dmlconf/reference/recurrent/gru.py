@@ -1,0 +1,121 @@
+"""The gated recurrent unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.recurrent.sequences import (
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+    magnitudes_of,
+    values_of,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["gru", "gru_magnitude"]
+
+
+def gru(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+    LinearBeforeReset: bool,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, and the last of each sequence, as far as wanted.
+
+    Each direction has the activations f and g. Of a step's input Xt and the hidden nodes Ht-1
+    before it, with the weights W, the recurrence R and the biases Wb and Rb of the gates in the
+    order z, r, h:
+
+        zt = f(Xt Wz + Ht-1 Rz + Wbz + Rbz)
+        rt = f(Xt Wr + Ht-1 Rr + Wbr + Rbr)
+        ht = g(Xt Wh + (rt Ht-1) Rh + Wbh + Rbh),
+            or with LinearBeforeReset g(Xt Wh + rt (Ht-1 Rh + Rbh) + Wbh)
+        Ht = (1 - zt) ht + zt Ht-1
+
+    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+
+    Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
+    pictures; the order of gates and lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        SequenceLengthsTensor, ActivationDescs, Direction, LinearBeforeReset,
+    )  # fmt: skip
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
+
+
+def gru_magnitude(
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Magnitude, ...]:
+    """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
+    found = _layer(True, **arguments)
+    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+    LinearBeforeReset: bool,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        f, g = Activation.each(ActivationDescs[2 * index : 2 * index + 2])
+        part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
+        both = slice(0, 2 * gates.hidden)
+        dtype = InputTensor.dtype
+        of_weights, of_recurrence = gates.biases
+        bias_h = Quantity.constant(of_recurrence[np.newaxis, part_h], followed)
+        recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
+
+        def step(sums: Quantity, state: State) -> State:
+            (hidden,) = state
+            # Measured: FLOAT16 holds products with the recurrence, and what they are made of.
+            product = hidden.times_matrix(recurrence_both).stored(dtype)
+            gated = (sums[:, both] + product).activated(f, dtype)
+            zt, rt = gated[:, part_z], gated[:, part_r]
+            if LinearBeforeReset:
+                reset = rt * (hidden.times_matrix(recurrence_h) + bias_h).stored(dtype)
+            else:
+                reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h) + bias_h
+                reset = reset.stored(dtype)
+            ht = (sums[:, part_h] + reset).activated(g, dtype)
+            taken = (zt.complement() * ht).stored(dtype, measured=False)
+            return (taken + (zt * hidden).stored(dtype, measured=False),)
+
+        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)
+        return sequences.run(step, sequences.weighted(gates, bias), (first,), backward)
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)

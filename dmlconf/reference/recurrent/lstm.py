@@ -1,0 +1,153 @@
+"""Long short-term memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.recurrent.sequences import (
+    LARGEST,
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+    magnitudes_of,
+    values_of,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["lstm", "lstm_magnitude"]
+
+
+def lstm(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    CellMemInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    PeepholeTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    OutputCellSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+    ClipThreshold: float,
+    UseClipThreshold: bool,
+    CoupleInputForget: bool,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
+
+    Each direction has the activations f, g and h. Of a step's input Xt, and the hidden nodes Ht-1
+    and the cell Ct-1 before it, with the weights W, the recurrence R, the biases Wb and Rb of the
+    gates in the order i, o, f, c, and the peepholes P:
+
+        it = f(Xt Wi + Ht-1 Ri + Wbi + Rbi + Pi Ct-1)
+        ft = f(Xt Wf + Ht-1 Rf + Wbf + Rbf + Pf Ct-1), or with CoupleInputForget 1 - it
+        ct = g(Xt Wc + Ht-1 Rc + Wbc + Rbc)
+        Ct = ft Ct-1 + it ct
+        ot = f(Xt Wo + Ht-1 Ro + Wbo + Rbo + Po Ct)
+        Ht = ot h(Ct)
+
+    Clipping bounds what f and g take. Behind the end of a sequence all is 0. Backward, each
+    sequence is read from its own end. A sequence of length 0 leaves hidden nodes of 0 and a cell
+    changed once; backward it leaves both as they were at first. Where there is one step only, the
+    forward hidden nodes behind it are returned for every length, else 0 for lengths beyond the end.
+
+    Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
+    pictures; the order of gates, clipping and lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        CellMemInitTensor, SequenceLengthsTensor, PeepholeTensor, ActivationDescs, Direction,
+        ClipThreshold if UseClipThreshold else LARGEST, CoupleInputForget,
+    )  # fmt: skip
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
+
+
+def lstm_magnitude(
+    ClipThreshold: float,
+    UseClipThreshold: bool,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    OutputCellSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Magnitude, ...]:
+    """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
+    clip = ClipThreshold if UseClipThreshold else LARGEST
+    found = _layer(True, clip=clip, **arguments)
+    terms = 3 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(
+            found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
+        )
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    CellMemInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    PeepholeTensor: Array | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+    clip: float,
+    CoupleInputForget: bool,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        shape = sequences.batch, gates.hidden
+        f, g, h = Activation.each(ActivationDescs[3 * index : 3 * index + 3])
+        part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
+        peepholes = None if PeepholeTensor is None else PeepholeTensor[0, 0, index]
+        if peepholes is not None:
+            seen_by_i, seen_by_o, seen_by_f = (
+                Quantity(row, Magnitude(np.zeros_like(row)))
+                for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
+            )
+
+        def gate(sums: Quantity, activation: Activation) -> Quantity:
+            return sums.clipped(clip).activated(activation, InputTensor.dtype)
+
+        def step(sums: Quantity, state: State) -> State:
+            hidden, cell = state
+            # Measured: FLOAT16 holds it before the sums of the input are added.
+            sums = sums + hidden.times_matrix(gates.recurrence).stored(InputTensor.dtype)
+            if peepholes is None:
+                # Without them all gates are known before the new cell is, and are computed at once.
+                gated = gate(sums[:, : part_f.stop], f)
+                it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
+            else:
+                it = gate(sums[:, part_i] + seen_by_i * cell, f)
+                ft = gate(sums[:, part_f] + seen_by_f * cell, f)
+            if CoupleInputForget:
+                ft = it.complement()
+            ct = gate(sums[:, part_c], g)
+            kept = (ft * cell).stored(InputTensor.dtype, measured=False)
+            new_cell = kept + (it * ct).stored(InputTensor.dtype, measured=False)
+            if peepholes is not None:
+                ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
+            return ot * new_cell.activated(h, InputTensor.dtype), new_cell
+
+        first = (
+            initial(HiddenInitTensor, index, *shape, followed),
+            initial(CellMemInitTensor, index, *shape, followed),
+        )
+        sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
+        return sequences.run(step, sums, first, backward)
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)

@@ -1,0 +1,100 @@
+"""The simple recurrent layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.recurrent.sequences import (
+    LARGEST,
+    Activation,
+    Gates,
+    Quantity,
+    Sequences,
+    State,
+    in_directions,
+    initial,
+    magnitudes_of,
+    values_of,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["rnn", "rnn_magnitude"]
+
+
+def rnn(
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+) -> tuple[Array, ...]:
+    """Return all hidden nodes, and the last of each sequence, as far as wanted.
+
+    Each direction has the activation f. Of a step's input Xt and the hidden nodes Ht-1 before it,
+    with the weights W, the recurrence R and the biases Wb and Rb:
+
+        Ht = f(Xt W + Ht-1 R + Wb + Rb)
+
+    Behind the end of a sequence all is 0. Backward, each sequence is read from its own end. A
+    sequence of length 0 leaves hidden nodes of 0; backward it leaves those of the start.
+
+    Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
+    pictures; lengths were measured.
+    """
+    found = _layer(
+        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
+        SequenceLengthsTensor, ActivationDescs, Direction,
+    )  # fmt: skip
+    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
+
+
+def rnn_magnitude(
+    OutputSequenceTensor: TensorDesc | None,
+    OutputSingleTensor: TensorDesc | None,
+    **arguments: Any,
+) -> tuple[Magnitude, ...]:
+    """Return what the errors of the outputs of `rnn` are counted in, for the same arguments."""
+    found = _layer(True, **arguments)
+    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
+    with np.errstate(all="ignore"):
+        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+
+
+def _layer(
+    followed: bool,
+    InputTensor: Array,
+    WeightTensor: Array,
+    RecurrenceTensor: Array,
+    BiasTensor: Array | None,
+    HiddenInitTensor: Array | None,
+    SequenceLengthsTensor: Array | None,
+    ActivationDescs: Sequence[Mapping[str, Any]],
+    Direction: str,
+) -> tuple[Quantity, ...]:
+    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
+        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
+        (f,) = Activation.each(ActivationDescs[index : index + 1])
+
+        def step(sums: Quantity, state: State) -> State:
+            # Measured: FLOAT16 holds it before the sums of the input are added.
+            sums = sums + state[0].times_matrix(gates.recurrence).stored(InputTensor.dtype)
+            bounded = sums.clipped(LARGEST)
+            return (bounded.activated(f, InputTensor.dtype),)
+
+        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
+        return sequences.run(step, sums, (first,), backward)
+
+    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    with np.errstate(all="ignore"):
+        return in_directions(Direction, sequences, direction)

@@ -1,0 +1,242 @@
+"""What recurrent layers have in common: gates, steps, directions and lengths of sequences.
+
+A layer's equations are written once, on quantities, which follow errors from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.quantity import Activation, Quantity, carried, followed_product
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "LARGEST",
+    "Activation",
+    "Gates",
+    "Quantity",
+    "Sequences",
+    "State",
+    "in_directions",
+    "initial",
+    "magnitudes_of",
+    "values_of",
+]
+
+LARGEST: Final = float(np.finfo(np.float32).max)
+"""What bounds the sums of a gate that are not clipped any closer."""
+
+
+State = tuple[Quantity, ...]
+"""What a step leaves to the next: the hidden nodes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The constants of one direction, with the gates one behind the other.
+
+    Attributes:
+        weight: sizes {inputs, gates * hidden}.
+        recurrence: sizes {hidden, gates * hidden}.
+        biases: those of the weights and those of the recurrence, each of gates * hidden.
+    """
+
+    weight: Array
+    recurrence: Array
+    biases: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, weight: Array, recurrence: Array, bias: Array | None, direction: int) -> Gates:
+        """Return the gates of a direction from the tensors of a desc."""
+        recurrences = recurrence[0, direction].astype(np.float64)
+        both = np.zeros(2 * len(recurrences))
+        if bias is not None:
+            both = bias[0, 0, direction].astype(np.float64)
+        first, second = np.split(both, 2)
+        weights = weight[0, direction].astype(np.float64)
+        return cls(weights.T, recurrences.T, (first, second))
+
+    @property
+    def hidden(self) -> int:
+        """The number of hidden nodes."""
+        return len(self.recurrence)
+
+    def part(self, gate: int) -> slice:
+        """Return where a gate's columns are."""
+        return slice(gate * self.hidden, (gate + 1) * self.hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """The input of a layer, and how far each sequence of the batch goes.
+
+    Attributes:
+        values: sizes {steps, batch, inputs}, FLOAT64.
+        lengths: for each sequence, as given, and so perhaps beyond the number of steps.
+        followed: whether magnitudes are wanted.
+        dtype: the type of the tensors.
+    """
+
+    values: Array
+    lengths: Array
+    followed: bool
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, tensor: Array, lengths: Array | None, followed: bool) -> Sequences:
+        """Return the sequences of a desc's tensors."""
+        steps, batch = tensor.shape[1:3]
+        told = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
+        return cls(tensor[0].astype(np.float64), told.astype(np.int64), followed, tensor.dtype)
+
+    @property
+    def batch(self) -> int:
+        """The number of sequences."""
+        return int(self.values.shape[1])
+
+    def reversed(self) -> Sequences:
+        """Return the sequences, each read from its own end."""
+        turned = _turned(Quantity(self.values, None), self.lengths)
+        return replace(self, values=turned.value)
+
+    def weighted(self, gates: Gates, bias: Array) -> Quantity:
+        """Return what the gates of every step add up of the input and a bias."""
+        # One product for all steps is several times faster than one for each.
+        rows = self.values.reshape(-1, self.values.shape[2])
+        value = (rows @ gates.weight + bias).reshape(*self.values.shape[:2], -1)
+        if not self.followed:
+            return Quantity(value, None)
+        # Measured: FLOAT16 holds them before those of the hidden nodes are added.
+        return followed_product(self.values, gates.weight, value, bias).stored(self.dtype)
+
+    def run(
+        self,
+        step: Callable[[Quantity, State], State],
+        sums: Quantity,
+        state: State,
+        backward: bool,
+    ) -> tuple[Quantity, State]:
+        """Return the hidden nodes behind every step, 0 behind a sequence's end, and the last state.
+
+        Measured: forward, a sequence of length 0 changes the cell once, and where there is only one
+        step the hidden nodes too.
+
+        Args:
+            step: makes the next state of a step's sums and the state.
+            sums: what the input adds up to, for every step.
+            state: before the first step: the hidden nodes, and perhaps the cell.
+            backward: whether the sequences are reversed.
+        """
+        nothing = state[0].nothing()
+        changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
+        same_length = bool((self.lengths >= len(self.values)).all())
+        outputs = []
+        for place in range(len(self.values)):
+            running = (place < self.lengths)[:, np.newaxis]
+            if place:
+                state = carried(state, self.dtype, running)
+            new = step(sums[place], state)
+            if same_length:
+                state, output = new, new[0]
+            else:
+                once = (place < np.maximum(self.lengths, 1))[:, np.newaxis]
+                state = tuple(
+                    after.where(once if part in changed_once else running, before)
+                    for part, (after, before) in enumerate(zip(new, state, strict=True))
+                )
+                output = new[0].where(running, nothing)
+            outputs.append(output.settled())
+        return Quantity.stacked(outputs), state
+
+
+def initial(
+    tensor: Array | None, direction: int, batch: int, hidden: int, followed: bool
+) -> Quantity:
+    """Return the state before the first step: that of the tensor, or 0."""
+    value = np.zeros((batch, hidden)) if tensor is None else tensor[0, direction].astype(np.float64)
+    return Quantity(value, Magnitude(np.zeros_like(value)) if followed else None)
+
+
+def in_directions(
+    direction: str,
+    sequences: Sequences,
+    layer: Callable[[int, Sequences, bool], tuple[Quantity, State]],
+) -> tuple[Quantity, ...]:
+    """Return the hidden nodes behind every step, and the last state, of all directions.
+
+    Args:
+        direction: FORWARD, BACKWARD or BIDIRECTIONAL.
+        sequences: the input.
+        layer: computes one direction, by its index, of sequences in its own order; the last
+            argument tells whether these are reversed.
+
+    Returns:
+        The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
+        {1, directions, batch, hidden}.
+    """
+    found: list[tuple[Quantity, ...]] = []
+    for index in range(2 if direction == "BIDIRECTIONAL" else 1):
+        backward = direction == "BACKWARD" or index == 1
+        outputs, state = layer(index, sequences.reversed() if backward else sequences, backward)
+        if backward:
+            outputs = _turned(outputs, sequences.lengths)
+        else:
+            state = (_single(state[0], sequences.lengths, len(outputs.value)), *state[1:])
+        found.append((outputs, *(part[np.newaxis] for part in state)))
+    return tuple(Quantity.stacked(parts, 1) for parts in zip(*found, strict=True))
+
+
+def values_of(found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
+    """Return the values of the outputs that a desc has, in their data types."""
+    with np.errstate(all="ignore"):
+        return tuple(
+            quantity.value.astype(desc.DataType.dtype)
+            for quantity, desc in zip(found, wanted, strict=True)
+            if desc is not None
+        )
+
+
+def magnitudes_of(
+    found: Sequence[Quantity], wanted: Sequence[TensorDesc | None], terms: int
+) -> tuple[Magnitude, ...]:
+    """Return the magnitudes of the outputs that a desc has.
+
+    Args:
+        found: the outputs, if they are wanted.
+        wanted: their descs.
+        terms: how many terms the outputs' rules count.
+    """
+    narrowed = (
+        quantity.narrowed(terms)
+        for quantity, desc in zip(found, wanted, strict=True)
+        if desc is not None
+    )
+    return tuple(magnitude for magnitude in narrowed if magnitude is not None)
+
+
+def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
+    """Return the last hidden nodes of forward sequences, 0 where lengths name no step.
+
+    Measured: so it is, unless there is one step only, whose hidden nodes are always returned. What
+    belongs to a length beyond the last step may as well not be written, so any result is right.
+    """
+    told = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
+    found = hidden.where(told, hidden.nothing())
+    if found.magnitude is None:
+        return found
+    beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
+    return replace(found, magnitude=found.magnitude.open_where(beyond))
+
+
+def _turned(quantity: Quantity, lengths: Array) -> Quantity:
+    """Return each sequence from its end; what is behind the end stays there."""
+    steps = np.arange(len(quantity.value))[:, np.newaxis]
+    lengths = np.minimum(lengths, len(quantity.value))
+    sources = np.where(steps < lengths, lengths - 1 - steps, steps)
+    return quantity[sources, np.arange(len(lengths))]

@@ -1,0 +1,1 @@
+"""Operators that reduce or accumulate along axes."""

@@ -1,0 +1,91 @@
+"""Operators that add or multiply up along an axis, and write every step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "cumulative_product",
+    "cumulative_product_magnitude",
+    "cumulative_summation",
+    "cumulative_summation_magnitude",
+]
+
+
+def cumulative_summation(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveSum: bool,
+) -> Array:
+    """Return the sums up to each element, exclusive of itself if so told; integers wrap around.
+
+    Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
+    """
+    return _cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
+
+
+def cumulative_summation_magnitude(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveSum: bool,
+) -> Magnitude:
+    """Return the sums of absolute values."""
+    sizes = np.abs(wide(InputTensor))
+    sums = _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
+    return Magnitude(sums, quantum=quantum_of(InputTensor))
+
+
+def cumulative_product(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveProduct: bool,
+) -> Array:
+    """Return the products up to each element, as `cumulative_summation` does sums.
+
+    Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
+    """
+    return _cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
+
+
+def cumulative_product_magnitude(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Axis: int,
+    AxisDirection: str,
+    HasExclusiveProduct: bool,
+) -> Array:
+    """Return the absolute products: each factor's rounding is a share of them."""
+    sizes = np.abs(wide(InputTensor))
+    return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
+
+
+def _cumulated(
+    operation: np.ufunc, tensor: Array, axis: int, direction: str, exclusive: bool
+) -> Array:
+    """Return what the operation makes of all elements up to each one, in the tensor's type."""
+
+    def cumulated(part: Array) -> Array:
+        source = part.astype(np.float64) if part.dtype.kind == "f" else part
+        if direction == "DECREASING":
+            source = np.flip(source, axis)
+        steps = operation.accumulate(source, axis, dtype=source.dtype)
+        if exclusive:
+            first = np.full_like(np.take(steps, [0], axis), operation.identity)
+            kept = np.take(steps, np.arange(part.shape[axis] - 1), axis)
+            steps = np.concatenate([first, kept], axis)
+        return np.flip(steps, axis) if direction == "DECREASING" else steps
+
+    with np.errstate(all="ignore"):
+        return in_slices(cumulated, tensor, dtype=tensor.dtype, together=(axis,))

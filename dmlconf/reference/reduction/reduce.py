@@ -1,0 +1,220 @@
+"""Operators that reduce some axes of a tensor to size 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
+from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, overflows
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["argmax", "argmin", "reduce", "reduce_interval", "reduce_magnitude"]
+
+_LOG2_STEPS: Final = LOG2_ERROR / STEP
+"""The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
+
+
+_TINY: Final = float(np.finfo(np.float32).tiny)
+"""Below this FLOAT32 numbers are subnormal, and may be taken for zero."""
+
+
+def argmin(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
+) -> Array:
+    """Return where the smallest element along the axes is, as a row-major index over them.
+
+    Among equal elements the direction INCREASING gives the first and DECREASING the last. A
+    comparison with NaN is false: a NaN never takes the place of another element, and the first
+    element of all keeps its place where it is NaN.
+
+    Source: the page of DML_ARGMIN_OPERATOR_DESC; NaN was measured.
+    """
+    rows = _reduced_last(InputTensor, Axes)
+    return _first_or_last(rows, np.argmin, np.inf, AxisDirection).astype(
+        OutputTensor.DataType.dtype
+    )
+
+
+def argmax(
+    InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
+) -> Array:
+    """Return where the largest element along the axes is, as `argmin` does for the smallest.
+
+    Source: the page of DML_ARGMAX_OPERATOR_DESC; NaN was measured.
+    """
+    rows = _reduced_last(InputTensor, Axes)
+    never = -np.inf
+    return _first_or_last(rows, np.argmax, never, AxisDirection).astype(OutputTensor.DataType.dtype)
+
+
+def reduce(
+    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> Array:
+    """Return the input with the axes reduced by the function.
+
+    Integers wrap around. A minimum and a maximum pass over NaN, and are infinite where there is
+    nothing else. ARGMIN and ARGMAX give the first of equal elements.
+
+    Source: the page of DML_REDUCE_OPERATOR_DESC; NaN, wrapping and no axes at all were measured.
+    """
+    dtype = OutputTensor.DataType.dtype
+    if Function in ("ARGMIN", "ARGMAX"):
+        place = argmin if Function == "ARGMIN" else argmax
+        return place(InputTensor, OutputTensor, Axes, "INCREASING")
+    rows = _reduced_last(InputTensor, Axes)
+    with np.errstate(all="ignore"):
+        wide = np.dtype(np.float64) if rows.dtype.kind == "f" else rows.dtype
+        return _REDUCTIONS[Function](rows, wide).astype(dtype)
+
+
+def reduce_interval(
+    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return the minimum or maximum, twice: nothing is computed."""
+    extremum = reduce(Function, InputTensor, OutputTensor, Axes)
+    return extremum, extremum
+
+
+def reduce_magnitude(
+    Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
+) -> Magnitude:
+    """Return what the error of a reduction is counted in: the same of absolute values.
+
+    Through a logarithm the relative error of the sum becomes an absolute one. FLOAT32 may overflow
+    on the way to a result that it holds, and lose what is subnormal on the way.
+
+    Source: Direct3D 11.3 functional specification: log2 has an error of 2^-21 and exp2 a relative
+    one of 2^-21, 8 halves of the last place of FLOAT32.
+    """
+    rows = _reduced_last(InputTensor, Axes)
+    with np.errstate(all="ignore"):
+        exact = rows.astype(np.float64)
+        sizes = np.abs(exact)
+        if Function == "MULTIPLY":
+            return _product_magnitude(sizes)
+        if Function in ("LOG_SUM", "LOG_SUM_EXP"):
+            return _logarithm_magnitude(exact, Function)
+        if Function in ("SUM", "L1"):
+            return Magnitude(sizes.sum(-1), quantum=quantum_of(rows))
+        if Function == "AVERAGE":
+            return Magnitude(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
+        squares = _sum_of_squares(sizes, sizes.dtype)
+        lost = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
+        if Function == "SUM_SQUARE":
+            quantum = 0.0 if lost.any() else quantum_of(rows, rows)
+            return Magnitude(squares + lost / STEP, quantum=quantum)
+        root = np.sqrt(squares)
+        # The root of what is left, and of what FLOAT32 does not hold.
+        change = root - np.sqrt(np.maximum(squares - lost, 0.0))
+        beyond = overflows(_finite_sum(np.square(sizes)))
+        return Magnitude(root + change / STEP, overflows=beyond)
+
+
+def _logarithm_magnitude(exact: Array, function: str) -> Magnitude:
+    """Return the magnitude of the logarithm of a sum of rows, or of their powers, FLOAT64."""
+    sizes = np.abs(exact)
+    terms, weights = exact, sizes
+    if function == "LOG_SUM_EXP":
+        terms = np.exp(exact)
+        weights = terms * (EXP2_HALVES + 2 * sizes)
+    total = terms.sum(-1)
+    own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
+    of_sum = weights.sum(-1) / np.abs(total)
+    # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
+    unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
+    beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
+    return Magnitude(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+
+
+def _product_magnitude(absolute: Array) -> Magnitude:
+    """Return the absolute products, which may be anything up to zero where a part underflows."""
+    product = absolute.prod(-1)
+    ordinary = np.isfinite(product) & (product != 0)
+    beyond = overflows(np.maximum(absolute, 1).prod(-1)) & ordinary
+    smallest = np.where(absolute > 0, np.minimum(absolute, 1), 1).prod(-1)
+    underflows = (smallest < _TINY) & ordinary
+    # What is subnormal on the way may be zero, or have any share of its digits left.
+    sums = np.where(underflows, product / STEP, product)
+    return Magnitude(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
+
+
+def _finite_sum(sizes: Array) -> Array:
+    """Return the sum of what is finite in each row: beside an infinity, it may overflow as well."""
+    total: Array = sizes.sum(-1, where=np.isfinite(sizes))
+    return total
+
+
+_REDUCTIONS: Final[Mapping[str, Callable[[Array, np.dtype[Any]], Array]]] = {
+    "SUM": lambda rows, wide: rows.sum(-1, dtype=wide),
+    "AVERAGE": lambda rows, wide: rows.mean(-1, dtype=wide),
+    "L1": lambda rows, wide: np.abs(rows).sum(-1, dtype=wide),
+    "L2": lambda rows, wide: np.sqrt(_sum_of_squares(rows, wide)),
+    "LOG_SUM": lambda rows, wide: np.log(rows.sum(-1, dtype=wide)),
+    "LOG_SUM_EXP": lambda rows, wide: np.log(np.exp(rows.astype(wide)).sum(-1)),
+    "SUM_SQUARE": lambda rows, wide: _sum_of_squares(rows, wide),
+    "MULTIPLY": lambda rows, wide: rows.prod(-1, dtype=wide),
+    "MAX": lambda rows, wide: _extremum(np.fmax, rows, -np.inf),
+    "MIN": lambda rows, wide: _extremum(np.fmin, rows, np.inf),
+}
+"""What the functions make of rows along the last axis, computed in a type that may be wider."""
+
+
+def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
+    def summed(part: Array) -> Array:
+        values = part.astype(wide)
+        sums: Array = np.einsum("...i,...i", values, values)
+        return sums[..., np.newaxis]
+
+    return in_slices(summed, rows, dtype=wide, together=(-1,))[..., 0]
+
+
+def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
+    """Return the extremum of each row; of nothing but NaN the one of nothing at all."""
+    found: Array = choose.reduce(rows, -1)
+    return np.where(np.isnan(found), empty, found) if rows.dtype.kind == "f" else found
+
+
+def _reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
+    """Return the tensor with the reduced axes, in ascending order, flattened into the last."""
+    reduced = sorted(set(axes))
+    kept = [axis for axis in range(tensor.ndim) if axis not in reduced]
+    sizes = [tensor.shape[axis] for axis in kept]
+    return tensor.transpose(*kept, *reduced).reshape(*sizes, -1)
+
+
+def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direction: str) -> Array:
+    """Return the place of each row's extremum, the first or the last of equal ones.
+
+    Args:
+        rows: along the last axis.
+        place: argmin or argmax.
+        never: the number that no other one gives way to.
+        direction: INCREASING for the first, DECREASING for the last.
+    """
+    places = _place(rows, place, direction)
+    # NumPy takes a NaN for the extremum of its row.
+    if rows.dtype.kind != "f" or not np.isnan(_at(rows, places)).any():
+        return places
+    nan = np.isnan(rows)
+    numbers = np.where(nan, rows.dtype.type(never), rows)
+    candidates = (numbers == _at(numbers, place(numbers, -1))) & ~nan
+    return np.where(nan[..., 0], 0, _place(candidates, np.argmax, direction))
+
+
+def _place(rows: Array, place: Callable[..., Array], direction: str) -> Array:
+    """Return what argmin or argmax finds from the one end of each row or from the other."""
+    if direction == "INCREASING":
+        return place(rows, -1)
+    from_end: Array = rows.shape[-1] - 1 - place(rows[..., ::-1], -1)
+    return from_end
+
+
+def _at(rows: Array, places: Array) -> Array:
+    """Return the element of each row at a place, in an axis of size 1."""
+    return np.take_along_axis(rows, places[..., np.newaxis], -1)

@@ -1,0 +1,1 @@
+"""Operators on regions of interest."""

@@ -1,0 +1,174 @@
+"""What outputs of ROI_ALIGN may be where FLOAT32 arithmetic leaves the place of a sample open.
+
+A sample nearer to a boundary than the error of its coordinate reads on either side of it, and
+nothing between. What lies away from boundaries changes steadily with the coordinate.
+
+Source: Direct3D 11.3 functional specification, 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.reference.regions.sampling import (
+    Block,
+    Reading,
+    Samples,
+    of_samples,
+    output_sizes,
+    possible_shifts,
+    sample_blocks,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Candidate", "reduced_candidates"]
+
+_INTERPOLATION: Final = 6
+"""FLOAT32 operations of an interpolation: a difference, a product and a sum along each axis."""
+
+_MOST_UNSURE: Final = 3
+"""Samples of an output along an axis of which both places are tried."""
+
+_MOST_ELEMENTS: Final = 1 << 27
+"""Elements of all candidates together that memory has room for."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one choice of places gives, FLOAT64, sizes {regions, rows, columns, channels}.
+
+    Attributes:
+        least, most: the least and the greatest result before FLOAT32 rounds anything.
+        error: how far arithmetic may be off; infinite where it may overflow on the way.
+    """
+
+    least: Array
+    most: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class _Side:
+    """On which side of their boundary the unsure samples along an axis lie.
+
+    Attributes:
+        unsure: which samples these are, sizes {regions, samples, outputs}.
+        choice: a bit for each unsure sample of an output: whether it lies beyond its boundary.
+    """
+
+    unsure: Array
+    choice: int
+
+    def shifts(self, errors: Array) -> Array:
+        """Return by how much the unsure samples are moved."""
+        number = np.cumsum(self.unsure, axis=1) - 1
+        beyond = (self.choice >> np.clip(number, 0, _MOST_UNSURE)) & 1
+        return np.where(self.unsure, np.where(beyond, errors, -errors), 0.0)
+
+
+def reduced_candidates(
+    reading: Reading, y: Samples, x: Samples, function: str
+) -> Iterator[Candidate]:
+    """Yield what each choice of places makes of the samples of each output.
+
+    Outputs with more unsure samples along an axis than are tried have all between the least and the
+    greatest result.
+
+    Args:
+        reading: how the tensor is read.
+        y, x: where the samples lie.
+        function: AVERAGE or MAX.
+    """
+    unsure = reading.unsure(y, 1), reading.unsure(x, 2)
+    counts = [axis.sum(axis=1) for axis in unsure]
+    bits = _tried(counts, prod(output_sizes(reading, y, x)))
+    many = [count > most for count, most in zip(counts, bits, strict=True)]
+    crowded = many[0][:, :, np.newaxis] | many[1][:, np.newaxis, :]
+    hull = _reduced(reading, y, x, function, None) if crowded.any() else None
+    for down, across in product(range(1 << bits[0]), range(1 << bits[1])):
+        sides = _Side(unsure[0], down), _Side(unsure[1], across)
+        candidate = _reduced(reading, y, x, function, sides)
+        yield candidate if hull is None else _chosen(crowded[..., np.newaxis], hull, candidate)
+
+
+def _tried(counts: Sequence[Array], elements: int) -> list[int]:
+    """Return of how many unsure samples along each axis both places are tried.
+
+    Args:
+        counts: how many each output has.
+        elements: of all outputs.
+    """
+    bits = [min(int(count.max(initial=0)), _MOST_UNSURE) for count in counts]
+    while any(bits) and elements << sum(bits) > _MOST_ELEMENTS:
+        bits[bits.index(max(bits))] -= 1
+    return bits
+
+
+def _chosen(where: Array, one: Candidate, other: Candidate) -> Candidate:
+    return Candidate(
+        np.where(where, one.least, other.least),
+        np.where(where, one.most, other.most),
+        np.where(where, one.error, other.error),
+    )
+
+
+def _reduced(
+    reading: Reading, y: Samples, x: Samples, function: str, sides: tuple[_Side, _Side] | None
+) -> Candidate:
+    """Return the results of one choice, or of all of them."""
+    moved = 0.0
+    if sides is not None:
+        moved = sum(
+            float(np.max(at.errors, where=side.unsure, initial=0.0))
+            for at, side in zip((y, x), sides, strict=True)
+        )
+        y, x = (
+            _moved(at, side, steady=not reading.linear)
+            for at, side in zip((y, x), sides, strict=True)
+        )
+    sizes = output_sizes(reading, y, x)
+    found = Candidate(np.empty(sizes), np.empty(sizes), np.empty(sizes))
+    for block in sample_blocks(y, x, sizes[-1]):
+        here = block.outputs
+        ends = _ends(reading.of(block), block, function, moved)
+        found.least[here], found.most[here], found.error[here] = ends
+    return found
+
+
+def _moved(at: Samples, side: _Side, *, steady: bool) -> Samples:
+    """Return samples of which the unsure ones are moved to their side.
+
+    Args:
+        at: the samples.
+        side: where the unsure ones lie.
+        steady: whether nothing changes between boundaries, so that other samples have no error.
+    """
+    errors = np.where(side.unsure | steady, 0.0, at.errors)
+    return Samples(at.values + side.shifts(at.errors), errors, at.counts)
+
+
+def _ends(
+    reading: Reading, block: Block, function: str, moved: float
+) -> tuple[Array, Array, Array]:
+    """Return the least and the greatest result, and the error of the arithmetic.
+
+    Samples that were moved by so much read what changes by at most twice the greatest element for
+    each unit, if it is interpolated.
+    """
+    shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
+    found = [reading.at(block.y + down, block.x + across) for down, across in shifts]
+    extremes = np.minimum.reduce(found), np.maximum.reduce(found)
+    least, most = (of_samples(seen, block, function) for seen in extremes)
+    magnitude = of_samples(reading.greatest(block.y, block.x), block, function)
+    totals = block.counts if function == "AVERAGE" else 1
+    operations = totals - 1 + (_INTERPOLATION + 2 * moved / STEP if reading.linear else 0)
+    beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
+    error = np.where(beyond, np.inf, magnitude * (operations * STEP))
+    return least, most, error

@@ -1,0 +1,328 @@
+"""Operators that read regions of interest out of a tensor, and make them all of one size.
+
+An `..._interval` function takes the arguments of its operator and returns the least and the
+greatest right values, a `..._candidates` function those of each candidate.
+
+Source: the operators' pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
+from dmlconf.reference.regions.candidates import Candidate, reduced_candidates
+from dmlconf.reference.regions.sampling import (
+    Reading,
+    Samples,
+    channels_last,
+    reduced,
+    samples,
+    slices,
+    special_outputs,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "axes",
+    "roi_align",
+    "roi_align1",
+    "roi_align1_candidates",
+    "roi_align_candidates",
+    "roi_pooling",
+    "roi_pooling_interval",
+]
+
+
+def roi_pooling(
+    InputTensor: Array,
+    ROITensor: Array,
+    OutputTensor: TensorDesc,
+    SpatialScale: float,
+    PooledSize: Mapping[str, int],
+) -> Array:
+    """Return the greatest number in each part of each region.
+
+    Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
+    begin up to but not including end:
+
+        first, last = round(x1 SpatialScale), round(x2 SpatialScale)
+        extent = max(last - first + 1, 1)
+        begin = first + floor(i extent / PooledSize)
+        end = first + ceil((i + 1) extent / PooledSize)
+
+    Halves are rounded to the even number. NaN is passed over, and nothing is less than the lowest
+    finite number. A part that lies outside the input gives 0, and indices of batches are truncated
+    and clamped.
+
+    Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not tell the parts.
+    """
+    found = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
+    dtype = OutputTensor.DataType.dtype
+    return np.maximum(found, np.finfo(dtype).min).astype(dtype)
+
+
+def roi_pooling_interval(
+    InputTensor: Array,
+    ROITensor: Array,
+    OutputTensor: TensorDesc,
+    SpatialScale: float,
+    PooledSize: Mapping[str, int],
+) -> tuple[Array, Array]:
+    """Return the greatest number; negative infinity as well where there is none above it."""
+    attributes = SpatialScale, PooledSize
+    most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
+    unbounded = _pooled(InputTensor, ROITensor, *attributes, np.float32(-np.inf))
+    return np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype), most
+
+
+_LOWEST: Final = np.finfo(np.float32).min
+
+
+def _pooled(
+    tensor: Array, regions: Array, scale: float, pooled: Mapping[str, int], lowest: np.float32
+) -> Array:
+    """Return the greatest number in each part, FLOAT32, and at least the lowest one."""
+    batches, _, height, width = tensor.shape
+    numbers = regions.reshape(-1, 5).astype(np.float32)
+    with np.errstate(all="ignore"):
+        corners = np.rint(numbers[:, 1:] * np.float32(scale)).astype(np.int64)
+    batch = np.clip(numbers[:, 0].astype(np.int64), 0, batches - 1)
+    rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
+    columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
+    values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
+    best = np.empty((*rows[1].shape, columns[1].shape[1], values.shape[-1]), np.float32)
+    for some in slices(len(batch), best[0, :, 0].size * width):
+        of_rows, of_columns = ([part[some] for part in axis] for axis in (rows, columns))
+        best[some] = _of_parts(values, batch[some], of_rows, of_columns, lowest)
+    best[(rows[1][..., np.newaxis] == 0) | (columns[1][:, np.newaxis] == 0)] = 0
+    return np.moveaxis(best, -1, 1)
+
+
+def _of_parts(
+    values: Array,
+    batch: Array,
+    rows: Sequence[Array],
+    columns: Sequence[Array],
+    lowest: np.float32,
+) -> Array:
+    """Return the greatest element of each part, first of its rows and then of its columns.
+
+    Sizes {regions, rows, columns, channels}, of tensors {batches, height, width, channels}.
+    """
+    height, width = values.shape[1:3]
+    region = np.arange(len(batch))[:, np.newaxis, np.newaxis]
+    row = np.arange(rows[0].shape[1])[:, np.newaxis]
+    begin, count = (part[:, np.newaxis] for part in columns)
+    bands = _greatest(lambda at: values[batch[:, np.newaxis], at], rows, height, lowest)
+    return _greatest(lambda at: bands[region, row, at], (begin, count), width, lowest)
+
+
+def _parts(first: Array, last: Array, parts: int, size: int) -> tuple[Array, Array]:
+    """Return where each part of each region begins within an axis, and how many elements it has."""
+    extent = np.maximum(last - first + 1, 1)[:, np.newaxis]
+    part = np.arange(parts)
+    begin = part * extent // parts + first[:, np.newaxis]
+    end = -(-(part + 1) * extent // parts) + first[:, np.newaxis]
+    begin, end = np.clip(begin, 0, size), np.clip(end, 0, size)
+    return begin, end - begin
+
+
+def _greatest(
+    read: Callable[[Array], Array], parts: Sequence[Array], size: int, lowest: np.float32
+) -> Array:
+    """Return the greatest element of each part.
+
+    Args:
+        read: returns what is at coordinates along an axis, with more dimensions than these have.
+        parts: where each part begins along this axis, and how many elements it has.
+        size: of the axis.
+        lowest: what parts without elements give.
+    """
+    first, count = parts
+    best = np.full_like(read(np.zeros_like(first)), lowest)
+    for place in range(int(count.max(initial=0))):
+        seen = read(np.minimum(first + place, size - 1))
+        inside = (place < count).reshape(*count.shape, *(1,) * (best.ndim - count.ndim))
+        np.maximum(best, seen, out=best, where=inside)
+    return best
+
+
+def roi_align(
+    InputTensor: Array,
+    ROITensor: Array,
+    BatchIndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    ReductionFunction: str,
+    InterpolationMode: str,
+    SpatialScaleX: float,
+    SpatialScaleY: float,
+    OutOfBoundsInputValue: float,
+    MinimumSamplesPerOutput: int,
+    MaximumSamplesPerOutput: int,
+) -> Array:
+    """Return what `roi_align1` does with pixels' centers at halves.
+
+    Source: the page of DML_ROI_ALIGN_OPERATOR_DESC.
+    """
+    return roi_align1(
+        InputTensor,
+        ROITensor,
+        BatchIndicesTensor,
+        OutputTensor,
+        ReductionFunction,
+        InterpolationMode,
+        SpatialScaleX,
+        SpatialScaleY,
+        0.5,
+        -0.5,
+        OutOfBoundsInputValue,
+        MinimumSamplesPerOutput,
+        MaximumSamplesPerOutput,
+        AlignRegionsToCorners=False,
+    )
+
+
+def roi_align_candidates(**fields: Any) -> Sequence[Interval]:
+    """Return what `roi_align1_candidates` does with pixels' centers at halves."""
+    centers: dict[str, Any] = {"InputPixelOffset": 0.5, "OutputPixelOffset": -0.5}
+    return roi_align1_candidates(**fields, **centers, AlignRegionsToCorners=False)
+
+
+def roi_align1(
+    InputTensor: Array,
+    ROITensor: Array,
+    BatchIndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    ReductionFunction: str,
+    InterpolationMode: str,
+    SpatialScaleX: float,
+    SpatialScaleY: float,
+    InputPixelOffset: float,
+    OutputPixelOffset: float,
+    OutOfBoundsInputValue: float,
+    MinimumSamplesPerOutput: int,
+    MaximumSamplesPerOutput: int,
+    AlignRegionsToCorners: bool,
+) -> Array:
+    """Return the mean or the greatest of the samples of each part of each region.
+
+    Along x, and along y alike, output i of a region has n samples; sample k of them lies at
+
+        extent = (x2 - x1) SpatialScaleX
+        n = ceil(abs(extent) / outputs), between MinimumSamplesPerOutput and MaximumSamplesPerOutput
+        x = (i n + k - OutputPixelOffset) / (outputs n) extent + x1 SpatialScaleX - InputPixelOffset
+
+    With AlignRegionsToCorners the divisor is outputs n - 1, and a single sample lies in the middle.
+    What is outside is OutOfBoundsInputValue: x <= -1 or x >= the size of the input, but with
+    AlignRegionsToCorners x < 0 or x > size - 1. NEAREST_NEIGHBOR reads the element floor(x + 1/2).
+
+    Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
+    """
+    sizes = OutputTensor.Sizes[2:]
+    scales = SpatialScaleY, SpatialScaleX
+    counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
+    offsets = InputPixelOffset, OutputPixelOffset
+    with np.errstate(all="ignore"):
+        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
+        attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
+        reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
+        found = np.moveaxis(reduced(reading, y, x, ReductionFunction), -1, 1)
+        dtype = OutputTensor.DataType.dtype
+        if ReductionFunction == "MAX":
+            found = np.maximum(found, np.finfo(dtype).min)
+        return found.astype(dtype)
+
+
+def roi_align1_candidates(
+    InputTensor: Array,
+    ROITensor: Array,
+    BatchIndicesTensor: Array,
+    OutputTensor: TensorDesc,
+    ReductionFunction: str,
+    InterpolationMode: str,
+    SpatialScaleX: float,
+    SpatialScaleY: float,
+    InputPixelOffset: float,
+    OutputPixelOffset: float,
+    OutOfBoundsInputValue: float,
+    MinimumSamplesPerOutput: int,
+    MaximumSamplesPerOutput: int,
+    AlignRegionsToCorners: bool,
+) -> Sequence[Interval]:
+    """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
+
+    A sample near a boundary reads either element beside it, or what is outside.
+    """
+    sizes = OutputTensor.Sizes[2:]
+    scales = SpatialScaleY, SpatialScaleX
+    counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
+    offsets = InputPixelOffset, OutputPixelOffset
+    dtype = OutputTensor.DataType.dtype
+    with np.errstate(all="ignore"):
+        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
+        attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
+        reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
+        special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
+        candidates = reduced_candidates(reading, y, x, ReductionFunction)
+        return [
+            anything_where(special, _rounded(candidate, ReductionFunction, dtype))
+            for candidate in candidates
+        ]
+
+
+def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:
+    """Return a candidate in the output's type, with the channels before rows and columns."""
+    least, most, error = (
+        np.moveaxis(part, -1, 1) for part in (candidate.least, candidate.most, candidate.error)
+    )
+    beyond = np.isinf(error) & np.isfinite(least)
+    lowest, highest = (
+        rounded_interval(least, error, dtype)[0],
+        rounded_interval(most, error, dtype)[1],
+    )
+    lowest[beyond | (least == _LOWEST)] = -np.inf
+    highest[beyond] = np.inf
+    if function == "MAX":
+        highest = np.maximum(highest, np.finfo(dtype).min)
+    return lowest, highest
+
+
+def axes(
+    regions: Array,
+    sizes: Sequence[int],
+    scales: tuple[float, float],
+    counts: tuple[int, int],
+    offsets: tuple[float, float],
+    *,
+    corners: bool,
+) -> tuple[Samples, Samples]:
+    """Return where the rows and the columns of the samples of each region lie.
+
+    Args:
+        regions: the tensor of regions, whose last dimension is x1, y1, x2 and y2.
+        sizes: how many rows and columns of outputs a region has.
+        scales: what y and x are multiplied with.
+        counts: the least and the greatest number of samples of an output along an axis.
+        offsets: of the input's pixels and of the output's.
+        corners: whether samples reach from one end of a region to the other.
+    """
+    ends = regions.reshape(-1, 4)
+    y, x = (
+        samples(ends[:, first::2], scale, size, counts, offsets, corners=corners)
+        for first, scale, size in zip((1, 0), scales, sizes, strict=True)
+    )
+    return y, x
+
+
+def _reading(tensor: Array, batches: Array, mode: str, outside: float, corners: bool) -> Reading:
+    """Return how the input is read; indices of batches lose their high words and are clamped."""
+    values = channels_last(tensor)
+    batch = np.minimum(batches.ravel().astype(np.uint32), len(values) - 1).astype(np.intp)
+    return Reading(values, batch, mode == "LINEAR", single(outside), corners)

@@ -1,0 +1,341 @@
+"""Samples of a tensor at coordinates within regions of interest.
+
+Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
+comes with a bound of what it may be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "Block",
+    "Reading",
+    "Samples",
+    "around",
+    "channels_last",
+    "of_samples",
+    "output_sizes",
+    "possible_shifts",
+    "reduced",
+    "sample_blocks",
+    "samples",
+    "slices",
+    "special_outputs",
+]
+
+_DOUBLE: Final = np.dtype(np.float64)
+
+_BLOCK: Final = 1 << 16
+"""Elements that are computed at once."""
+
+_ROUNDINGS: Final = 6
+"""FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
+
+_QUARTER: Final = float(np.finfo(np.float32).max) / 4
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Where the samples of each output lie along one axis.
+
+    Attributes:
+        values: coordinates in the input, FLOAT64, sizes {regions, samples, outputs}.
+        errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
+        counts: how many samples an output has, sizes {regions}.
+    """
+
+    values: Array
+    errors: Array
+    counts: Array
+
+    def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
+        """Return the samples of some outputs, as many as the region with the most has."""
+        counts = self.counts[regions]
+        part = regions, slice(counts.max(initial=1)), outputs
+        return Samples(self.values[part], self.errors[part], counts)
+
+    def used(self) -> Array:
+        """Tell which samples a region has, sizes {regions, samples, 1}."""
+        sample = np.arange(self.values.shape[1])[:, np.newaxis]
+        return sample < self.counts[:, np.newaxis, np.newaxis]
+
+
+@dataclass(frozen=True)
+class Block:
+    """All samples of some outputs.
+
+    Attributes:
+        outputs: which regions, rows and columns these are.
+        y, x: coordinates, sizes {regions, samples, 1, rows, 1} and {regions, 1, samples, 1,
+            columns}.
+        y_errors, x_errors: how far these may be off.
+        used: which of the samples there are, sizes {regions, samples, samples, 1, 1, 1}.
+        counts: how many samples an output has, sizes {regions, 1, 1, 1}.
+    """
+
+    outputs: tuple[slice, slice, slice]
+    y: Array
+    x: Array
+    y_errors: Array
+    x_errors: Array
+    used: Array
+    counts: Array
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a tensor is read.
+
+    Rows and columns are coordinates whose sizes broadcast together, and results have all channels
+    of each in one dimension more.
+
+    Attributes:
+        values: the tensor, FLOAT64, sizes {batches, height, width, channels}.
+        batch: which batch is read; broadcasts with the coordinates.
+        linear: whether to interpolate; else the nearest element is read, at halves the next one.
+        outside: what is read outside.
+        edges: whether the outermost elements are the edges; else these are one element further.
+    """
+
+    values: Array
+    batch: Array
+    linear: bool
+    outside: float
+    edges: bool
+
+    def of(self, block: Block) -> Reading:
+        """Return how the samples of a block read the tensor; the batch has sizes {regions}."""
+        batch = self.batch[block.outputs[0]]
+        return replace(self, batch=batch.reshape(-1, *(1,) * (block.y.ndim - 1)))
+
+    def at(self, y: Array, x: Array) -> Array:
+        """Return what is at rows and columns."""
+        found = self._interpolated(y, x) if self.linear else self.nearest(y, x)
+        seen: Array = np.where(self.inside(y, x), found, self.outside)
+        return seen
+
+    def greatest(self, y: Array, x: Array) -> Array:
+        """Return the greatest absolute value that `at` makes its results of."""
+        if not self.linear:
+            return np.abs(self.at(y, x))
+        near = [np.abs(self.elements(*at)) for at in product(around(y), around(x))]
+        seen: Array = np.where(self.inside(y, x), np.maximum.reduce(near), abs(self.outside))
+        return seen
+
+    def _interpolated(self, y: Array, x: Array) -> Array:
+        rows, columns = self.values.shape[1:3]
+        y, x = np.clip(y, 0, rows - 1), np.clip(x, 0, columns - 1)
+        (top, bottom), (left, right) = around(y), around(x)
+        down, across = (y - top)[..., np.newaxis], (x - left)[..., np.newaxis]
+        upper, lower = (self._between(row, left, right, across) for row in (top, bottom))
+        lower -= upper
+        lower *= down
+        lower += upper
+        return lower
+
+    def _between(self, row: Array, left: Array, right: Array, across: Array) -> Array:
+        """Return what is between two elements of a row."""
+        first, result = self.elements(row, left), self.elements(row, right)
+        result -= first
+        result *= across
+        result += first
+        return result
+
+    def elements(self, y: Array, x: Array) -> Array:
+        """Return the elements at whole coordinates; edges go on beyond their end."""
+        found: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
+        return found
+
+    def places(self, y: Array, x: Array) -> Array:
+        """Return the index of the elements at whole coordinates, channels not counted."""
+        height, width = self.values.shape[1:3]
+        row, column = (
+            np.fmin(np.fmax(at, 0), size - 1).astype(np.intp)
+            for at, size in ((y, height), (x, width))
+        )
+        index: Array = (self.batch * height + row) * width + column
+        return index
+
+    def special(self) -> Reading | None:
+        """Return where infinity, NaN or what overflows when added is at most one element away.
+
+        The reading gives 1 there and 0 elsewhere; None where there is nothing such.
+        """
+        marked = ~(np.abs(self.values) <= _QUARTER)
+        if not marked.any():
+            return None
+        for axis in (1, 2):
+            last = marked.shape[axis] - 1
+            places = (np.clip(np.arange(last + 1) + step, 0, last) for step in (-1, 0, 1))
+            marked = np.logical_or.reduce([marked.take(place, axis) for place in places])
+        return Reading(marked.astype(np.float64), self.batch, False, 0.0, self.edges)
+
+    def nearest(self, y: Array, x: Array) -> Array:
+        """Return the elements nearest to rows and columns."""
+        return self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
+
+    def inside(self, y: Array, x: Array) -> Array:
+        """Tell which rows and columns are inside, for all channels."""
+        rows, columns = self.within(y, 1), self.within(x, 2)
+        return (rows & columns)[..., np.newaxis]
+
+    def unsure(self, at: Samples, axis: int) -> Array:
+        """Tell which samples along one axis lie nearer than their error to a place where it jumps.
+
+        That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
+        """
+        ends = at.values - at.errors, at.values + at.errors
+        unsure: Array = np.not_equal(*(self.within(end, axis) for end in ends))
+        if not self.linear:
+            last = self.values.shape[axis] - 1
+            unsure |= np.not_equal(*(np.clip(np.floor(end + 0.5), 0, last) for end in ends))
+        return unsure & at.used()
+
+    def within(self, at: Array, axis: int) -> Array:
+        """Tell which coordinates along one axis are inside."""
+        size = self.values.shape[axis]
+        inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
+        return inside
+
+
+def samples(
+    ends: Array,
+    scale: float,
+    outputs: int,
+    counts: tuple[int, int],
+    offsets: tuple[float, float],
+    *,
+    corners: bool,
+) -> Samples:
+    """Return where along an axis the samples of regions lie.
+
+    Args:
+        ends: where each region begins and ends, sizes {regions, 2}.
+        scale: what these are multiplied with.
+        outputs: how many outputs each region has.
+        counts: the least and the greatest number of samples of an output.
+        offsets: of the input's pixels and of the output's.
+        corners: whether samples reach from one end to the other; a single one is in the middle.
+    """
+    factor, shift, offset = map(single, (scale, *offsets))
+    begin, end = ends.T.astype(np.float64) * factor
+    extent = end - begin
+    lengths = np.abs(extent).astype(np.float32) / np.float32(outputs)
+    number = np.clip(np.nan_to_num(np.ceil(lengths)), *counts).astype(np.int64)
+    steps = np.arange(outputs) * number[:, np.newaxis, np.newaxis]
+    steps = steps + np.arange(number.max(initial=0))[:, np.newaxis] - offset
+    length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
+    shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
+    begin, end, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
+    values = shares * extent + begin - shift
+    errors = (np.abs(shares * extent) + np.abs(begin) + np.abs(end) + abs(shift)) * (
+        _ROUNDINGS * STEP
+    )
+    whole = np.frexp(np.maximum(length, 1))[0] == 0.5
+    for exact in (begin, end, extent, steps, shares * extent, values + shift, values):
+        whole = whole & (exact.astype(np.float32) == exact)
+    return Samples(values, np.where(whole, 0, errors), number)
+
+
+def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
+    """Return the mean or the greatest of each output's samples, FLOAT64.
+
+    Sizes {regions, rows, columns, channels}. The greatest passes over NaN, and is at least the
+    lowest finite number.
+    """
+    result = np.empty(output_sizes(reading, y, x))
+    for block in sample_blocks(y, x, result.shape[-1]):
+        seen = reading.of(block).at(block.y, block.x)
+        result[block.outputs] = of_samples(seen, block, function)
+    return result
+
+
+def of_samples(seen: Array, block: Block, function: str) -> Array:
+    """Return the mean or the greatest of each output's samples."""
+    mean = function == "AVERAGE"
+    if not block.used.all():
+        seen = np.where(block.used, seen, 0.0 if mean else -np.inf)
+    if mean:
+        seen = np.add.reduce(seen, axis=(1, 2)) / block.counts
+    else:
+        seen = np.fmax.reduce(seen, axis=(1, 2), initial=-np.inf)
+    return seen
+
+
+def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
+    """Tell which outputs have samples of which special numbers may be a part.
+
+    Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
+    single elements, so may samples whose coordinate is not certain, and sums of several.
+    """
+    special = reading.special()
+    found = np.zeros(output_sizes(reading, y, x), bool)
+    if special is None:
+        return found
+    for block in sample_blocks(y, x, found.shape[-1]):
+        seen = special.of(block).nearest(block.y, block.x)
+        uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
+        weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
+        found[block.outputs] = (block.used * seen * weight).sum(axis=(1, 2)) > 1
+    return found
+
+
+def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:
+    """Yield the samples of some outputs after another, few enough for the processor's cache."""
+    rows, columns = y.values.shape[-1], x.values.shape[-1]
+    samples_of_each = y.values.shape[1] * x.values.shape[1]
+    for regions in slices(len(y.counts), rows * columns * samples_of_each * channels):
+        each = int(y.counts[regions].max() * x.counts[regions].max()) * channels
+        for row in slices(rows, columns * each):
+            for column in slices(columns, each):
+                part = regions, row, column
+                yield _block(part, y.of(regions, row), x.of(regions, column))
+
+
+def _block(outputs: tuple[slice, slice, slice], y: Samples, x: Samples) -> Block:
+    down, across = np.s_[:, :, np.newaxis, :, np.newaxis], np.s_[:, np.newaxis, :, np.newaxis]
+    used = y.used()[down] & x.used()[across]
+    counts = (y.counts * x.counts)[:, np.newaxis, np.newaxis, np.newaxis]
+    coordinates = y.values[down], x.values[across], y.errors[down], x.errors[across]
+    return Block(outputs, *coordinates, used[..., np.newaxis], counts)
+
+
+def slices(count: int, sizes: int) -> Iterator[slice]:
+    """Yield slices of so many things, of which each has so many elements.
+
+    Each slice has as many as stay in the processor's cache, and at least one.
+    """
+    step = max(1, _BLOCK // sizes)
+    for first in range(0, count, step):
+        yield slice(first, first + step)
+
+
+def output_sizes(reading: Reading, y: Samples, x: Samples) -> tuple[int, int, int, int]:
+    """Return how many regions, rows, columns and channels there are."""
+    return len(y.counts), y.values.shape[-1], x.values.shape[-1], reading.values.shape[-1]
+
+
+def possible_shifts(errors: Array) -> tuple[Array, ...]:
+    """Return by how much coordinates may be off, zero the last."""
+    return (errors, -errors, np.zeros_like(errors)) if errors.any() else (errors,)
+
+
+def channels_last(tensor: Array, dtype: np.dtype[Any] = _DOUBLE) -> Array:
+    """Return the tensor with all channels of an element side by side, as they are read together."""
+    return np.moveaxis(tensor, 1, -1).astype(dtype, order="C")
+
+
+def around(at: Array) -> tuple[Array, Array]:
+    """Return the whole coordinates before and behind."""
+    before = np.floor(at)
+    return before, before + 1

@@ -1,0 +1,1 @@
+"""Operators that resample a tensor along its axes."""

@@ -1,0 +1,163 @@
+"""What the operators that stretch and shrink a tensor may give, with coordinates in FLOAT32.
+
+Source: Direct3D 11.3 functional specification, 3.1: a reciprocal, a product and two sums, each
+rounded either way, give a coordinate. Measured: the lines that DirectML draws for offsets of the
+input that are below 0 or above 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain, product
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
+from dmlconf.reference.resampling.interpolation import (
+    Coordinates,
+    Estimate,
+    elements_at,
+    extrapolated_estimate,
+    interpolated_estimate,
+    nearest,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["linear_candidates", "nearest_candidates"]
+
+_MOST_CHOICES: Final = 125
+"""Choices of lines that are tried: five along each of three axes."""
+
+
+def nearest_candidates(tensor: Array, at: Sequence[Coordinates], rounding: str) -> list[Interval]:
+    """Return what NEAREST_NEIGHBOR may give: the elements that rounding may lead to.
+
+    Args:
+        tensor: the input.
+        at: the coordinates along each axis.
+        rounding: how these are rounded.
+    """
+    choices: list[list[Array]] = []
+    for axis, size in zip(at, tensor.shape, strict=True):
+        low, high = (
+            nearest(axis.values + error, size, rounding) for error in (-axis.errors, axis.errors)
+        )
+        choices.append([low] if (low == high).all() else [low, high])
+    elements = (elements_at(tensor, places) for places in product(*choices))
+    return [(element, element) for element in elements]
+
+
+def linear_candidates(
+    tensor: Array,
+    output: TensorDesc,
+    steps: Sequence[Sequence[Coordinates]],
+    input_offsets: Sequence[float],
+) -> list[Interval]:
+    """Return what LINEAR may give: one candidate for each choice of a line along each axis.
+
+    With several steps each element on the way has its own line, so all between those is right; and
+    so it is along the last axes where there are more choices than _MOST_CHOICES.
+
+    Args:
+        tensor: the input.
+        output: the tensor that is returned.
+        steps: the coordinates of each step, for each axis.
+        input_offsets: InputPixelOffsets.
+    """
+    estimates = [Estimate.of(tensor)]
+    with np.errstate(all="ignore"):
+        for axis, (of_axis, offset) in enumerate(zip(steps, input_offsets, strict=True)):
+            for at in of_axis:
+                lines = _lines(at, _shift(offset))
+                choices = [[line(of, axis) for line in lines] for of in estimates]
+                if len(of_axis) > 1 or len(choices) * len(lines) > _MOST_CHOICES:
+                    choices = [[_hull(of_one)] for of_one in choices]
+                estimates = list(chain.from_iterable(choices))
+    near = _near_special(tensor, steps, input_offsets)
+    return [_rounded(estimate, output, near) for estimate in estimates]
+
+
+_Line = Callable[[Estimate, int], Estimate]
+
+
+def _lines(at: Coordinates, shift: float) -> list[_Line]:
+    """Return the lines that values at coordinates may lie on, the documented one first.
+
+    Measured: with a shift DirectML draws some lines through the elements around the shifted
+    coordinate, and seldom with the weight that the coordinate has between its own neighbours.
+    """
+    lines: list[_Line] = [partial(_documented, at=at)]
+    if not shift:
+        return lines
+    low, high = (np.floor(at.values + shift + error) for error in (-at.errors, at.errors))
+    for places in [low] if np.array_equal(low, high) else [low, high]:
+        for weights in (at.values - places, at.values - np.floor(at.values)):
+            lines.append(partial(_drawn_elsewhere, at=at, places=places, weights=weights))
+    return lines
+
+
+def _documented(of: Estimate, axis: int, *, at: Coordinates) -> Estimate:
+    return interpolated_estimate(of, axis, at)
+
+
+def _drawn_elsewhere(
+    of: Estimate, axis: int, *, at: Coordinates, places: Array, weights: Array
+) -> Estimate:
+    return extrapolated_estimate(of, axis, at.errors, places, weights)
+
+
+def _hull(choices: Sequence[Estimate]) -> Estimate:
+    """Return the first estimate with errors that reach as far as any of them."""
+    first = choices[0]
+    if len(choices) == 1:
+        return first
+    reach = [np.abs(one.values - first.values) + one.errors for one in choices]
+    magnitudes = np.maximum.reduce([one.magnitudes for one in choices])
+    errors, nothing = np.maximum.reduce(reach), np.zeros_like(first.quanta)
+    return replace(first, magnitudes=magnitudes, errors=errors, quanta=nothing)
+
+
+def _shift(input_offset: float) -> float:
+    """Return how far an offset is below 0 or above 1."""
+    offset = single(input_offset)
+    return offset - min(max(offset, 0.0), 1.0)
+
+
+def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool) -> Interval:
+    """Return an estimate in the output's type, where integers lose their fraction."""
+    dtype, errors = output.DataType.dtype, estimate.bounds()
+    if dtype.kind == "f":
+        ends = rounded_interval(estimate.values, errors, dtype)
+        return anything_where(near_special | ~np.isfinite(errors), ends)
+    limits = np.iinfo(dtype)
+    low, high = estimate.values - errors, estimate.values + errors
+    lowest, highest = (np.clip(end, limits.min, limits.max).astype(dtype) for end in (low, high))
+    return lowest, highest
+
+
+def _near_special(
+    tensor: Array, steps: Sequence[Sequence[Coordinates]], input_offsets: Sequence[float]
+) -> Array | bool:
+    """Tell which elements lie between special ones and others, which may have a weight of 0.
+
+    Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
+    """
+    marked = ~(np.abs(wide(tensor)) <= float(np.finfo(np.float32).max) / 2)
+    if tensor.dtype.kind != "f" or not marked.any():
+        return False
+    for axis, (of_axis, shift) in enumerate(zip(steps, map(_shift, input_offsets), strict=True)):
+        for at in of_axis:
+            last = marked.shape[axis] - 1
+            near = [at.values, at.values + shift]
+            ends = [np.floor(one + error) for one in near for error in (-at.errors, at.errors)]
+            places = (
+                np.clip(end + step, 0, last).astype(np.intp) for end in ends for step in (0, 1)
+            )
+            marked = np.any([marked.take(place, axis) for place in places], axis=0)
+    return marked

@@ -1,0 +1,235 @@
+"""What gradients of resampling may be, with coordinates and sums in FLOAT32.
+
+Source: Direct3D 11.3 functional specification, 3.1: each operation is rounded either way. A
+coordinate takes a reciprocal, a product and two sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, anything_where, rounded_interval
+from dmlconf.reference.resampling.interpolation import (
+    Coordinates,
+    along,
+    nearest,
+    neighbours,
+    quanta,
+)
+from dmlconf.reference.resampling.spreading import reached, spread, summed, weighted
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["linear_interval", "nearest_candidates"]
+
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
+_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
+
+_PRECISION: Final = 24
+"""Bits of a FLOAT32 number."""
+
+_MOST_CANDIDATES: Final = 64
+"""Candidates that are tried: four along each of three axes."""
+
+
+def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDesc) -> Interval:
+    """Return the least and the greatest right sums of weighted gradients.
+
+    A weight is off by as much as its coordinate, and the neighbour of an element within that error
+    gets as much. So the sums are off by what these weights add to them:
+
+        sum of |gradient| (product of (weight + error) - product of weights)
+
+    Each term takes a subtraction and a product for each axis and is added up with all others. Sums
+    that FLOAT32 holds exactly in any order are exact. LINEAR may multiply infinity or NaN by a
+    weight of 0 or leave it out, and sums of enormous gradients may overflow on the way, so any
+    result is right around these.
+
+    Args:
+        gradient: the incoming one.
+        at: where each of its elements belongs along each axis.
+        output: the tensor that is returned.
+    """
+    values = wide(gradient)
+    beyond = ~(np.abs(values) <= _LARGEST / 4)
+    values = np.where(beyond, 0.0, values)
+    sums = values
+    magnitudes = uncertain = np.abs(values)
+    terms = np.ones((1,) * values.ndim)
+    quantum = float(np.min(quanta(values), initial=np.inf))
+    for axis, (of_axis, size) in enumerate(zip(at, output.Sizes, strict=True)):
+        sums = spread(sums, axis, of_axis, size)
+        magnitudes = spread(magnitudes, axis, of_axis, size)
+        uncertain = _spread_errors(uncertain, axis, of_axis, size)
+        terms = terms * along(_counts(of_axis, size), axis, values.ndim)
+        beyond = reached(beyond, axis, of_axis, size)
+        weights = of_axis.values - np.floor(of_axis.values)
+        share = np.where(of_axis.errors > 0, 0.0, np.minimum(quanta(weights), 1.0))
+        quantum *= float(share.min(initial=1.0))
+    operations = terms + 2 * values.ndim
+    errors = uncertain - magnitudes + uncertain * (STEP * operations)
+    return _rounded(sums, errors, magnitudes, quantum, output, beyond)
+
+
+def _spread_errors(values: Array, axis: int, at: Coordinates, size: int) -> Array:
+    """Add each element to its neighbours by the greatest weights that its coordinate may have."""
+    first, second, weight = neighbours(at.values, size)
+    before, after = np.maximum(first - 1, 0), np.minimum(second + 1, size - 1)
+    places = np.concatenate([first, second, before, after])
+    weights = np.concatenate(
+        [
+            1 - weight + at.errors,
+            weight + at.errors,
+            np.where(first > before, np.maximum(at.errors - weight, 0), 0),
+            np.where(after > second, np.maximum(at.errors - (1 - weight), 0), 0),
+        ]
+    )
+    order = np.argsort(places, kind="stable")
+    return weighted(values, axis, order % len(first), weights[order], places[order], size)
+
+
+def _counts(at: Coordinates, size: int) -> Array:
+    """Return how many elements add something to each place."""
+    first, second, weight = neighbours(at.values, size)
+    places = np.concatenate([first[weight < 1], second[weight + at.errors > 0]])
+    return np.maximum(np.bincount(places, minlength=size), 1).astype(np.float64)
+
+
+def _rounded(
+    sums: Array,
+    errors: Array,
+    magnitudes: Array,
+    quantum: float,
+    output: TensorDesc,
+    undefined: Array | bool,
+) -> Interval:
+    """Return sums in the output's type, exact ones where FLOAT32 holds all on the way.
+
+    Where the magnitude exceeds the largest number, a sum on the way may have overflowed.
+    """
+    exact = (magnitudes <= quantum * 2.0**_PRECISION) & (quantum >= _LEAST_NORMAL)
+    room = np.where(exact, 0.0, errors)
+    room = np.where(np.isfinite(magnitudes) & (magnitudes > _LARGEST), ANY_RESULT, room)
+    return anything_where(
+        np.broadcast_to(undefined, sums.shape),
+        rounded_interval(sums, room, output.DataType.dtype),
+    )
+
+
+def nearest_candidates(
+    gradient: Array, at: Sequence[Coordinates], rounding: str, output: TensorDesc
+) -> list[Interval]:
+    """Return the sums with each gradient that is near a boundary on either side of it.
+
+    Where several are near one boundary, or boundaries are near along too many axes, all between the
+    sums with them and without them is right.
+
+    Args:
+        gradient: the incoming one.
+        at: where each of its elements belongs along each axis.
+        rounding: how coordinates become whole.
+        output: the tensor that is returned.
+    """
+    values = wide(gradient)
+    sides = [
+        (
+            nearest(axis.values - axis.errors, size, rounding),
+            nearest(axis.values + axis.errors, size, rounding),
+        )
+        for axis, size in zip(at, output.Sizes, strict=True)
+    ]
+    choices = [_memberships(*ends) for ends in sides]
+    if any(_crowded(*ends) for ends in sides) or prod(map(len, choices)) > _MOST_CANDIDATES:
+        return [_nearest_hull(values, sides, output)]
+    with np.errstate(all="ignore"):
+        return [_nearest_sums(values, chosen, output) for chosen in product(*choices)]
+
+
+_Members = tuple[Array, Array]
+"""Gradients along an axis, and the element that each belongs to."""
+
+
+def _memberships(low: Array, high: Array) -> list[_Members]:
+    """Return what may belong to an element: gradients near either of its boundaries, or not."""
+    every = np.arange(len(low))
+    near = low != high
+    if not near.any():
+        return [(every, low)]
+    inside = every[~near], low[~near]
+    ends: list[_Members] = [(every[near], low[near]), (every[near], high[near])]
+    some: list[list[_Members]] = [[], ends[:1], ends[1:], ends]
+    return [_joined([inside, *more]) for more in some]
+
+
+def _joined(members: Sequence[_Members]) -> _Members:
+    gradients, elements = (np.concatenate(part) for part in zip(*members, strict=True))
+    return gradients, elements
+
+
+def _crowded(low: Array, high: Array) -> bool:
+    """Tell whether several gradients along an axis are near one boundary."""
+    near = low != high
+    most = max(np.bincount(side[near], minlength=1).max() for side in (low, high))
+    return bool(most > 1 or (high - low).max() > 1)
+
+
+def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc) -> Interval:
+    sums, magnitudes = values, np.abs(values)
+    terms = np.ones((1,) * values.ndim)
+    for axis, (members, size) in enumerate(zip(chosen, output.Sizes, strict=True)):
+        sums = _summed(sums, axis, members, size)
+        magnitudes = _summed(magnitudes, axis, members, size)
+        counts = np.bincount(members[1], minlength=size).astype(np.float64)
+        terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
+    errors = magnitudes * (STEP * (terms - 1))
+    quantum = float(np.min(quanta(values), initial=np.inf))
+    return _rounded(sums, errors, magnitudes, quantum, output, False)
+
+
+def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:
+    gradients, elements = members
+    if not len(elements):
+        return np.zeros((*values.shape[:axis], size, *values.shape[axis + 1 :]))
+    order = np.argsort(elements, kind="stable")
+    ones = np.ones(len(order))
+    return weighted(values, axis, gradients[order], ones, elements[order], size)
+
+
+def _nearest_hull(values: Array, sides: Sequence[_Members], output: TensorDesc) -> Interval:
+    """Return the least and the greatest sums; any result where infinity or NaN may take part."""
+    sizes = output.Sizes
+    parts = [np.maximum(values, 0), np.minimum(values, 0)]
+    certain, possible, terms = list(parts), list(parts), 1
+    special = (~np.isfinite(values)).astype(np.float64)
+    uncertain = np.zeros_like(special)
+    for axis, (low, high) in enumerate(sides):
+        size = sizes[axis]
+        sure = along(low == high, axis, values.ndim)
+        with np.errstate(all="ignore"):
+            certain = [summed(np.where(sure, part, 0), axis, low, size) for part in certain]
+            possible = [
+                summed(part, axis, low, size) + summed(np.where(sure, 0, part), axis, high, size)
+                for part in possible
+            ]
+        beside = np.where(sure, 0, special)
+        uncertain = summed(np.maximum(uncertain, beside), axis, low, size)
+        special = summed(special, axis, low, size)
+        uncertain, special = (
+            part + summed(beside, axis, high, size) for part in (uncertain, special)
+        )
+        terms *= int(np.bincount(low).max() + np.bincount(high).max())
+    dtype = output.DataType.dtype
+    with np.errstate(all="ignore"):
+        lowest, highest = possible[1] + certain[0], possible[0] + certain[1]
+        error = (possible[0] - possible[1]) * (STEP * terms)
+        least, _ = rounded_interval(lowest, error, dtype)
+        _, greatest = rounded_interval(highest, error, dtype)
+    return anything_where(uncertain > 0, (least, greatest))

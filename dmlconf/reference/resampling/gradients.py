@@ -1,0 +1,180 @@
+"""Gradients of the operators that stretch and shrink a tensor along its axes.
+
+Source: the operators' pages. Measured: the offsets are those of the gradients themselves, so that
+InputPixelOffsets are what RESAMPLE1 has as OutputPixelOffsets, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.resampling.gradient_candidates import (
+    linear_interval,
+    nearest_candidates,
+)
+from dmlconf.reference.resampling.interpolation import Coordinates, coordinates, in_blocks, nearest
+from dmlconf.reference.resampling.spreading import spread, summed
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "resample_grad",
+    "resample_grad1",
+    "resample_grad1_candidates",
+    "resample_grad1_interval",
+    "resample_grad_candidates",
+    "resample_grad_interval",
+]
+
+
+def resample_grad(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Array:
+    """Return what `resample_grad1` does with halves rounded up.
+
+    Source: the page of DML_RESAMPLE_GRAD_OPERATOR_DESC; halves were measured.
+    """
+    return resample_grad1(
+        InputGradientTensor,
+        OutputGradientTensor,
+        InterpolationMode,
+        "HALF_UP",
+        Scales,
+        InputPixelOffsets,
+        OutputPixelOffsets,
+    )
+
+
+def resample_grad_candidates(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Sequence[Interval]:
+    """Return what is right, as for `resample_grad1`."""
+    return resample_grad1_candidates(
+        InputGradientTensor,
+        OutputGradientTensor,
+        InterpolationMode,
+        "HALF_UP",
+        Scales,
+        InputPixelOffsets,
+        OutputPixelOffsets,
+    )
+
+
+def resample_grad_interval(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Interval:
+    """Return the least and the greatest right sums of LINEAR."""
+    return resample_grad1_interval(
+        InputGradientTensor,
+        OutputGradientTensor,
+        InterpolationMode,
+        "HALF_UP",
+        Scales,
+        InputPixelOffsets,
+        OutputPixelOffsets,
+    )
+
+
+def resample_grad1(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    RoundingDirection: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Array:
+    """Return what each element contributed to: the weighted sums of the incoming gradients.
+
+    Along each axis, the gradient with index i was made of what is at the coordinate
+
+        x = (i - InputPixelOffset) / Scale - OutputPixelOffset
+
+    LINEAR adds 1 - w of it to the element floor(x) and w to the next one, where w = x - floor(x);
+    NEAREST_NEIGHBOR adds it to floor(x), or with RoundingDirection INCREASING to ceil(x). What
+    belongs beyond an edge is added to that edge.
+
+    Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC; which offset is which was measured.
+    """
+    gradient, output = InputGradientTensor, OutputGradientTensor
+    along = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)
+    changing = [axis for axis, at in enumerate(along) if not at.is_whole(output.Sizes[axis])]
+
+    def added_up(values: Array) -> Array:
+        for axis in changing:
+            at, size = along[axis], output.Sizes[axis]
+            if InterpolationMode == "LINEAR":
+                values = spread(values, axis - changing[0] + 1, at, size)
+            else:
+                places = nearest(at.values, size, RoundingDirection)
+                values = summed(values, axis - changing[0] + 1, places, size)
+        return values
+
+    with np.errstate(all="ignore"):
+        return in_blocks(added_up, gradient, min(changing, default=0), output)
+
+
+def resample_grad1_candidates(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    RoundingDirection: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Sequence[Interval]:
+    """Return what coordinates computed in FLOAT32 give.
+
+    With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
+    to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
+    """
+    gradient, output = InputGradientTensor, OutputGradientTensor
+    at = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)
+    if InterpolationMode == "LINEAR":
+        return [linear_interval(gradient, at, output)]
+    return nearest_candidates(gradient, at, RoundingDirection, output)
+
+
+def resample_grad1_interval(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    InterpolationMode: str,
+    RoundingDirection: str,
+    Scales: Sequence[float],
+    InputPixelOffsets: Sequence[float],
+    OutputPixelOffsets: Sequence[float],
+) -> Interval:
+    """Return the least and the greatest right sums of LINEAR."""
+    at = _coordinates(InputGradientTensor, Scales, InputPixelOffsets, OutputPixelOffsets)
+    return linear_interval(InputGradientTensor, at, OutputGradientTensor)
+
+
+def _coordinates(
+    gradient: Array,
+    scales: Sequence[float],
+    input_offsets: Sequence[float],
+    output_offsets: Sequence[float],
+) -> list[Coordinates]:
+    """Return where in the other gradient each element of a gradient belongs."""
+    return [
+        coordinates(*axis)
+        for axis in zip(gradient.shape, scales, output_offsets, input_offsets, strict=True)
+    ]

@@ -1,0 +1,269 @@
+"""Reading a tensor at coordinates between its elements, one axis after another.
+
+Coordinates and weights are computed in FLOAT64. Kernels compute them in FLOAT32, so each coordinate
+comes with a bound of what they may be off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.rounding import STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "ROUNDING",
+    "Coordinates",
+    "Estimate",
+    "along",
+    "coordinates",
+    "elements_at",
+    "extrapolated_estimate",
+    "in_blocks",
+    "interpolated",
+    "interpolated_estimate",
+    "nearest",
+    "neighbours",
+    "quanta",
+]
+
+ROUNDING: Final[Mapping[str, Callable[[Array], Array]]] = {
+    "HALF_UP": lambda values: np.floor(values + 0.5),
+    "INCREASING": np.ceil,
+    "DECREASING": np.floor,
+}
+"""How coordinates become whole: to the nearest, halves up, or in a direction of DirectML's."""
+
+_BLOCK: Final = 1 << 16
+"""Elements that are computed at once."""
+
+_PRECISION: Final = 24
+"""Bits of a FLOAT32 number."""
+
+_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
+
+_ROUNDINGS: Final = 4
+"""FLOAT32 operations that a coordinate needs: a reciprocal, a product and two sums."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """Where along an axis each element of an output is read.
+
+    Attributes:
+        values: the coordinates, FLOAT64; the first element is at 0.
+        errors: how far FLOAT32 arithmetic may be off, not negative; 0 where it rounds nothing.
+    """
+
+    values: Array
+    errors: Array
+
+    def is_whole(self, size: int) -> bool:
+        """Tell whether this reads all elements of an axis in turn."""
+        return len(self.values) == size and bool((self.values == np.arange(size)).all())
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Interpolated values, with a bound of their errors.
+
+    Attributes:
+        values: what infinitely precise arithmetic gives, FLOAT64.
+        magnitudes: the same for the absolute values.
+        errors: how far FLOAT32 arithmetic may be off where it rounds.
+        quanta: powers of two of which all that is computed on the way is a multiple; 0 where a
+            coordinate is rounded, so that there is none.
+        spans: bounds of the sizes of all that is computed on the way.
+    """
+
+    values: Array
+    magnitudes: Array
+    errors: Array
+    quanta: Array
+    spans: Array
+
+    @classmethod
+    def of(cls, tensor: Array) -> Estimate:
+        """Return the elements of a tensor as they are."""
+        values = wide(tensor)
+        sizes = np.abs(values)
+        return cls(values, sizes, np.zeros_like(values), quanta(values), sizes)
+
+    def bounds(self) -> Array:
+        """Return how far results may be off: not at all where FLOAT32 holds all on the way.
+
+        Whatever the order of the operations, multiples of a quantum with at most 24 bits above it
+        are FLOAT32 numbers; smaller quanta than the least normal number may be flushed.
+        """
+        exact = (self.spans <= self.quanta * 2.0**_PRECISION) & (self.quanta >= _LEAST_NORMAL)
+        return np.where(exact, 0.0, self.errors)
+
+
+def coordinates(count: int, scale: float, input_offset: float, output_offset: float) -> Coordinates:
+    """Return `(i - output_offset) / scale - input_offset` for i from 0 to count - 1.
+
+    Scale and offsets are FLOAT32 numbers. Where the scale is a power of two, the coordinates fit
+    FLOAT32 and the offsets are simple fractions, nothing is rounded in any order.
+    """
+    scale, shift, offset = map(single, (scale, output_offset, input_offset))
+    places = np.arange(count, dtype=np.float64)
+    values = (places - shift) / scale - offset
+    errors = ((places + abs(shift)) / scale + abs(offset) + 0.5) * (_ROUNDINGS * STEP)
+    if math.frexp(scale)[0] == 0.5 and shift * 8 % 1 == 0 and offset * 4096 % 1 == 0:
+        errors[values.astype(np.float32) == values] = 0
+    return Coordinates(values, errors)
+
+
+def nearest(values: Array, size: int, rounding: str) -> Array:
+    """Return which element of an axis is at each coordinate; edges go on beyond their end."""
+    places: Array = np.clip(ROUNDING[rounding](values), 0, size - 1).astype(np.intp)
+    return places
+
+
+def elements_at(tensor: Array, places: Sequence[Array]) -> Array:
+    """Return the elements at indices along each axis."""
+    growth = [len(to) / size for to, size in zip(places, tensor.shape, strict=True)]
+    taken = tensor
+    for axis in np.argsort(growth, kind="stable"):
+        if not np.array_equal(places[axis], np.arange(tensor.shape[axis])):
+            taken = taken.take(places[axis], int(axis))
+    return taken.copy() if taken is tensor else taken
+
+
+def neighbours(values: Array, size: int) -> tuple[Array, Array, Array]:
+    """Return the elements before and behind each coordinate, and the weight of that behind."""
+    before = np.floor(values)
+    first = np.clip(before, 0, size - 1).astype(np.intp)
+    second = np.clip(before + 1, 0, size - 1).astype(np.intp)
+    return first, second, values - before
+
+
+def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
+    """Return a FLOAT64 tensor with other elements along one axis, between its own ones.
+
+    Computed as `first + weight * (second - first)`.
+    """
+    if at.is_whole(tensor.shape[axis]):
+        return tensor
+    first, second, weight = neighbours(at.values, tensor.shape[axis])
+    lower = tensor.take(first, axis)
+    result = tensor.take(second, axis)
+    result -= lower
+    result *= along(weight, axis, tensor.ndim)
+    result += lower
+    return result
+
+
+def in_blocks(
+    function: Callable[[Array], Array], tensor: Array, leading: int, output: TensorDesc
+) -> Array:
+    """Return what a function makes of a tensor, in blocks that stay in the processor's cache.
+
+    Args:
+        function: of FLOAT64 tensors, which have one axis for all those before the leading one.
+        tensor: the whole tensor.
+        leading: the first axis that the function changes.
+        output: the result's sizes and type.
+    """
+    whole = tensor.reshape(-1, *tensor.shape[leading:])
+    result = np.empty((len(whole), *output.Sizes[leading:]), output.DataType.dtype)
+    at_once = max(1, _BLOCK * len(whole) // max(whole.size, result.size))
+    for start in range(0, len(whole), at_once):
+        block = slice(start, start + at_once)
+        result[block] = function(whole[block].astype(np.float64))
+    return result.reshape(output.Sizes)
+
+
+def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
+    """Return the same with a bound of the error.
+
+    The error of a coordinate counts as often as the elements around it differ, on either side of an
+    element that is within that error. Difference, product and sum are rounded.
+    """
+    size = of.values.shape[axis]
+    if at.is_whole(size) and not at.errors.any():
+        return of
+    rank = of.values.ndim
+    first, second, weight = neighbours(at.values, size)
+    lower, upper = of.values.take(first, axis), of.values.take(second, axis)
+    apart = np.abs(upper - lower)
+    inside, outside = weight <= at.errors, 1 - weight <= at.errors
+    if inside.any() or outside.any():
+        previous = of.values.take(np.where(inside, np.maximum(first - 1, 0), first), axis)
+        following = np.where(outside, np.minimum(second + 1, size - 1), second)
+        steeper = np.maximum(
+            np.abs(lower - previous), np.abs(of.values.take(following, axis) - upper)
+        )
+        apart = np.maximum(apart, steeper)
+    share, error = along(weight, axis, rank), along(at.errors, axis, rank)
+    sizes = of.magnitudes.take(first, axis), of.magnitudes.take(second, axis)
+    magnitudes = sizes[0] + share * (sizes[1] - sizes[0])
+    errors = of.errors.take(first, axis) * (1 - share) + of.errors.take(second, axis) * share
+    errors += error * apart + STEP * (magnitudes + 2 * share * (sizes[0] + sizes[1]))
+    values = lower + share * (upper - lower)
+    return Estimate(values, magnitudes, errors, *_exactness(of, axis, at, first, second, weight))
+
+
+def _exactness(
+    of: Estimate, axis: int, at: Coordinates, first: Array, second: Array, weight: Array
+) -> tuple[Array, Array]:
+    """Return quanta and spans of what is between two elements, or of a single one at weight 0."""
+    single_element = along(weight == 0, axis, of.values.ndim)
+    share = along(np.where(at.errors > 0, 0.0, quanta(weight)), axis, of.values.ndim)
+    (quantum, span), (other, larger) = (
+        [part.take(place, axis) for part in (of.quanta, of.spans)] for place in (first, second)
+    )
+    between = np.minimum(share, 1.0) * np.minimum(quantum, other)
+    spans = np.where(single_element, span, 2 * np.maximum(span, larger))
+    return np.where(single_element & (share > 0), quantum, between), spans
+
+
+def quanta(values: Array) -> Array:
+    """Return the greatest power of two that divides each number; 0 for infinity and NaN.
+
+    Zero is a multiple of every number, and has infinity.
+    """
+    finite = np.where(np.isfinite(values), values, 0.0)
+    fraction, exponent = np.frexp(finite)
+    whole = np.abs(fraction * 2.0**53).astype(np.int64)
+    found = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(np.isfinite(values), np.where(finite == 0, np.inf, found), 0.0)
+
+
+def extrapolated_estimate(
+    of: Estimate, axis: int, coordinate_errors: Array, places: Array, weights: Array
+) -> Estimate:
+    """Return what is on lines through elements and those behind them.
+
+    Args:
+        of: the elements.
+        axis: along which these lie.
+        coordinate_errors: how far each weight may be off.
+        places: of the first element of each line, whole FLOAT64 numbers.
+        weights: of the second one; below 0 or above 1 outside the two.
+    """
+    last, rank = of.values.shape[axis] - 1, of.values.ndim
+    first, second = (np.clip(place, 0, last).astype(np.intp) for place in (places, places + 1))
+    share, error = along(weights, axis, rank), along(coordinate_errors, axis, rank)
+    (lower, sizes, errors), (upper, *ends) = (
+        [part.take(place, axis) for part in (of.values, of.magnitudes, of.errors)]
+        for place in (first, second)
+    )
+    shares = np.abs(1 - share), np.abs(share)
+    magnitudes = shares[0] * sizes + shares[1] * ends[0]
+    errors = shares[0] * errors + shares[1] * ends[1] + error * np.abs(upper - lower)
+    errors += STEP * (magnitudes + 2 * shares[1] * (sizes + ends[0]))
+    values = lower + share * (upper - lower)
+    return Estimate(values, magnitudes, errors, np.zeros_like(values), magnitudes)
+
+
+def along(values: Array, axis: int, rank: int) -> Array:
+    """Return numbers along an axis, so that they are broadcast to a tensor of this rank."""
+    return values.reshape([-1 if place == axis else 1 for place in range(rank)])

@@ -1,0 +1,70 @@
+"""Adding elements along an axis to the places where they belong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.reference.resampling.interpolation import Coordinates, along, neighbours
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["reached", "spread", "summed", "weighted"]
+
+
+def spread(
+    values: Array, axis: int, at: Coordinates, size: int, more: Array | float = 0.0
+) -> Array:
+    """Add each element to its two neighbours, by their weights and so much more."""
+    first, second, weight = neighbours(at.values, size)
+    places = np.concatenate([first, second])
+    order = np.argsort(places, kind="stable")
+    weights = np.concatenate([1 - weight + more, weight + more])[order]
+    return weighted(values, axis, order % len(first), weights, places[order], size)
+
+
+def reached(marked: Array, axis: int, at: Coordinates, size: int) -> Array:
+    """Return which elements lie next to a marked one: up to its neighbours' coordinates."""
+    of_axis = np.moveaxis(marked, axis, 0)
+    result = np.zeros((size, *of_axis.shape[1:]), bool)
+    places = np.clip(np.floor(at.values), -1, size).astype(np.intp)
+    first, last = np.roll(places - 1, 1), np.roll(places + 2, -1)
+    first[0], last[-1] = 0, size - 1
+    for place in np.flatnonzero(of_axis.reshape(len(places), -1).any(axis=1)):
+        result[max(first[place], 0) : last[place] + 1] |= of_axis[place]
+    return np.moveaxis(result, 0, axis)
+
+
+def summed(values: Array, axis: int, places: Array, size: int) -> Array:
+    """Return sums of the elements along an axis that have the same place; places ascend."""
+    count = len(places)
+    return weighted(values, axis, np.arange(count), np.ones(count), places, size)
+
+
+def weighted(
+    values: Array, axis: int, elements: Array, weights: Array, places: Array, size: int
+) -> Array:
+    """Return sums of elements times weights.
+
+    Args:
+        values: the tensor.
+        axis: along which there are the elements, and so many sums as the size tells.
+        elements: which element each term has.
+        weights: of the terms.
+        places: which sum each term belongs to; these ascend.
+        size: how many sums there are.
+    """
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    counts = np.diff(starts, append=len(places))
+    # Whole rows are read and added quicker than single elements.
+    rows = np.ascontiguousarray(np.moveaxis(values, axis, 0))
+    sums = np.zeros((size, *rows.shape[1:]))
+    if counts.max() > len(starts):
+        terms = rows.take(elements, 0) * along(weights, 0, values.ndim)
+        sums[places[starts]] = np.add.reduceat(terms, starts, 0)
+    else:
+        for number in range(counts.max()):
+            # The first term of each place, then the second one of those that have two, ...
+            chosen = starts[counts > number] + number
+            terms = rows.take(elements[chosen], 0)
+            terms *= along(weights[chosen], 0, values.ndim)
+            sums[places[chosen]] += terms
+    return np.moveaxis(sums, 0, axis)

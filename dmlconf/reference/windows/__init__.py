@@ -1,0 +1,1 @@
+"""Operators on windows that slide over a tensor."""

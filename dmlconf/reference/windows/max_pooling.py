@@ -1,0 +1,224 @@
+"""Operators that find the greatest number that a window sees, and their gradient.
+
+EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
+is padding.
+
+Source: the operators' pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.reference.windows.sliding import elements, greatest, indexed, windows
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "max_pooling",
+    "max_pooling1",
+    "max_pooling1_interval",
+    "max_pooling2",
+    "max_pooling2_interval",
+    "max_pooling_grad",
+    "max_pooling_grad_magnitude",
+    "max_pooling_interval",
+]
+
+_Interval = tuple[Array, Array]
+
+
+def max_pooling(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+) -> Array:
+    """Return the greatest number that the window sees.
+
+    NaN is passed over. Nothing is less than the lowest finite number, which is also what nothing
+    but padding gives.
+
+    Source: the page of DML_MAX_POOLING_OPERATOR_DESC; infinity, NaN and padding were measured.
+    """
+    found: Array
+    (found,) = max_pooling2(
+        InputTensor,
+        OutputTensor,
+        None,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+    )
+    return found
+
+
+def max_pooling_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> _Interval:
+    """Return the greatest number; negative infinity as well where there is none above it."""
+    return max_pooling1_interval(InputTensor, OutputTensor, None, **attributes)[0]
+
+
+def max_pooling1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputIndicesTensor: TensorDesc | None,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+) -> tuple[Array, ...]:
+    """Return what `max_pooling` does, and the indices of these elements in the whole input.
+
+    Of equal elements the first counts, and so does the first of nothing but NaN. The index of
+    nothing but padding is 0.
+
+    Source: the page of DML_MAX_POOLING1_OPERATOR_DESC; NaN and padding were measured.
+    """
+    return max_pooling2(
+        InputTensor,
+        OutputTensor,
+        OutputIndicesTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+    )
+
+
+def max_pooling1_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputIndicesTensor: TensorDesc | None,
+    **attributes: Any,
+) -> tuple[_Interval, ...]:
+    """Return what `max_pooling2_interval` does."""
+    ones = (1,) * len(attributes["WindowSize"])
+    tensors = InputTensor, OutputTensor, OutputIndicesTensor
+    return max_pooling2_interval(*tensors, **attributes, Dilations=ones)
+
+
+def max_pooling2(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputIndicesTensor: TensorDesc | None,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+) -> tuple[Array, ...]:
+    """Return what `max_pooling1` does, with a window whose places lie apart.
+
+    Source: the page of DML_MAX_POOLING2_OPERATOR_DESC.
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    values, lowest = _comparable(InputTensor)
+    if OutputIndicesTensor is None:
+        return (_stored(greatest(values, over, lowest), OutputTensor),)
+    found, indices = indexed(values, over, lowest)
+    indices = np.maximum(indices, 0).astype(OutputIndicesTensor.DataType.dtype)
+    return _stored(found, OutputTensor), indices
+
+
+def max_pooling2_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    OutputIndicesTensor: TensorDesc | None,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+) -> tuple[_Interval, ...]:
+    """Return as `max_pooling_interval` does, and any index where there is no greatest number."""
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    values, lowest = _comparable(InputTensor)
+    found, indices = indexed(values, over, lowest)
+    most = least = _stored(found, OutputTensor)
+    undefined = indices < 0
+    if InputTensor.dtype.kind == "f":
+        undefined |= found == lowest
+        least = np.where(np.isneginf(greatest(values, over, -np.inf)), -np.inf, most)
+    if OutputIndicesTensor is None:
+        return ((least, most),)
+    dtype = OutputIndicesTensor.DataType.dtype
+    first = np.where(undefined, 0, indices).astype(dtype)
+    return (least, most), (first, np.where(undefined, np.iinfo(dtype).max, first))
+
+
+def max_pooling_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+) -> Array:
+    """Return zeros, with each gradient added where its window sees the greatest number.
+
+    Of equal elements the first counts. Gradients of nothing but padding are dropped. Of more
+    numbers than spatial dimensions the last ones count.
+
+    Source: the page of DML_MAX_POOLING_GRAD_OPERATOR_DESC; padding, further numbers: measured.
+    """
+    rank = InputTensor.ndim - 2
+    spatial = (of[-rank:] for of in (Strides, WindowSize, StartPadding, Dilations))
+    over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
+    values, lowest = _comparable(InputTensor)
+    indices = indexed(values, over, lowest)[1]
+    seen = indices >= 0
+    with np.errstate(all="ignore"):
+        gradients = InputGradientTensor[seen].astype(np.float64)
+        found = np.bincount(indices[seen], gradients, InputTensor.size)
+        return found.reshape(InputTensor.shape).astype(OutputGradientTensor.DataType.dtype)
+
+
+def max_pooling_grad_magnitude(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    **attributes: Any,
+) -> Magnitude:
+    """Return the sums of the gradients' absolute values.
+
+    Measured: where a dilated window passes over the first element of all and sees nothing but
+    padding, its gradient may be added there, so any result is right for that element.
+    """
+    absolute = np.abs(InputGradientTensor)
+    wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
+    sums = max_pooling_grad(InputTensor, absolute, wide, **attributes)
+    names = "Strides", "WindowSize", "StartPadding", "Dilations"
+    spatial = (attributes[name][2 - InputTensor.ndim :] for name in names)
+    over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
+    if max(attributes["Dilations"]) > 1 and not elements(over).all():
+        sums.flat[0] = ANY_RESULT
+    return Magnitude(sums, quantum=quantum_of(InputGradientTensor))
+
+
+def _comparable(tensor: Array) -> tuple[Array, Any]:
+    """Return the numbers as kernels compare them, FLOAT16 as FLOAT32, and the lowest finite one."""
+    if tensor.dtype.kind != "f":
+        return tensor, np.iinfo(tensor.dtype).min
+    return tensor.astype(np.float32, copy=False), np.finfo(np.float32).min
+
+
+def _stored(found: Array, output: TensorDesc) -> Array:
+    """Return what is found in the output's type, whose lowest finite number is the least."""
+    dtype = output.DataType.dtype
+    return np.maximum(found, np.finfo(dtype).min).astype(dtype) if dtype.kind == "f" else found

@@ -1,0 +1,252 @@
+"""Operators that make a mean or a root of what a window sees, and the gradient of the mean.
+
+EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
+is padding. An `..._interval` function returns the least and the greatest right values, and an
+`..._magnitude` function the sums of the absolute values of what is added up; they take the
+arguments of their operator.
+
+Source: the operators' pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.reference.windows.sliding import elements, spread, sums, windows
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = [
+    "average_pooling",
+    "average_pooling1",
+    "average_pooling1_magnitude",
+    "average_pooling_grad",
+    "average_pooling_grad_magnitude",
+    "average_pooling_magnitude",
+    "lp_pooling",
+    "lp_pooling1",
+    "lp_pooling1_interval",
+    "lp_pooling_interval",
+]
+
+_Interval = tuple[Array, Array]
+
+
+def average_pooling(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return the mean of what the window sees.
+
+    IncludePadding counts padding as zeros. Without it, nothing but padding gives NaN.
+
+    Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
+    """
+    return average_pooling1(
+        InputTensor,
+        OutputTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+        IncludePadding=IncludePadding,
+    )
+
+
+def average_pooling_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> Magnitude:
+    """Return what `average_pooling1_magnitude` does."""
+    ones = (1,) * len(attributes["WindowSize"])
+    return average_pooling1_magnitude(InputTensor, OutputTensor, **attributes, Dilations=ones)
+
+
+def average_pooling1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return what `average_pooling` does, with a window whose places lie apart.
+
+    Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    with np.errstate(all="ignore"):
+        totals = sums(InputTensor, over)
+        totals /= prod(WindowSize) if IncludePadding else elements(over)
+        return totals.astype(OutputTensor.DataType.dtype)
+
+
+def average_pooling1_magnitude(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> Magnitude:
+    """Return the means of absolute values; with what FLOAT32 may overflow in."""
+    mean = average_pooling1(np.abs(InputTensor), _wide(OutputTensor), **attributes)
+    with np.errstate(all="ignore"):
+        beyond = mean * prod(attributes["WindowSize"]) > np.finfo(np.float32).max
+    return Magnitude(mean, overflows=beyond & np.isfinite(mean))
+
+
+def average_pooling_grad(
+    InputGradientTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    IncludePadding: bool,
+) -> Array:
+    """Return zeros, with an equal share of each gradient added to all that its window sees.
+
+    IncludePadding gives padding a share as well, but nothing that lies behind it.
+
+    Source: the page of DML_AVERAGE_POOLING_GRAD_OPERATOR_DESC; what lies behind was measured.
+    """
+    sizes = OutputGradientTensor.Sizes, InputGradientTensor.shape
+    over = windows(*sizes, Strides, WindowSize, StartPadding)
+    with np.errstate(all="ignore"):
+        shares = InputGradientTensor.astype(np.float64)
+        if IncludePadding:
+            extents = zip(sizes[0][2:], StartPadding, EndPadding, strict=False)
+            padded = (1, 1, *(sum(extent) for extent in extents))
+            within = windows(padded, sizes[1], Strides, WindowSize, (0,) * len(Strides))
+            shares /= np.maximum(elements(within), 1)
+        else:
+            shares /= elements(over)
+        return spread(shares, over).astype(OutputGradientTensor.DataType.dtype)
+
+
+def average_pooling_grad_magnitude(
+    InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
+) -> Array:
+    """Return the sums of the shares' absolute values."""
+    absolute = np.abs(InputGradientTensor)
+    return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
+
+
+def lp_pooling(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    P: int,
+) -> Array:
+    """Return the P-th root of the sum of the P-th powers of the absolute values that are seen.
+
+    Source: the page of DML_LP_POOLING_OPERATOR_DESC; absolute values were measured.
+    """
+    return lp_pooling1(
+        InputTensor,
+        OutputTensor,
+        Strides=Strides,
+        WindowSize=WindowSize,
+        StartPadding=StartPadding,
+        EndPadding=EndPadding,
+        Dilations=(1,) * len(WindowSize),
+        P=P,
+    )
+
+
+def lp_pooling_interval(
+    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
+) -> _Interval:
+    """Return what `lp_pooling1_interval` does."""
+    ones = (1,) * len(attributes["WindowSize"])
+    return lp_pooling1_interval(InputTensor, OutputTensor, **attributes, Dilations=ones)
+
+
+def lp_pooling1(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    P: int,
+) -> Array:
+    """Return what `lp_pooling` does, with a window whose places lie apart.
+
+    The root of a P of 0 is the power of infinity.
+
+    Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    with np.errstate(all="ignore"):
+        powers = np.abs(InputTensor.astype(np.float64)) ** P
+        root = 1 / P if P else np.inf
+        return (sums(powers, over) ** root).astype(OutputTensor.DataType.dtype)
+
+
+def lp_pooling1_interval(
+    InputTensor: Array,
+    OutputTensor: TensorDesc,
+    Strides: Sequence[int],
+    WindowSize: Sequence[int],
+    StartPadding: Sequence[int],
+    EndPadding: Sequence[int],
+    Dilations: Sequence[int],
+    P: int,
+) -> _Interval:
+    """Return the least and the greatest right roots where every power is made of exp2 and log2.
+
+    A power that is subnormal in FLOAT32 may be lost, and a sum beyond FLOAT32 be infinite. With a
+    P of 0 the logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some
+    devices: anything is right where the window sees 0 or what is not finite, or one element.
+
+    Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
+    """
+    spatial = Strides, WindowSize, StartPadding, Dilations
+    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    if P == 0:
+        special = sums(~(np.isfinite(InputTensor) & (InputTensor != 0)), over) > 0
+        exact = lp_pooling1(InputTensor, OutputTensor, *spatial[:3], EndPadding, Dilations, P)
+        return anything_where(special | (elements(over) == 1), (exact, exact))
+    single = np.finfo(np.float32)
+    with np.errstate(all="ignore"):
+        bases = np.abs(InputTensor.astype(np.float64))
+        powers = bases**P
+        error = powers * _power_error(bases, P)
+        error = np.where(powers < single.tiny, powers, error)
+        total = sums(powers, over)
+        room = sums(error, over) + total * (prod(WindowSize) * STEP)
+        root = total ** (1 / P)
+        least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
+        room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
+        lowest, highest = rounded_interval(root, room, OutputTensor.DataType.dtype)
+        highest[(total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)] = np.inf
+    return np.maximum(lowest, 0), highest
+
+
+def _power_error(base: Array, exponent: float) -> Array:
+    """Return the relative error of exp2(exponent * log2(base)); 0 for a power of 0."""
+    logarithm = np.abs(np.log2(base))
+    inner = exponent * (LOG2_ERROR * np.maximum(logarithm, 1) + STEP * logarithm)
+    return np.where(np.isfinite(logarithm), np.log(2) * inner + EXP2_ERROR, 0)
+
+
+def _wide(tensor: TensorDesc) -> TensorDesc:
+    """Return a FLOAT64 tensor of the same sizes."""
+    return TensorDesc(DataType.FLOAT64, tensor.Sizes)

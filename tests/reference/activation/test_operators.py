@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.loader import operator, operator_sets
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.reference.activation import operators as activation
+from dmlconf.reference.activation.formulas import FORMULAS
+from dmlconf.reference.activation.fused import fused, fused_magnitude, slope
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
+
+numbers = st.floats(-30, 30)
+factors = st.floats(0.25, 3, width=32)
+few = settings(max_examples=25, deadline=None)
+
+
+def nested(name: str, value: float) -> dict[str, Any]:
+    """Return a nested activation all of whose attributes have the same value."""
+    attributes = operator(name).of_kind(FieldKind.ATTRIBUTE)
+    return {"operator": name, **{field.name: value for field in attributes}}
+
+
+def alone(name: str, values: Array, value: float) -> Array:
+    attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
+    output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
+    found: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
+    return found
+
+
+def test_every_permitted_activation_has_a_formula() -> None:
+    assert set(operator_sets()["ELEMENT_WISE_ACTIVATIONS"]) == set(FORMULAS)
+
+
+def test_without_an_activation_values_stay() -> None:
+    values = np.array([1.0, -2.0])
+    assert fused(values, None) is values
+    assert slope(None) == 1
+    magnitude = Magnitude(values)
+    assert fused_magnitude(values, magnitude, None, np.dtype(np.float32)) is magnitude
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULAS if name not in STEPS])
+@few
+@given(x=numbers, y=numbers, value=factors)
+def test_the_slope_bounds_every_difference(name: str, x: float, y: float, value: float) -> None:
+    one, other = fused(np.array([x, y]), nested(name, value))
+    assert abs(one - other) <= slope(nested(name, value)) * abs(x - y) * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@few
+@given(values=st.lists(numbers, min_size=1, max_size=9), value=factors)
+def test_fused_and_alone_are_the_same(name: str, values: list[float], value: float) -> None:
+    array = np.array(values, np.float32)
+    expected = fused(array.astype(np.float64), nested(name, value)).astype(np.float32)
+    np.testing.assert_array_equal(alone(name, array, value), expected)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@few
+@given(values=st.lists(st.floats(width=16), min_size=1, max_size=9), value=factors)
+def test_the_interval_holds_the_value(
+    name: str, dtype: type[np.floating[Any]], values: list[float], value: float
+) -> None:
+    array = np.array(values, dtype)
+    attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
+    output = TensorDesc(DataType(array.dtype.name.upper()), array.shape)
+    interval = reference_function(name, "interval")
+    low, high = interval(InputTensor=array, OutputTensor=output, **attributes)
+    expected = alone(name, array, value)
+    assert (((low <= expected) & (expected <= high)) | np.isnan(expected)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ACTIVATION_RELU", [0, math.inf, 0]),
+        ("ACTIVATION_ELU", [math.nan, math.inf, -1]),
+        ("ACTIVATION_SIGMOID", [math.nan, 1, 0]),
+        ("ACTIVATION_SOFTSIGN", [math.nan, math.nan, math.nan]),
+    ],
+)
+def test_numbers_that_are_not_finite(name: str, expected: list[float]) -> None:
+    values = np.array([math.nan, math.inf, -math.inf], np.float32)
+    np.testing.assert_array_equal(alone(name, values, 1), np.array(expected, np.float32))
+
+
+def test_a_fused_relu_multiplies() -> None:
+    found = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
+    np.testing.assert_array_equal(found, [math.nan, math.nan, -0.0, 2.0])
+    assert math.copysign(1, found[2]) == -1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [(np.int8, [98, 126, -126, -2]), (np.float32, [98.5, 125.5, -126.5, -1.5])],
+)
+def test_shrink_rounds_integers_to_even(dtype: type[Any], expected: list[float]) -> None:
+    values = np.array([100, 127, -128, -3], dtype)
+    output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
+    found = activation.activation_shrink(values, output, Bias=1.5, Threshold=2.5)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_products_of_integers_wrap_around() -> None:
+    values, slopes = np.array([-128, -3, 5], np.int8), np.array([100, 5, 9], np.int8)
+    output = TensorDesc(DataType.INT8, (3,))
+    found = activation.activation_parameterized_relu(values, slopes, output)
+    assert found.tolist() == [0, -15, 5]
+
+
+@given(st.floats(-12.5, 12.5, width=32))
+def test_gelu_keeps_the_digits_of_small_results(x: float) -> None:
+    expected = np.float32(0.5 * x * math.erfc(-x / math.sqrt(2)))
+    (found,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
+    assert abs(found - expected) <= np.spacing(abs(expected))
+
+
+@given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0]))
+def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> None:
+    value = np.array([x], np.float32)
+    with np.errstate(all="ignore"):
+        expected = value if x > 0 else np.float32(slope) * np.minimum(value, 0)
+    np.testing.assert_array_equal(alone("ACTIVATION_LEAKY_RELU", value, slope), expected)
+
+
+@given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
+def test_elu_keeps_what_is_not_negative(x: float, slope: float) -> None:
+    value = np.array([x], np.float32)
+    (found,) = alone("ACTIVATION_ELU", value, slope)
+    expected = float(value[0]) if x >= 0 else slope * math.expm1(x)
+    assert found == np.float32(expected)
+    assert np.signbit(found) == np.signbit(expected) or slope == 0

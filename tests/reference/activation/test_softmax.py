@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.softmax import (
+    activation_hardmax,
+    activation_hardmax1,
+    activation_log_softmax,
+    activation_log_softmax1_interval,
+    activation_softmax,
+    activation_softmax1,
+)
+from dmlconf.tensors.datatypes import Array, DataType
+
+tensors = hnp.arrays(
+    np.float32,
+    hnp.array_shapes(min_dims=3, max_dims=3, max_side=4),
+    elements=st.floats(-50, 50, width=32),
+)
+few = settings(max_examples=40, deadline=None)
+
+
+def like(tensor: Array) -> TensorDesc:
+    return TensorDesc(DataType.FLOAT32, tensor.shape)
+
+
+@few
+@given(tensors)
+def test_the_logarithm_undoes_the_power(tensor: Array) -> None:
+    shares = activation_softmax(tensor, like(tensor))
+    logarithms = activation_log_softmax(tensor, like(tensor))
+    assert np.allclose(np.exp(logarithms), shares, rtol=1e-4)
+
+
+@few
+@given(tensors, st.sets(st.integers(0, 2)))
+def test_one_element_of_each_row_is_chosen_and_none_is_larger(
+    tensor: Array, axes: set[int]
+) -> None:
+    chosen = activation_hardmax1(tensor, like(tensor), sorted(axes))
+    over = tuple(axes)
+    assert (chosen.sum(over) == 1).all()
+    assert ((chosen * tensor).sum(over) == tensor.max(over)).all()
+    shares = activation_softmax1(tensor, like(tensor), sorted(axes))
+    assert ((chosen * shares).sum(over) == shares.max(over)).all()
+
+
+def test_of_equal_elements_the_first_in_row_major_order_is_chosen() -> None:
+    tensor = np.array([[[1, 3], [3, 3]], [[3, 0], [0, 0]]], np.float32)
+    assert activation_hardmax(tensor, like(tensor)).tolist() == [[[0, 1], [1, 0]], [[1, 0], [1, 0]]]
+    found = activation_hardmax1(tensor, like(tensor), [2, 0])
+    assert found.tolist() == [[[0, 1], [1, 0]], [[0, 0], [0, 0]]]
+
+
+@few
+@given(tensors)
+def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
+    below = tensor - tensor.max(-1, keepdims=True)
+    logarithms = below - np.log(np.exp(below).sum(-1, keepdims=True))
+    lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [2])
+    assert ((lowest <= logarithms) & (logarithms <= highest)).all()
+    assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
+
+
+def test_a_row_is_one_row_however_long() -> None:
+    tensor = np.zeros((1, 1, 100_000), np.float32)
+    assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
+    assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))

@@ -1,0 +1,159 @@
+"""Element-wise operators of the reference, and what their precision rules permit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.tensors.datatypes import DataType
+
+INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
+HALF, SINGLE = np.dtype(np.float16), np.dtype(np.float32)
+NUMBERS = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attributes: Any) -> Any:
+    """Return what an operator makes of vectors, or what the part of it gives."""
+    desc = TensorDesc(output, (len(inputs[0]),))
+    function = reference_function(name, part) if part else reference_function(name)
+    names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
+    return function(**dict(zip(names, inputs, strict=True)), OutputTensor=desc, **attributes)
+
+
+def integers(data_type: DataType) -> st.SearchStrategy[int]:
+    least, greatest = int(data_type.minimum), int(data_type.maximum)
+    return (
+        st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
+    )
+
+
+@pytest.mark.parametrize("data_type", INTEGERS)
+@given(st.data())
+def test_sums_of_integers_wrap_around(data_type: DataType, data: st.DataObject) -> None:
+    a, b = data.draw(integers(data_type)), data.draw(integers(data_type))
+    (total,) = evaluate("ELEMENT_WISE_ADD", data_type, *vectors(data_type, a, b))
+    assert (int(total) - a - b) % (1 << data_type.bits) == 0
+
+
+@pytest.mark.parametrize("data_type", INTEGERS)
+@given(st.data())
+def test_quotients_of_integers_are_truncated(data_type: DataType, data: st.DataObject) -> None:
+    a, b = data.draw(integers(data_type)), data.draw(integers(data_type) | st.integers(0, 3))
+    assume(b != 0 and not (b == -1 and a == data_type.minimum))
+    inputs = vectors(data_type, a, b)
+    (quotient,) = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs)
+    lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="interval")
+    truncated = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    assert lowest[0] == highest[0] == quotient == truncated
+
+
+@pytest.mark.parametrize("data_type", INTEGERS)
+def test_unsigned_integers_by_zero_are_the_greatest_and_signed_ones_anything(
+    data_type: DataType,
+) -> None:
+    inputs = vectors(data_type, 5, 0)
+    lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="interval")
+    assert highest[0] == data_type.maximum
+    assert lowest[0] == (data_type.minimum if data_type.is_signed else data_type.maximum)
+
+
+@pytest.mark.parametrize("data_type", [each for each in INTEGERS if each.is_signed])
+def test_the_smallest_integer_by_minus_one_may_be_anything(data_type: DataType) -> None:
+    inputs = vectors(data_type, int(data_type.minimum), -1)
+    assert evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs)[0] == data_type.minimum
+    lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", data_type, *inputs, part="interval")
+    assert [lowest[0], highest[0]] == [data_type.minimum, data_type.maximum]
+
+
+def vectors(data_type: DataType, *numbers: float) -> list[Any]:
+    return [np.array([number], data_type.dtype) for number in numbers]
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_float32_sum_is_the_nearest_or_the_truncated_number(a: float, b: float) -> None:
+    inputs = vectors(DataType.FLOAT32, a, b)
+    (total,) = evaluate("ELEMENT_WISE_ADD", DataType.FLOAT32, *inputs)
+    lowest, highest = evaluate("ELEMENT_WISE_ADD", DataType.FLOAT32, *inputs, part="interval")
+    exact = Fraction(a) + Fraction(b)
+    gap = abs(Fraction(float(total)) - exact)
+    assert all(gap <= abs(Fraction(float(other)) - exact) for other in neighbours(total))
+    ends = {float(lowest[0]), float(highest[0])}
+    assert float(total) in ends
+    truncated = [end for end in ends if abs(Fraction(end)) <= abs(exact)]
+    assert truncated
+    assert len(ends) == (1 if exact == Fraction(float(total)) or truncated == [total] else 2)
+
+
+def neighbours(number: Any) -> list[Any]:
+    return [np.nextafter(number, number.dtype.type(end)) for end in (-np.inf, np.inf)]
+
+
+@given(st.floats(0.25, 100, width=32), st.floats(0.25, 100, width=32))
+def test_a_quotient_may_be_a_product_with_the_reciprocal(a: float, b: float) -> None:
+    inputs = vectors(DataType.FLOAT32, a, b)
+    lowest, highest = evaluate("ELEMENT_WISE_DIVIDE", DataType.FLOAT32, *inputs, part="interval")
+    product = np.float32(a) * (np.float32(1) / np.float32(b))
+    assert lowest[0] <= product <= highest[0]
+    assert highest[0] - lowest[0] <= 6 * np.spacing(np.float32(a / b))
+
+
+@given(
+    st.floats(-30, 30, width=16),
+    st.sampled_from([0.25, 0.5, 1, -0.5]),
+    st.sampled_from([0, 1, -2.5]),
+)
+def test_scale_and_bias_come_before_the_function(x: float, scale: float, bias: float) -> None:
+    scale_bias = {"Scale": scale, "Bias": bias}
+    (inputs,) = vectors(DataType.FLOAT32, x)
+    (result,) = evaluate("ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, ScaleBias=scale_bias)
+    exact = np.exp(x * scale + bias)
+    assert result == np.float32(exact)
+
+
+@given(st.floats(-80, 80, width=32))
+def test_an_exponential_may_be_a_power_of_two(x: float) -> None:
+    (inputs,) = vectors(DataType.FLOAT32, x)
+    lowest, highest = evaluate(
+        "ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, part="interval", ScaleBias=None
+    )
+    power = np.float32(np.exp2(np.float64(np.float32(x) * np.float32(1.442695))))
+    assert lowest[0] <= power <= highest[0]
+    assert highest[0] - lowest[0] <= np.exp(x) * 2.0**-22 * (6 + 2 * abs(x))
+
+
+@pytest.mark.parametrize("dtype", [HALF, SINGLE])
+@given(st.floats(-60000, 60000))
+def test_rounding_gives_at_most_two_neighbours(dtype: np.dtype[Any], number: float) -> None:
+    lowest, highest = (end[0] for end in rounded_interval(np.array([number]), 0.0, dtype))
+    nearest = np.float32(number).astype(dtype)
+    assert lowest <= nearest <= highest <= neighbours(lowest)[1]
+    assert min(abs(float(lowest)), abs(float(highest))) <= abs(number)
+    if float(nearest) == number:
+        assert lowest == highest
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_exceeds_float16_may_be_infinite_or_the_largest_number(sign: int) -> None:
+    lowest, highest = rounded_interval(np.array([sign * 65504.01]), 0.0, HALF)
+    assert {abs(float(lowest[0])), abs(float(highest[0]))} == {65504.0, np.inf}
+
+
+def test_a_result_that_may_be_subnormal_may_be_flushed() -> None:
+    tiny = np.finfo(np.float32).tiny
+    exact = np.array([1.0, -1.0]) * float(tiny)
+    lowest, highest = rounded_interval(exact, 2.0**-20 * float(tiny), SINGLE)
+    assert lowest[0] == 0
+    assert highest[1] == 0
+
+
+def test_an_infinite_error_leaves_the_nearest_number() -> None:
+    lowest, highest = rounded_interval(np.array([1.0, np.inf]), np.array([np.nan, 1.0]), SINGLE)
+    assert lowest.tolist() == highest.tolist() == [1.0, np.inf]

@@ -1,0 +1,74 @@
+"""Operators of the reference on bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import DataType
+
+TYPES = [data_type for data_type in DataType if data_type.bits > 4]
+UNSIGNED = [DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64]
+
+
+def evaluate(name: str, data_type: DataType, *inputs: Any, part: str = "") -> Any:
+    return reference_function(f"ELEMENT_WISE_BIT_{name}", part)(
+        *inputs, OutputTensor=TensorDesc(data_type, inputs[0].shape)
+    )
+
+
+def elements(data_type: DataType, *bits: int) -> Any:
+    return np.array(bits, f"u{data_type.bits // 8}").view(data_type.dtype)
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@given(st.data())
+def test_bits_are_combined_whatever_the_data_type_means(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    mask = 2**data_type.bits - 1
+    a, b = (data.draw(st.integers(0, mask)) for _ in range(2))
+    inputs = elements(data_type, a), elements(data_type, b)
+    for name, bits in (("AND", a & b), ("OR", a | b), ("XOR", a ^ b)):
+        found = evaluate(name, data_type, *inputs)
+        assert found.dtype == data_type.dtype
+        assert found.tobytes() == elements(data_type, bits).tobytes()
+    assert (
+        evaluate("NOT", data_type, inputs[0]).tobytes() == elements(data_type, a ^ mask).tobytes()
+    )
+    assert evaluate("COUNT", DataType.UINT8, inputs[0]).tolist() == [a.bit_count()]
+
+
+def test_bits_of_strided_tensors_are_counted_in_order() -> None:
+    tensor = np.arange(12, dtype=np.uint32).reshape(3, 4).T
+    counts = evaluate("COUNT", DataType.UINT32, tensor)
+    assert counts.tolist() == [[number.bit_count() for number in row] for row in tensor.tolist()]
+
+
+@pytest.mark.parametrize("data_type", UNSIGNED)
+@given(st.data())
+def test_bits_are_shifted_and_those_that_leave_are_lost(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    mask = 2**data_type.bits - 1
+    value, places = data.draw(st.integers(0, mask)), data.draw(st.integers(0, data_type.bits - 1))
+    inputs = elements(data_type, value), elements(data_type, places)
+    for name, bits in (("SHIFT_LEFT", value << places & mask), ("SHIFT_RIGHT", value >> places)):
+        assert evaluate(name, data_type, *inputs).tolist() == [bits]
+        lowest, highest = evaluate(name, data_type, *inputs, part="interval")
+        assert [lowest[0], highest[0]] == [bits, bits]
+
+
+@pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
+@pytest.mark.parametrize("data_type", UNSIGNED)
+def test_shifts_by_the_width_are_open_but_for_32_bits(name: str, data_type: DataType) -> None:
+    inputs = elements(data_type, 200), elements(data_type, data_type.bits)
+    lowest, highest = evaluate(name, data_type, *inputs, part="interval")
+    is_open = data_type is not DataType.UINT32
+    assert [lowest[0], highest[0]] == ([0, data_type.maximum] if is_open else [200, 200])

@@ -1,0 +1,173 @@
+"""Conversions of the reference: between data types, and to quantized numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
+
+FLOATS = [DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16]
+INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
+
+
+def cast(values: Array, output: DataType, part: str = "") -> Any:
+    function = reference_function("CAST", part) if part else reference_function("CAST")
+    return function(values, TensorDesc(output, values.shape))
+
+
+def clamped(number: int, data_type: DataType) -> int:
+    return min(max(number, int(data_type.minimum)), int(data_type.maximum))
+
+
+@given(st.sampled_from(FLOATS), st.sampled_from(INTEGERS), st.data())
+def test_floats_are_truncated_and_clamped(
+    source: DataType, target: DataType, data: st.DataObject
+) -> None:
+    around = st.floats(-300, 300) | st.floats(float(target.minimum) * 2, float(target.maximum) * 2)
+    with np.errstate(over="ignore"):
+        values = np.array([data.draw(around)], source.dtype)
+    if np.isfinite(values[0]):
+        assert int(cast(values, target)[0]) == clamped(int(float(values[0])), target)
+
+
+@pytest.mark.parametrize("source", FLOATS)
+@pytest.mark.parametrize("target", INTEGERS)
+def test_nan_becomes_0_and_infinities_the_limits(source: DataType, target: DataType) -> None:
+    values = np.array([np.nan, np.inf, -np.inf], source.dtype)
+    expected = [0, int(target.maximum), int(target.minimum)]
+    assert [int(value) for value in cast(values, target)] == expected
+
+
+@st.composite
+def integer(draw: st.DrawFn) -> tuple[DataType, int]:
+    source = draw(st.sampled_from(INTEGERS))
+    return source, draw(st.integers(int(source.minimum), int(source.maximum)))
+
+
+@given(integer(), st.sampled_from(INTEGERS))
+def test_integers_wrap_or_are_clamped(drawn: tuple[DataType, int], target: DataType) -> None:
+    source, number = drawn
+    values = np.array([number], source.dtype)
+    result = int(cast(values, target)[0])
+    wrapped = (number - int(target.minimum)) % (1 << target.bits) + int(target.minimum)
+    if target.bits >= 32:
+        assert result == wrapped
+    else:
+        low = number % (1 << 32)
+        signed = low - (1 << 32) if target.is_signed and low >= 1 << 31 else low
+        assert result == clamped(signed, target)
+        ends = cast(values, target, "candidates")
+        assert {int(end[0]) for candidate in ends for end in candidate} == {result, wrapped}
+
+
+def test_a_cast_out_of_range_clamps_or_wraps_and_nothing_between() -> None:
+    values = np.array([200.0, -300.0, 1e10, np.nan, 100.7], np.float32)
+    right, candidates = cast(values, DataType.INT8), cast(values, DataType.INT8, "candidates")
+    for driver, permitted in (
+        ([127, -128, 127, 0, 100], [True] * 5),
+        ([-56, -44, -1, 0, 100], [True] * 5),
+        ([50, -100, 0, -1, 101], [False] * 5),
+        ([126, -127, 126, -128, 99], [False] * 5),
+    ):
+        found = is_permitted(np.array(driver, np.int8), right, *candidates)
+        assert found.tolist() == permitted
+
+
+@given(integer(), st.sampled_from([DataType.FLOAT32, DataType.FLOAT64]))
+def test_integers_become_the_nearest_float(drawn: tuple[DataType, int], target: DataType) -> None:
+    source, number = drawn
+    values = np.array([number], source.dtype)
+    (result,) = cast(values, target)
+    gap = abs(Fraction(float(result)) - number)
+    for end in (-np.inf, np.inf):
+        other = np.nextafter(result, target.dtype.type(end))
+        assert gap <= abs(Fraction(float(other)) - number)
+    lowest, highest = (end[0] for end in cast(values, target, "interval"))
+    assert lowest <= result <= highest
+    if gap == 0 or source.bits < 64 or target is DataType.FLOAT64:
+        assert lowest == highest
+    else:
+        assert min(abs(int(lowest)), abs(int(highest))) <= abs(number)
+
+
+@given(st.floats(-65000, 65000, width=32))
+def test_float32_becomes_the_nearest_or_the_truncated_float16(number: float) -> None:
+    values = np.array([number], np.float32)
+    (result,) = cast(values, DataType.FLOAT16)
+    lowest, highest = (end[0] for end in cast(values, DataType.FLOAT16, "interval"))
+    truncated = min(lowest, highest, key=abs)
+    assert lowest <= result <= highest
+    assert abs(truncated) <= abs(number)
+    assert highest <= np.nextafter(lowest, np.float16(np.inf))
+
+
+def test_float16_may_be_rounded_toward_zero_and_to_nearest() -> None:
+    ends = cast(np.array([1.0009], np.float32), DataType.FLOAT16, "interval")
+    assert [float(end[0]) for end in ends] == [1.0, 1.0009765625]
+
+
+def test_large_integers_may_be_rounded_toward_zero() -> None:
+    ends = cast(np.array([(1 << 63) - 1]), DataType.FLOAT32, "interval")
+    assert [int(end[0]) for end in ends] == [(1 << 63) - (1 << 39), 1 << 63]
+
+
+def quantize(x: Array, scale: Array, zero: Array | None, output: DataType, part: str = "") -> Any:
+    name = "ELEMENT_WISE_QUANTIZE_LINEAR"
+    function = reference_function(name, part) if part else reference_function(name)
+    return function(x, scale, zero, TensorDesc(output, x.shape))
+
+
+@given(
+    st.sampled_from([DataType.FLOAT32, DataType.FLOAT16, DataType.INT32]),
+    st.sampled_from([DataType.INT8, DataType.UINT8]),
+    st.integers(-1000, 1000),
+    st.sampled_from([0.5, 1, 2, 4, 8]),
+    st.integers(0, 127) | st.none(),
+)
+def test_quantizes_as_the_page_says_with_halves_to_even(
+    source: DataType, target: DataType, number: int, scale: float, zero: int | None
+) -> None:
+    x = np.array([number], source.dtype)
+    scales = np.array([scale], np.float16 if source is DataType.FLOAT16 else np.float32)
+    zeros = None if zero is None else np.array([zero], target.dtype)
+    expected = clamped(round(Fraction(number) / Fraction(scale)) + (zero or 0), target)
+    assert quantize(x, scales, zeros, target).tolist() == [expected]
+
+
+@given(st.floats(-500, 500, width=32), st.floats(0.125, 50, width=32))
+def test_a_quantized_quotient_may_be_a_product_with_the_reciprocal(x: float, scale: float) -> None:
+    values, scales = np.array([x], np.float32), np.array([scale], np.float32)
+    ((lowest, highest),) = quantize(values, scales, None, DataType.INT8, "candidates")
+    product = float(values[0] * (np.float32(1) / scales[0]))
+    assert lowest[0] <= clamped(round(product), DataType.INT8) <= highest[0]
+    if abs(product % 1 - 0.5) > 0.01:
+        assert lowest[0] == highest[0]
+
+
+def test_a_half_that_a_reciprocal_misses_may_be_rounded_either_way() -> None:
+    x, scales = np.array([-409.5], np.float32), np.array([7], np.float32)
+    assert quantize(x, scales, None, DataType.INT8).tolist() == [-58]
+    (ends,) = quantize(x, scales, None, DataType.INT8, "candidates")
+    assert [end.tolist() for end in ends] == [[-59], [-58]]
+
+
+def test_undefined_quantization_leaves_a_choice() -> None:
+    x, scales = np.array([-5, np.nan], np.float32), np.array([0, 1], np.float32)
+    zeros = np.array([10, 10], np.int8)
+    assert quantize(x, scales, zeros, DataType.INT8).tolist() == [-128, 0]
+    candidates = quantize(x, scales, zeros, DataType.INT8, "candidates")
+    assert {(int(low[0]), int(high[0])) for low, high in candidates} == {(-128, 127)}
+    assert {(int(low[1]), int(high[1])) for low, high in candidates} == {
+        (-128, -128),
+        (0, 0),
+        (10, 10),
+    }

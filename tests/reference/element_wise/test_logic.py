@@ -1,0 +1,70 @@
+"""Comparisons, truth values and choices of the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import DataType
+
+COMPARISONS = ["EQUALS", "GREATER_THAN", "GREATER_THAN_OR_EQUAL", "LESS_THAN", "LESS_THAN_OR_EQUAL"]
+SUBNORMAL = 2.0**-149
+HALF_SUBNORMAL = 2.0**-24
+
+
+def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
+    """Return what each comparison makes of two numbers, or what the part of it gives."""
+    found = []
+    for name in COMPARISONS:
+        function = reference_function(f"ELEMENT_WISE_LOGICAL_{name}", part)
+        vectors = [np.array([number], data_type.dtype) for number in (a, b)]
+        result = function(*vectors, TensorDesc(DataType.UINT8, (1,)))
+        found.append(tuple(end[0] for end in result) if part else result[0])
+    return found
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_comparisons_are_those_of_the_numbers(a: int, b: int) -> None:
+    assert results(a, b, DataType.INT64) == [a == b, a > b, a >= b, a < b, a <= b]
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
+def test_nan_is_unequal_to_all_and_zeros_are_equal(data_type: DataType) -> None:
+    assert results(np.nan, np.nan, data_type) == [0, 0, 0, 0, 0]
+    assert results(0.0, -0.0, data_type) == [1, 0, 1, 0, 1]
+
+
+def test_subnormal_float32_numbers_may_count_as_zero() -> None:
+    assert results(SUBNORMAL, 0, DataType.FLOAT32) == [0, 1, 1, 0, 0]
+    ends = results(SUBNORMAL, 0, DataType.FLOAT32, "interval")
+    assert ends == [(0, 1), (0, 1), (1, 1), (0, 0), (0, 1)]
+
+
+def test_subnormal_float16_numbers_count_as_they_are() -> None:
+    ends = results(HALF_SUBNORMAL, 0, DataType.FLOAT16, "interval")
+    assert ends == [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0)]
+
+
+@given(st.integers(0, 255), st.integers(0, 255))
+def test_whatever_is_not_zero_is_true(a: int, b: int) -> None:
+    desc = TensorDesc(DataType.UINT8, (1,))
+    vectors = [np.array([number], np.uint8) for number in (a, b)]
+    expected = {"AND": a > 0 and b > 0, "OR": a > 0 or b > 0, "XOR": (a > 0) != (b > 0)}
+    for name, truth in expected.items():
+        assert reference_function(f"ELEMENT_WISE_LOGICAL_{name}")(*vectors, desc)[0] == truth
+    assert reference_function("ELEMENT_WISE_LOGICAL_NOT")(vectors[0], desc)[0] == (a == 0)
+    assert reference_function("ELEMENT_WISE_IF")(vectors[0], *vectors, desc)[0] == (a or b)
+
+
+def test_a_choice_keeps_every_bit() -> None:
+    numbers = np.array([0x7F800001, 0x80000000, 1], np.uint32).view(np.float32)
+    condition = np.array([1, 2, 255], np.uint8)
+    desc = TensorDesc(DataType.FLOAT32, (3,))
+    chosen = reference_function("ELEMENT_WISE_IF")(condition, numbers, -numbers, desc)
+    assert chosen.view(np.uint32).tolist() == numbers.view(np.uint32).tolist()

@@ -1,0 +1,160 @@
+"""Operators of two tensors' elements: arithmetic, remainders, comparisons and bits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.tensors.datatypes import DataType
+from tests.reference.permitted import is_permitted
+
+INTEGERS = [data_type for data_type in DataType if not data_type.is_float and data_type.bits > 4]
+SIGNED = [data_type for data_type in INTEGERS if data_type.is_signed]
+FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
+NUMBERS = st.floats(-1e5, 1e5, width=32)
+SMALLEST = 2.0**-149
+
+
+def evaluate(name: str, data_type: DataType, a: Any, b: Any, part: str = "", **more: Any) -> Any:
+    """Return what an operator makes of two numbers of a data type, or what the part of it gives."""
+    output = more.pop("output", data_type)
+    inputs = {
+        "ATensor": np.array([a], data_type.dtype),
+        "BTensor": np.array([b], data_type.dtype),
+    }
+    function = reference_function(f"ELEMENT_WISE_{name}", part)
+    result = function(**inputs, OutputTensor=TensorDesc(output, (1,)), **more)
+    if part == "candidates":
+        return result
+    return tuple(end[0] for end in result) if part else result[0]
+
+
+def integers(data_type: DataType) -> st.SearchStrategy[int]:
+    least, greatest = int(data_type.minimum), int(data_type.maximum)
+    return (
+        st.integers(least, greatest) | st.integers(greatest - 99, greatest) | st.integers(least, 9)
+    )
+
+
+@pytest.mark.parametrize("data_type", INTEGERS)
+@given(st.data())
+def test_differences_and_products_of_integers_wrap_around(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    a, b = data.draw(integers(data_type)), data.draw(integers(data_type))
+    for name, exact in (("SUBTRACT", a - b), ("MULTIPLY", a * b)):
+        assert (int(evaluate(name, data_type, a, b)) - exact) % (1 << data_type.bits) == 0
+
+
+@pytest.mark.parametrize("data_type", INTEGERS)
+@given(st.data())
+def test_remainders_have_the_sign_of_the_dividend_or_of_the_divisor(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    a, b = data.draw(integers(data_type)), data.draw(integers(data_type) | st.integers(1, 9))
+    assume(b != 0 and not (b == -1 and a == data_type.minimum))
+    truncated = abs(a) % abs(b) * (-1 if a < 0 else 1)
+    for name, remainder in (("MODULUS_TRUNCATE", truncated), ("MODULUS_FLOOR", a % b)):
+        lowest, highest = evaluate(name, data_type, a, b, "interval")
+        assert evaluate(name, data_type, a, b) == lowest == highest == remainder
+
+
+@pytest.mark.parametrize("data_type", SIGNED)
+@pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
+def test_a_signed_integer_modulo_zero_may_be_anything(name: str, data_type: DataType) -> None:
+    ends = evaluate(name, data_type, 5, 0, "interval")
+    assert ends == (data_type.minimum, data_type.maximum)
+    ends = evaluate(name, data_type, data_type.minimum, -1, "interval")
+    assert ends == (data_type.minimum, data_type.maximum)
+
+
+@given(NUMBERS, st.floats(0.0625, 1e4, width=32), st.sampled_from([1, -1]))
+def test_a_remainder_may_be_what_a_float32_quotient_leaves(a: float, b: float, sign: int) -> None:
+    x, y = np.float32(a), np.float32(b * sign)
+    is_multiple = math.remainder(x, y) == 0
+    quotients = (x / y, x / y if is_multiple else x * (np.float32(1) / y))
+    for name, rounded in (("MODULUS_TRUNCATE", np.trunc), ("MODULUS_FLOOR", np.floor)):
+        lowest, highest = evaluate(name, DataType.FLOAT32, x, y, "interval")
+        assert lowest <= evaluate(name, DataType.FLOAT32, x, y) <= highest
+        for quotient in quotients:
+            assert lowest <= x - y * rounded(quotient) <= highest
+
+
+@pytest.mark.parametrize("name", ["MODULUS_TRUNCATE", "MODULUS_FLOOR"])
+def test_a_remainder_far_from_multiples_of_the_divisor_is_nearly_exact(name: str) -> None:
+    lowest, highest = evaluate(name, DataType.FLOAT32, 17, 5, "interval")
+    assert 2 - 1e-5 < lowest <= 2 <= highest < 2 + 1e-5
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+def test_the_number_wins_over_nan(data_type: DataType) -> None:
+    for name in ("MIN", "MAX"):
+        assert evaluate(name, data_type, math.nan, 2) == evaluate(name, data_type, 2, math.nan) == 2
+        assert math.isnan(evaluate(name, data_type, math.nan, math.nan))
+
+
+def test_halves_of_wrapped_sums_are_truncated() -> None:
+    assert evaluate("MEAN", DataType.INT32, -2, -1) == -1
+    assert evaluate("MEAN", DataType.INT32, 2**31 - 1, 1) == -(2**30)
+    assert evaluate("MEAN", DataType.UINT32, 2**32 - 1, 1) == 0
+
+
+def test_a_sum_that_overflows_has_a_mean_or_infinity_and_nothing_between() -> None:
+    right = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38)
+    candidates = evaluate("MEAN", DataType.FLOAT32, 3e38, 3e38, "candidates")
+    assert right == math.inf
+    for value, permitted in ((3e38, True), (math.inf, True), (3.3e38, False), (-math.inf, False)):
+        driver = np.array([value], np.float32)
+        found = is_permitted(driver, np.array([right]), *candidates)
+        assert found.tolist() == [permitted]
+
+
+@given(NUMBERS, NUMBERS)
+def test_the_square_of_a_rounded_difference_is_right(a: float, b: float) -> None:
+    exact = float(np.float32(a)) - float(np.float32(b))
+    nearest = np.float32(exact)
+    truncated = np.nextafter(nearest, np.float32(0)) if abs(nearest) > abs(exact) else nearest
+    lowest, highest = evaluate("DIFFERENCE_SQUARE", DataType.FLOAT32, a, b, "interval")
+    assert lowest <= truncated * truncated <= nearest * nearest <= highest
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+@given(st.floats(-100, 100, width=16), st.floats(-100, 100, width=16))
+def test_an_activation_may_follow_the_rounded_sum(data_type: DataType, a: float, b: float) -> None:
+    activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 3, "Beta": -1}
+    total = evaluate("ADD", data_type, a, b)
+    lowest, highest = evaluate("ADD1", data_type, a, b, "interval", FusedActivation=activation)
+    assert lowest <= data_type.dtype.type(float(total) * 3 - 1) <= highest
+    assert lowest <= data_type.dtype.type((a + b) * 3 - 1) <= highest
+
+
+def test_without_an_activation_the_sum_is_that_of_add() -> None:
+    assert evaluate("ADD1", DataType.FLOAT32, 0.1, 0.2, FusedActivation=None) == np.float32(
+        0.1
+    ) + np.float32(0.2)
+
+
+def test_a_float16_sum_may_overflow_before_the_activation_or_be_truncated() -> None:
+    activation = {"operator": "ACTIVATION_LINEAR", "Alpha": 0.25, "Beta": 0}
+    ends = evaluate("ADD1", DataType.FLOAT16, 65504, 65504, "interval", FusedActivation=activation)
+    assert ends[0] <= 65504 / 4
+    assert ends[1] == math.inf
+
+
+def test_an_error_beyond_the_value_reaches_across_zero() -> None:
+    lowest, highest = rounded_interval(np.array([0.5, -0.5]), 2.0, np.dtype(np.float32))
+    assert [lowest.tolist(), highest.tolist()] == [[-1.5, -2.5], [2.5, 1.5]]
+
+
+def test_a_remainder_of_a_large_quotient_may_have_the_other_sign() -> None:
+    lowest, highest = evaluate("MODULUS_TRUNCATE", DataType.FLOAT32, 9.177936e7, 0.015, "interval")
+    assert lowest <= -8
+    assert highest >= 8

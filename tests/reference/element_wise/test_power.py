@@ -1,0 +1,187 @@
+"""Powers, and the inverse tangent of two tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import DataType
+
+WORDS = [DataType.INT32, DataType.UINT32]
+SMALL = [DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8]
+FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
+NAN, INFINITY = math.nan, math.inf
+
+
+def power(
+    data_type: DataType,
+    base: float,
+    exponent: float,
+    of: DataType | None = None,
+    *,
+    part: str = "",
+    scale_bias: Any = None,
+) -> Any:
+    """Return what ELEMENT_WISE_POW makes of two numbers, or what the part of it gives."""
+    function = reference_function("ELEMENT_WISE_POW", part)
+    found = function(
+        InputTensor=np.array([base], data_type.dtype),
+        ExponentTensor=np.array([exponent], (of or data_type).dtype),
+        OutputTensor=TensorDesc(data_type, (1,)),
+        ScaleBias=scale_bias,
+    )
+    return tuple(end[0] for end in found) if part else found[0]
+
+
+def angle(y: float, x: float, part: str = "") -> Any:
+    function = reference_function("ELEMENT_WISE_ATAN_YX", part)
+    inputs = {"ATensor": np.array([y], np.float32), "BTensor": np.array([x], np.float32)}
+    found = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
+    return tuple(end[0] for end in found) if part else found[0]
+
+
+@pytest.mark.parametrize("data_type", WORDS)
+@given(st.data())
+def test_powers_of_integers_are_exact_modulo_two_to_the_power_of_32(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    base = data.draw(st.integers(int(data_type.minimum), int(data_type.maximum)))
+    exponent = data.draw(st.integers(0, int(data_type.maximum)))
+    found = int(power(data_type, base, exponent))
+    assert found % (1 << 32) == pow(base, exponent, 1 << 32)
+
+
+@pytest.mark.parametrize("data_type", SMALL)
+@given(st.data())
+def test_small_integers_that_do_not_hold_the_power_may_be_anything(
+    data_type: DataType, data: st.DataObject
+) -> None:
+    base = data.draw(st.integers(int(data_type.minimum), int(data_type.maximum)))
+    exponent = data.draw(st.integers(0, 40))
+    lowest, highest = power(data_type, base, exponent, part="interval")
+    if data_type.minimum <= base**exponent <= data_type.maximum:
+        assert power(data_type, base, exponent) == lowest == highest == base**exponent
+    else:
+        assert [lowest, highest] == [data_type.minimum, data_type.maximum]
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"), [(1, -3, 1), (-1, -3, -1), (-1, -2, 1), (2, -1, 0), (0, 0, 1)]
+)
+def test_negative_powers_of_integers_are_truncated(base: int, exponent: int, expected: int) -> None:
+    assert power(DataType.INT32, base, exponent) == expected
+
+
+@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize(
+    ("base", "exponent", "expected"),
+    [
+        (0.0, 0.0, 0.0),
+        (-0.0, -1.0, 0.0),
+        (0.0, NAN, 0.0),
+        (1.0, INFINITY, NAN),
+        (INFINITY, 0.0, NAN),
+        (NAN, 0.0, NAN),
+        (-1.0, INFINITY, NAN),
+        (-2.0, 0.5, NAN),
+        (-2.0, 3.0, -8.0),
+        (-2.0, 2.0, 4.0),
+        (2.0, -INFINITY, 0.0),
+        (-INFINITY, 3.0, -INFINITY),
+    ],
+)
+def test_special_numbers_follow_the_logarithm(
+    data_type: DataType, base: float, exponent: float, expected: float
+) -> None:
+    np.testing.assert_equal(float(power(data_type, base, exponent)), expected)
+
+
+@given(st.floats(0.01, 1000), st.floats(-4, 4))
+def test_powers_of_float32_numbers_by_logarithms_are_right(base: float, exponent: float) -> None:
+    x, y = np.float32(base), np.float32(exponent)
+    lowest, highest = power(DataType.FLOAT32, float(x), float(y), part="interval")
+    assert lowest <= np.exp2(y * np.log2(x)) <= highest
+    assert 2.0**-21 * highest <= highest - lowest <= 1e-4 * highest
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 0.0, 2.0, NAN])
+def test_the_base_0_has_one_right_result(exponent: float) -> None:
+    assert power(DataType.FLOAT32, 0.0, exponent, part="interval") == (0, 0)
+
+
+def test_a_scaled_base_next_to_0_may_have_either_sign() -> None:
+    scale_bias = {"Scale": 3.0, "Bias": -1.0}
+    function = reference_function("ELEMENT_WISE_CONSTANT_POW", "interval")
+    arguments = np.array([1 / 3], np.float32), TensorDesc(DataType.FLOAT32, (1,)), scale_bias
+    assert [end[0] for end in function(*arguments, -1.0)] == [-INFINITY, INFINITY]
+    assert function(*arguments, 2.0)[0][0] == 0
+
+
+@given(st.floats(0.5, 4), st.floats(0.5, 3), st.floats(-2, 2), st.floats(-2, 2))
+def test_scale_and_bias_apply_to_base_and_exponent(
+    x: float, y: float, scale: float, bias: float
+) -> None:
+    x, y, scale, bias = (float(np.float32(number)) for number in (x, y, scale, bias))
+    base = np.float32(x) * np.float32(scale) + np.float32(bias)
+    exponent = np.float32(y) * np.float32(scale) + np.float32(bias)
+    assume(base > 0.01)
+    scale_bias = {"Scale": scale, "Bias": bias}
+    interval = power(DataType.FLOAT32, x, y, part="interval", scale_bias=scale_bias)
+    assert interval[0] <= base**exponent <= interval[1]
+    assert power(DataType.INT32, 3, 1, scale_bias={"Scale": 1.5, "Bias": 0.5}) == 25
+
+
+@pytest.mark.parametrize("of", [DataType.FLOAT16, DataType.UINT8, DataType.INT16])
+def test_float32_powers_by_small_exponents_may_overflow_float16(of: DataType) -> None:
+    assert power(DataType.FLOAT32, 300, 2, of) == 90000
+    lowest, highest = power(DataType.FLOAT32, -300, 3, of, part="interval")
+    assert lowest == -INFINITY
+    assert highest < -26e6
+    assert power(DataType.FLOAT32, 250, 2, of, part="interval")[1] < 62501
+
+
+def test_real_powers_of_integers_are_truncated_from_either_side_of_a_whole_number() -> None:
+    assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32) == 100
+    assert power(DataType.INT32, 10, 2.0, DataType.FLOAT32, part="interval") == (99, 100)
+    assert power(DataType.INT32, -2, 0.5, DataType.FLOAT32) == 0
+
+
+@given(st.floats(-4, 4), st.sampled_from([2.0, 3.0, -1.0, 0.5]))
+def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
+    values = np.array([x], np.float32)
+    scaled = float(values[0]) * 2 + 1
+    assume(abs(scaled) > 0.01 and (scaled > 0 or exponent != 0.5))
+    arguments = {
+        "InputTensor": values,
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1,)),
+        "ScaleBias": {"Scale": 2.0, "Bias": 1.0},
+        "Exponent": exponent,
+    }
+    found = reference_function("ELEMENT_WISE_CONSTANT_POW")(**arguments)[0]
+    lowest, highest = reference_function("ELEMENT_WISE_CONSTANT_POW", "interval")(**arguments)
+    assert found == pytest.approx(scaled**exponent, rel=1e-6)
+    assert lowest[0] <= found <= highest[0]
+
+
+@given(st.floats(-9, 9, width=32), st.floats(-9, 9, width=32))
+def test_angles_are_those_of_y_and_x(y: float, x: float) -> None:
+    assume(x != 0 or y != 0)
+    lowest, highest = angle(y, x, "interval")
+    assert abs(float(angle(y, x)) - math.atan2(y, x)) < 3e-7
+    assert lowest <= angle(y, x) <= highest
+    assert highest - lowest < 4e-5
+
+
+@pytest.mark.parametrize("y", [0.0, -0.0])
+@pytest.mark.parametrize("x", [0.0, -0.0])
+def test_any_angle_is_right_at_the_origin(y: float, x: float) -> None:
+    lowest, highest = angle(y, x, "interval")
+    assert lowest == pytest.approx(-math.pi, abs=1e-4)
+    assert highest == pytest.approx(math.pi, abs=1e-4)

@@ -1,0 +1,190 @@
+"""Functions of one element: roots, logarithms, hyperbolic and trigonometric functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
+
+Function = Callable[[Array], Array]
+
+ONE, TWO, LOG_2 = np.float32(1), np.float32(2), np.float32(math.log(2))
+
+
+def evaluate(name: str, numbers: Any, data_type: DataType, part: str = "", **fields: Any) -> Any:
+    """Return what an operator makes of a vector, or what the part of it gives."""
+    operator = f"ELEMENT_WISE_{name}"
+    function = reference_function(operator, part) if part else reference_function(operator)
+    values = np.array(numbers, data_type.dtype)
+    desc = TensorDesc(data_type, values.shape)
+    return function(InputTensor=values, OutputTensor=desc, **{"ScaleBias": None, **fields})
+
+
+def log(x: Array) -> Array:
+    return np.log2(x) * LOG_2
+
+
+def quotient(x: Array) -> Array:
+    return (ONE + x) * (ONE / (ONE - x))
+
+
+FORMULAS: dict[str, tuple[Function, float, float]] = {
+    "SQRT": (np.sqrt, 0, 1e30),
+    "RECIP": (np.reciprocal, 1e-30, 1e30),
+    "LOG": (log, 1e-30, 1e30),
+    "SINH": (lambda x: (np.exp(x) - np.exp(-x)) / TWO, -88, 88),
+    "COSH": (lambda x: (np.exp(x) + np.exp(-x)) / TWO, -88, 88),
+    "TANH": (lambda x: (ONE - np.exp(-TWO * x)) / (ONE + np.exp(-TWO * x)), -40, 40),
+    "ASINH": (lambda x: log(x + np.sqrt(x * x + ONE)), -1e6, 1e18),
+    "ACOSH": (lambda x: log(x + np.sqrt(x * x - ONE)), 1, 1e18),
+    "ATANH": (lambda x: log(quotient(x)) / TWO, -0.999, 0.999),
+    "SIN": (np.sin, -314, 314),
+    "COS": (np.cos, -314, 314),
+    "TAN": (lambda x: np.sin(x) * (ONE / np.cos(x)), -314, 314),
+}
+"""Formulas of FLOAT32 numbers that kernels may use, and the arguments to try."""
+
+VALUES: dict[str, tuple[Callable[[float], float], float, float]] = {
+    "SQRT": (math.sqrt, 0, 1e4),
+    "LOG": (math.log, 1e-4, 1e4),
+    "ERF": (math.erf, -6, 6),
+    "TANH": (math.tanh, -9, 9),
+    "SINH": (math.sinh, -11, 11),
+    "COSH": (math.cosh, -11, 11),
+    "ASINH": (math.asinh, -1e4, 1e4),
+    "ACOSH": (math.acosh, 1, 1e4),
+    "ATANH": (math.atanh, -0.999, 0.999),
+    "SIN": (math.sin, -300, 300),
+    "COS": (math.cos, -300, 300),
+    "TAN": (math.tan, -300, 300),
+    "ASIN": (math.asin, -1, 1),
+    "ACOS": (math.acos, -1, 1),
+    "ATAN": (math.atan, -1e4, 1e4),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
+@given(data=st.data())
+def test_results_are_those_of_the_standard_library(
+    name: str, data_type: DataType, data: st.DataObject
+) -> None:
+    function, low, high = VALUES[name]
+    number = float(data_type.dtype.type(data.draw(st.floats(low, high))))
+    (found,) = evaluate(name, [number], data_type)
+    expected = function(number)
+    assert abs(float(found) - expected) <= abs(np.spacing(data_type.dtype.type(expected)))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@given(data=st.data())
+def test_formulas_of_float32_numbers_are_right(name: str, data: st.DataObject) -> None:
+    formula, low, high = FORMULAS[name]
+    values = np.array([data.draw(st.floats(low, high))], np.float32)
+    lowest, highest = evaluate(name, values, DataType.FLOAT32, "interval")
+    with np.errstate(all="ignore"):
+        found = formula(values)
+    tiny = abs(found[0]) < np.finfo(np.float32).tiny
+    assert tiny or lowest[0] <= found[0] <= highest[0]
+
+
+@pytest.mark.parametrize("name", ["SQRT", "RECIP"])
+@given(st.floats(2.0**-100, 2.0**100, width=32))
+def test_roots_and_reciprocals_have_few_right_values(name: str, number: float) -> None:
+    lowest, highest = evaluate(name, [number], DataType.FLOAT32, "interval")
+    steps = int(highest.view(np.int32)[0]) - int(lowest.view(np.int32)[0])
+    assert 1 <= steps <= 6
+
+
+@given(st.floats(-9, 9, width=32), st.floats(-3, 3, width=32), st.floats(-3, 3, width=32))
+def test_scale_and_bias_may_be_rounded_once_or_twice(x: float, scale: float, bias: float) -> None:
+    fields = {"ScaleBias": {"Scale": scale, "Bias": bias}}
+    lowest, highest = evaluate("ATAN", [x], DataType.FLOAT32, "interval", **fields)
+    twice = np.float32(x) * np.float32(scale) + np.float32(bias)
+    once = np.float32(x * scale + bias)
+    for argument in (twice, once):
+        assert lowest[0] <= np.arctan(argument) <= highest[0]
+
+
+@pytest.mark.parametrize("name", ["SIN", "COS"])
+def test_beyond_100_pi_any_sine_is_right_but_nothing_else(name: str) -> None:
+    lowest, highest = evaluate(name, [1000.0, 3.0e38], DataType.FLOAT32, "interval")
+    assert (np.abs([lowest, highest]) < 1.001).all()
+    assert (lowest <= -1).all()
+    assert (highest >= 1).all()
+
+
+def test_a_tangent_at_its_pole_may_be_anything() -> None:
+    lowest, highest = evaluate("TAN", [math.pi / 2, 1.0], DataType.FLOAT32, "interval")
+    assert [lowest[0], highest[0]] == [-np.inf, np.inf]
+    assert highest[1] - lowest[1] < 0.02
+
+
+def test_sums_that_cancel_leave_inverse_hyperbolic_sines_open() -> None:
+    lowest, highest = evaluate("ASINH", [-1e10, -3.0, -np.inf], DataType.FLOAT32, "interval")
+    assert lowest[0] == -np.inf
+    assert highest[1] - lowest[1] < 1e-4
+    assert np.isnan(evaluate("ASINH", [-np.inf], DataType.FLOAT32)[0])
+
+
+@pytest.mark.parametrize("name", ["SINH", "COSH"])
+def test_exponentials_may_overflow_before_half_of_them(name: str) -> None:
+    _, highest = evaluate(name, [88.0, 89.0], DataType.FLOAT32, "interval")
+    assert highest[0] < np.inf
+    assert highest[1] == np.inf
+
+
+def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
+    """Tell whether an operator may give a number."""
+    right = evaluate(name, [number], DataType.FLOAT32, **fields)
+    candidates = evaluate(name, [number], DataType.FLOAT32, "candidates", **fields)
+    return bool(is_permitted(np.array([actual], np.float32), right, *candidates).all())
+
+
+@pytest.mark.parametrize("name", ["CEIL", "FLOOR"])
+def test_nothing_between_two_whole_numbers_is_right(name: str) -> None:
+    # The product is 5, or next to it on either side.
+    scaled: dict[str, Any] = {"ScaleBias": {"Scale": float(np.float32(1) / 3), "Bias": 0.0}}
+    found = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
+    assert found == [name == "FLOOR", False, True, False, name == "CEIL", False]
+    assert [permitted(name, 2.5, value) for value in (2, 2.5, 3)] == [
+        name == "FLOOR",
+        False,
+        name == "CEIL",
+    ]
+
+
+def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> None:
+    function = reference_function("ELEMENT_WISE_SIGN")
+    values, output = np.array([-1e-40], np.float32), TensorDesc(DataType.FLOAT32, (1,))
+    right = function(InputTensor=values, OutputTensor=output)
+    candidates = reference_function("ELEMENT_WISE_SIGN", "candidates")(
+        InputTensor=values, OutputTensor=output
+    )
+    drivers = [np.array([value], np.float32) for value in (-1, 0, -0.5, 1)]
+    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert found == [True, True, False, False]
+
+
+def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
+    values, output = np.array([0.49999997], np.float32), TensorDesc(DataType.FLOAT32, (1,))
+    fields: dict[str, Any] = {"RoundingMode": "TOWARD_INFINITY"}
+    right, candidates = (
+        reference_function("ELEMENT_WISE_ROUND", part)(
+            InputTensor=values, OutputTensor=output, **fields
+        )
+        for part in ("", "candidates")
+    )
+    drivers = [np.array([value], np.float32) for value in (0, 1, 0.5)]
+    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert found == [True, True, False]

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.movement.padding import padding
+from dmlconf.tensors.datatypes import Array, DataType
+
+MODES = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
+"""The modes as NumPy has them."""
+
+SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+
+
+def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float = 0.0) -> Array:
+    start, end = zip(*around, strict=True)
+    sizes = tuple(np.add(tensor.shape, np.add(start, end)).tolist())
+    return padding(tensor, TensorDesc(DataType.FLOAT32, sizes), mode, value, start, end)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(shape=SHAPES, data=st.data())
+def test_outside_are_the_elements_that_numpy_puts_there(
+    mode: str, shape: list[int], data: st.DataObject
+) -> None:
+    around = [data.draw(st.tuples(st.integers(0, 9), st.integers(0, 9))) for _ in shape]
+    tensor = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    expected = np.pad(tensor, around, MODES[mode])  # type: ignore[call-overload]
+    np.testing.assert_array_equal(padded(tensor, mode, around), expected)
+
+
+@given(shape=SHAPES, value=st.floats(width=32), data=st.data())
+def test_outside_is_the_value(shape: list[int], value: float, data: st.DataObject) -> None:
+    around = [data.draw(st.tuples(st.integers(0, 3), st.integers(0, 3))) for _ in shape]
+    tensor = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    expected = np.pad(tensor, around, constant_values=value)
+    np.testing.assert_array_equal(padded(tensor, "CONSTANT", around, value), expected)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.movement.slicing import slice1, slice_grad
+from dmlconf.tensors.datatypes import DataType
+
+windows = st.integers(1, 5).flatmap(
+    lambda size: st.tuples(st.integers(0, 2), st.just(size), st.sampled_from([1, 2, 3, -1, -2, -3]))
+)
+few = settings(max_examples=60, deadline=None)
+
+
+@few
+@given(st.lists(windows, min_size=1, max_size=3), st.integers(0, 2))
+def test_the_gradient_of_a_slice_lies_where_the_slice_was_taken(
+    axes: list[tuple[int, int, int]], beyond: int
+) -> None:
+    offsets, extents, strides = zip(*axes, strict=True)
+    sizes = tuple(offset + extent + beyond for offset, extent, _ in axes)
+    kept = tuple(1 + (extent - 1) // abs(stride) for _, extent, stride in axes)
+    tensor = np.arange(1, np.prod(sizes) + 1, dtype=np.float32).reshape(sizes)
+    sliced = slice1(tensor, TensorDesc(DataType.FLOAT32, kept), offsets, extents, strides)
+    whole = TensorDesc(DataType.FLOAT32, sizes)
+    gradient = slice_grad(sliced, whole, offsets, extents, strides)
+    assert set(np.unique(gradient[gradient != tensor])) <= {0}
+    assert np.count_nonzero(gradient) == sliced.size
+    again = slice1(gradient, TensorDesc(DataType.FLOAT32, kept), offsets, extents, strides)
+    assert (again == sliced).all()

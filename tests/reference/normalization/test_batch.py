@@ -1,0 +1,152 @@
+"""Batch normalisation and its gradients: how the four operators hang together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 2**32 - 1)
+SIZES = st.tuples(*[st.integers(1, 4)] * 3)
+EPSILON = 0.5
+
+
+def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
+    return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
+
+
+def evaluate(name: str, outputs: dict[str, tuple[int, ...]], part: str = "", **inputs: Any) -> Any:
+    """Return what an operator of the family makes of its inputs, or what the part of it gives."""
+    descs = {output: TensorDesc(DataType.FLOAT32, sizes) for output, sizes in outputs.items()}
+    function = reference_function(f"BATCH_NORMALIZATION{name}", part)
+    return function(**inputs, **descs, Epsilon=EPSILON)
+
+
+def forward(tensor: Array, part: str = "", **parameters: Any) -> Array:
+    outputs = {"OutputTensor": tensor.shape}
+    result: Array = evaluate(
+        "", outputs, part, InputTensor=tensor, Spatial=True, FusedActivation=None, **parameters
+    )
+    return result
+
+
+def trained(tensor: Array, scale: Array, bias: Array, add: Array | None = None) -> Any:
+    return evaluate(
+        "_TRAINING",
+        {
+            "OutputTensor": tensor.shape,
+            "OutputMeanTensor": scale.shape,
+            "OutputVarianceTensor": scale.shape,
+        },
+        InputTensor=tensor,
+        ScaleTensor=scale,
+        BiasTensor=bias,
+        FusedAddTensor=add,
+        FusedActivation=None,
+    )
+
+
+def gradients(name: str, **inputs: Any) -> Any:
+    sizes, kept = inputs["InputTensor"].shape, inputs["ScaleTensor"].shape
+    outputs = {
+        "OutputGradientTensor": sizes,
+        "OutputScaleGradientTensor": kept,
+        "OutputBiasGradientTensor": kept,
+    }
+    return evaluate(name, outputs, **inputs)
+
+
+@given(SEEDS, SIZES)
+def test_training_is_normalization_by_the_mean_and_variance_it_returns(
+    seed: int, sizes: tuple[int, ...]
+) -> None:
+    kept = (1, sizes[1], 1)
+    tensor, scale, bias = uniform(seed, sizes), uniform(seed + 1, kept), uniform(seed + 2, kept)
+    add = uniform(seed + 3, sizes)
+    found, mean, variance = trained(tensor, scale, bias, add)
+    np.testing.assert_allclose(mean, tensor.mean((0, 2), keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(variance, tensor.var((0, 2), keepdims=True), atol=1e-5)
+    parameters: dict[str, Any] = {"MeanTensor": mean, "VarianceTensor": variance}
+    parameters |= {"ScaleTensor": scale, "BiasTensor": bias}
+    np.testing.assert_allclose(found, forward(tensor, **parameters) + add, atol=1e-5)
+
+
+@given(SEEDS, SIZES)
+def test_parameters_may_be_broadcast(seed: int, sizes: tuple[int, ...]) -> None:
+    tensor = uniform(seed, sizes)
+    names = ("MeanTensor", "VarianceTensor", "ScaleTensor", "BiasTensor")
+    shared: dict[str, Any] = {
+        name: np.abs(uniform(seed + at, (sizes[0], 1, sizes[2])))
+        for at, name in enumerate(names, 1)
+    }
+    whole: dict[str, Any] = {name: np.broadcast_to(array, sizes) for name, array in shared.items()}
+    assert (forward(tensor, **shared) == forward(tensor, **whole)).all()
+
+
+@given(SEEDS, SIZES)
+def test_gradients_are_those_of_finite_differences(seed: int, sizes: tuple[int, ...]) -> None:
+    kept = (1, sizes[1], 1)
+    tensor, scale = uniform(seed, sizes).astype(np.float64), uniform(seed + 1, kept)
+    gradient = uniform(seed + 3, sizes)
+    mean, variance = tensor.mean((0, 2), keepdims=True), tensor.var((0, 2), keepdims=True)
+    step = 1e-5
+
+    def loss(x: Array, factor: Array, *, training: bool) -> float:
+        m = x.mean((0, 2), keepdims=True) if training else mean
+        v = x.var((0, 2), keepdims=True) if training else variance
+        return float((gradient * factor * (x - m) / np.sqrt(v + EPSILON)).sum())
+
+    inputs = {
+        "InputTensor": tensor,
+        "InputGradientTensor": gradient,
+        "MeanTensor": mean,
+        "VarianceTensor": variance,
+        "ScaleTensor": scale,
+    }
+    at = (sizes[0] - 1, sizes[1] // 2, 0)
+    moved = np.zeros(sizes)
+    moved[at] = step
+    more = np.zeros(kept)
+    more[0, at[1], 0] = step
+    for name, training in (("_GRAD", False), ("_TRAINING_GRAD", True)):
+        found = gradients(name, **inputs)
+        up = loss(tensor + moved, scale, training=training)
+        down = loss(tensor - moved, scale, training=training)
+        np.testing.assert_allclose(found[0][at], (up - down) / step / 2, atol=1e-4)
+        up = loss(tensor, scale + more, training=training)
+        down = loss(tensor, scale - more, training=training)
+        np.testing.assert_allclose(found[1][0, at[1], 0], (up - down) / step / 2, atol=1e-4)
+        np.testing.assert_allclose(found[2], gradient.sum((0, 2), keepdims=True), atol=1e-5)
+
+
+@given(SEEDS, SIZES)
+def test_magnitudes_are_at_least_as_great_as_results(seed: int, sizes: tuple[int, ...]) -> None:
+    kept = (sizes[0], 1, 1)
+    inputs: dict[str, Any] = {
+        "InputTensor": uniform(seed, sizes),
+        "InputGradientTensor": uniform(seed + 1, sizes),
+        "MeanTensor": uniform(seed + 2, kept),
+        "VarianceTensor": np.abs(uniform(seed + 3, kept)),
+        "ScaleTensor": uniform(seed + 4, kept),
+    }
+    outputs = {
+        "OutputGradientTensor": sizes,
+        "OutputScaleGradientTensor": kept,
+        "OutputBiasGradientTensor": kept,
+    }
+    for name in ("_GRAD", "_TRAINING_GRAD"):
+        results = evaluate(name, outputs, **inputs)
+        magnitudes = evaluate(name, outputs, "magnitude", **inputs)
+        for result, magnitude in zip(results, magnitudes, strict=True):
+            assert (np.abs(result) <= Magnitude.of(magnitude).sums * (1 + 1e-6)).all()
+    tensor = inputs.pop("InputTensor")
+    inputs["BiasTensor"] = inputs.pop("InputGradientTensor")
+    magnitude = Magnitude.of(forward(tensor, "magnitude", **inputs)).sums
+    assert (np.abs(forward(tensor, **inputs)) <= magnitude * (1 + 1e-6)).all()

@@ -1,0 +1,94 @@
+"""Local response normalisation and its gradient: windows, exponents and finite differences."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 2**32 - 1)
+SIZES = st.tuples(*[st.integers(1, 4)] * 4)
+LOCAL_SIZES = st.integers(1, 9)
+ALPHA, BETA, BIAS = 0.5, 0.75, 2.0
+
+
+def uniform(seed: int, sizes: tuple[int, ...]) -> Array:
+    return np.random.default_rng(seed).uniform(-2, 3, sizes).astype(np.float32)
+
+
+def evaluate(tensor: Array, local_size: int, part: str = "", **more: Any) -> Array:
+    """Return what the operator makes of a tensor, or the gradient with `InputGradientTensor`."""
+    name = "LOCAL_RESPONSE_NORMALIZATION" + ("_GRAD" if "InputGradientTensor" in more else "")
+    output = "OutputGradientTensor" if "InputGradientTensor" in more else "OutputTensor"
+    fields = {"CrossChannel": True, "Alpha": ALPHA, "Beta": BETA, "Bias": BIAS, **more}
+    fields[output] = TensorDesc(DataType.FLOAT32, tensor.shape)
+    result: Array = reference_function(name, part)(
+        InputTensor=tensor, LocalSize=local_size, **fields
+    )
+    return result
+
+
+@given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())
+def test_each_element_is_divided_by_its_own_window(
+    seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
+) -> None:
+    tensor = uniform(seed, sizes)
+    found = evaluate(tensor, local_size, CrossChannel=cross_channel)
+    axes = (1,) if cross_channel else (2, 3)
+    for at in product(*map(range, sizes)):
+        where: list[Any] = list(at)
+        for axis in axes:
+            first, last = at[axis] - (local_size - 1) // 2, at[axis] + local_size // 2
+            where[axis] = slice(max(first, 0), last + 1)
+        squares = np.square(tensor[tuple(where)], dtype=np.float64).sum()
+        right = tensor[at] / (BIAS + ALPHA / local_size * squares) ** BETA
+        np.testing.assert_allclose(found[at], right, rtol=1e-6)
+
+
+@given(SEEDS, SIZES, st.integers(0, 3), st.booleans())
+def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
+    seed: int, sizes: tuple[int, ...], half: int, cross_channel: bool
+) -> None:
+    tensor = uniform(seed, sizes).astype(np.float64)
+    gradient = uniform(seed + 1, sizes)
+    options: dict[str, Any] = {"CrossChannel": cross_channel}
+    found = evaluate(tensor, 2 * half + 1, InputGradientTensor=gradient, **options)
+    step = 2.0**-7
+    moved = np.zeros(sizes)
+    at = tuple(size // 2 for size in sizes)
+    moved[at] = step
+    up = evaluate(tensor + moved, 2 * half + 1, **options)
+    down = evaluate(tensor - moved, 2 * half + 1, **options)
+    slope = (gradient * (up.astype(np.float64) - down)).sum() / step / 2
+    np.testing.assert_allclose(found[at], slope, atol=2e-3)
+
+
+@given(SEEDS, st.integers(2, 6))
+def test_the_window_of_the_gradient_is_not_mirrored(seed: int, channels: int) -> None:
+    tensor = np.abs(uniform(seed, (1, channels, 1, 1))) + 1
+    gradient = np.zeros_like(tensor)
+    gradient[0, 0] = 1
+    found = evaluate(tensor, 2, InputGradientTensor=gradient)
+    assert found[0, 0].all()
+    assert not found[0, 1:].any()
+
+
+@given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())
+def test_magnitudes_are_at_least_as_great_as_results(
+    seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
+) -> None:
+    tensor = uniform(seed, sizes)
+    for more in ({}, {"InputGradientTensor": uniform(seed + 1, sizes)}):
+        fields: dict[str, Any] = {"CrossChannel": cross_channel, **more}
+        result = evaluate(tensor, local_size, **fields)
+        magnitude = Magnitude.of(evaluate(tensor, local_size, "magnitude", **fields)).sums
+        assert (np.abs(result) <= magnitude * (1 + 1e-6)).all()
+        assert (magnitude < 1e6).all()

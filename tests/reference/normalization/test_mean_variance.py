@@ -1,0 +1,134 @@
+"""Normalisations: what the results of each have in common, and what they do not depend on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 2**32 - 1)
+SIZES = st.tuples(*[st.integers(1, 4)] * 4)
+
+
+def uniform(seed: int, sizes: tuple[int, ...], data_type: DataType = DataType.FLOAT32) -> Array:
+    return np.random.default_rng(seed).uniform(-3, 5, sizes).astype(data_type.dtype)
+
+
+def evaluate(operator: str, tensor: Array, part: str = "", **fields: Any) -> Any:
+    """Return what a normalisation makes of a tensor, or what the part of it gives."""
+    fields.setdefault("OutputTensor", TensorDesc(DataType.FLOAT32, tensor.shape))
+    return reference_function(operator, part)(InputTensor=tensor, **fields)
+
+
+def normalized(tensor: Array, axes: tuple[int, ...], part: str = "", **fields: Any) -> Any:
+    usual: dict[str, Any] = {
+        "ScaleTensor": None,
+        "BiasTensor": None,
+        "UseMean": True,
+        "UseVariance": True,
+        "Epsilon": 0.0,
+        "FusedActivation": None,
+    }
+    return evaluate("MEAN_VARIANCE_NORMALIZATION2", tensor, part, Axes=axes, **{**usual, **fields})
+
+
+@given(SEEDS, SIZES, st.sets(st.integers(0, 3)))
+def test_normalized_elements_have_a_mean_of_0_and_a_variance_of_1(
+    seed: int, sizes: tuple[int, ...], axes: set[int]
+) -> None:
+    over = tuple(axes)
+    found = normalized(uniform(seed, sizes), over, Epsilon=1e-6).astype(np.float64)
+    np.testing.assert_allclose(found.mean(over), 0, atol=1e-6)
+    if all(sizes[axis] == 1 for axis in axes):
+        assert not found.any()
+    else:
+        assert (found.std(over) <= 1 + 1e-6).all()
+        assert np.median(found.std(over)) > 0.99
+
+
+@given(SEEDS, SIZES)
+def test_without_the_mean_the_mean_of_the_squares_is_1(seed: int, sizes: tuple[int, ...]) -> None:
+    tensor = uniform(seed, sizes)
+    found = normalized(tensor, (1, 3), UseMean=False).astype(np.float64)
+    np.testing.assert_allclose(np.square(found).mean((1, 3)), 1, rtol=1e-5)
+    assert (np.sign(found) == np.sign(tensor)).all()
+
+
+@given(SEEDS, SIZES, st.booleans(), st.booleans())
+def test_older_normalizations_are_special_forms_of_the_newest(
+    seed: int, sizes: tuple[int, ...], cross_channel: bool, variance: bool
+) -> None:
+    tensor = uniform(seed, sizes)
+    fields: dict[str, Any] = {
+        "ScaleTensor": uniform(seed + 1, (1, sizes[1], 1, 1)),
+        "BiasTensor": uniform(seed + 2, sizes),
+        "Epsilon": 0.5,
+        "FusedActivation": {"operator": "ACTIVATION_TANH"},
+    }
+    axes = (1, 2, 3) if cross_channel else (2, 3)
+    for part in ("", "magnitude"):
+        newest = normalized(tensor, axes, part, UseVariance=variance, **fields)
+        fields["NormalizeVariance"] = variance
+        name = "MEAN_VARIANCE_NORMALIZATION"
+        oldest = evaluate(name, tensor, part, CrossChannel=cross_channel, **fields)
+        middle = evaluate(f"{name}1", tensor, part, Axes=axes, **fields)
+        del fields["NormalizeVariance"]
+        for other in (oldest, middle):
+            assert type(newest) is type(other)
+            if part:
+                assert (newest.sums == other.sums).all()
+            else:
+                assert (newest == other).all()
+
+
+@given(SEEDS, SIZES, st.integers(0, 3), st.sampled_from([1, 2]))
+def test_a_norm_becomes_1(seed: int, sizes: tuple[int, ...], axis: int, order: int) -> None:
+    tensor = uniform(seed, sizes)
+    found = evaluate("LP_NORMALIZATION", tensor, Axis=axis, Epsilon=0.0, P=order)
+    sums = (np.abs(found.astype(np.float64)) ** order).sum(axis)
+    np.testing.assert_allclose(sums, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> None:
+    tensor = np.full((1, 4), 300, np.float16)
+    output = TensorDesc(DataType.FLOAT16, (1, 4))
+    fields = {"Axis": 1, "Epsilon": 0.0, "P": order, "OutputTensor": output}
+    found = evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields)
+    largest = np.float16(300 / 65504**0.5)
+    assert found.overflows.all()
+    assert {other.flat[0] for other in found.others} >= {largest, np.float16(0)}
+    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert {other.flat[0] for other in found.others} == {largest, np.float16(0)}
+    found = normalized(tensor / 300, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert not found.overflows.any()
+    assert (found.sums < 9).all()
+
+
+def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> None:
+    tensor = np.full((1, 4), 2.0**-13, np.float16)
+    output = TensorDesc(DataType.FLOAT16, (1, 4))
+    fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
+    assert (evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields).sums > 1e38).all()
+    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert (found.sums > 1e38).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.0, -0.5])
+def test_a_single_element_gives_the_bias_or_nan(epsilon: float) -> None:
+    tensor = np.array([[-2, -0.25, 0, 3]], np.float32)
+    bias = np.full((1, 4), 7, np.float32)
+    fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}
+    formula = normalized(tensor, (0,), **fields)
+    assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
+    found = normalized(tensor, (0,), "magnitude", **fields)
+    assert (found.sums < 1e38).all() or epsilon <= 0
+    measured = np.where(tensor + epsilon > 0, bias, np.nan)
+    assert any(np.array_equal(other, measured, equal_nan=True) for other in found.others)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+SIZES = (3, 50001)
+"""More elements than are computed at once."""
+
+RANDOM = np.random.default_rng(3)
+X, Y = (RANDOM.uniform(-300, 300, SIZES).astype(np.float32) for _ in range(2))
+SCALE = np.full(SIZES, 1.5, np.float32)
+ZERO = np.full(SIZES, 7, np.int8)
+CONDITION = RANDOM.integers(0, 3, SIZES, np.uint8)
+
+CALLS: dict[str, tuple[str, list[Array], DataType]] = {
+    "quantization": ("ELEMENT_WISE_QUANTIZE_LINEAR", [X, SCALE, ZERO], DataType.INT8),
+    "choice": ("ELEMENT_WISE_IF", [CONDITION, X, Y], DataType.FLOAT32),
+    "sign": ("ELEMENT_WISE_SIGN", [X], DataType.FLOAT32),
+}
+
+EXPECTED: dict[str, Callable[[], Array]] = {
+    "quantization": lambda: np.clip(np.rint(X / SCALE) + 7, -128, 127).astype(np.int8),
+    "choice": lambda: np.where(CONDITION > 0, X, Y),
+    "sign": lambda: np.sign(X),
+}
+
+
+def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
+    return reference_function(operator)(*tensors, OutputTensor=TensorDesc(output, SIZES))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_large_tensors_are_computed_as_a_whole(name: str) -> None:
+    found = evaluate(*CALLS[name])
+    assert found.shape == SIZES
+    np.testing.assert_array_equal(found, EXPECTED[name]())
+
+
+def test_an_element_that_repeats_counts_for_all() -> None:
+    operator, (x, scale, zero), output = CALLS["quantization"]
+    repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (scale, zero)]
+    found = evaluate(operator, [x, *repeated], output)
+    np.testing.assert_array_equal(found, evaluate(operator, [x, scale, zero], output))
+    found = evaluate(operator, [np.broadcast_to(x[:1, :1], SIZES), scale, zero], output)
+    np.testing.assert_array_equal(found, np.full(SIZES, found[0, 0]))

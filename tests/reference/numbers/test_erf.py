@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.reference.numbers.erf import erf, erfc
+
+
+@given(st.floats(allow_nan=False))
+def test_erf_is_that_of_the_mathematics_library(x: float) -> None:
+    assert float(erf(np.array([x]))[0]) == pytest.approx(math.erf(x), rel=2**-50, abs=0)
+
+
+def test_erf_is_exact_between_the_places_of_its_table() -> None:
+    values = np.linspace(-6.5, 6.5, 20001)
+    expected = [math.erf(value) for value in values]
+    np.testing.assert_allclose(erf(values), expected, rtol=0, atol=2.0**-52)
+
+
+@given(st.floats(-30, 10.5))
+def test_erfc_has_the_digits_that_erf_lacks(x: float) -> None:
+    assert float(erfc(np.array([x]))[0]) == pytest.approx(math.erfc(x), rel=2**-39, abs=0)
+
+
+def test_erfc_goes_to_its_limits() -> None:
+    values = np.array([-math.inf, -1e12, -20.3, 20.3, 1e12, math.inf, math.nan])
+    np.testing.assert_array_equal(erfc(values), [2, 2, 2, 0, 0, 0, math.nan])
+
+
+def test_erf_keeps_nan_and_the_sign_of_zero() -> None:
+    found = erf(np.array([math.nan, -0.0]))
+    assert math.isnan(found[0])
+    assert math.copysign(1, found[1]) == -1

@@ -1,0 +1,23 @@
+"""Elements as FLOAT64 numbers and attributes as FLOAT32 numbers, without a warning."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dmlconf.reference.numbers.floats import single, wide
+
+
+def test_an_attribute_is_rounded_to_what_float32_holds() -> None:
+    assert single(0.1) == float(np.float32(0.1)) != 0.1
+
+
+def test_an_attribute_beyond_float32_is_infinite() -> None:
+    assert single(-1e39) == -math.inf
+
+
+def test_a_signalling_nan_becomes_a_nan() -> None:
+    (found,) = wide(np.array([0x7F80_0001], np.uint32).view(np.float32))
+    assert found.dtype == np.float64
+    assert math.isnan(found)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dmlconf.reference.numbers.half import to_float16
+from dmlconf.tensors.datatypes import Array
+
+ALL = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+EXACT = np.sort(ALL[np.isfinite(ALL)])
+HALVES = (EXACT[1:] + EXACT[:-1]) / np.float32(2)
+
+VALUES = {
+    "exact": EXACT,
+    "halves": HALVES,
+    "above halves": np.nextafter(HALVES, np.float32(math.inf)),
+    "below halves": np.nextafter(HALVES, np.float32(-math.inf)),
+    "normal": HALVES[np.abs(HALVES) > 2.0**-14],
+    "tiny": np.array([1e-45, -1e-45, 2.0**-25, 1.0001 * 2.0**-25, 0.0, -0.0], np.float32),
+    "beyond": np.array([65519.9, 65520, 1e38, -65520, math.inf, -math.inf, 1], np.float32),
+    "of all bits": np.random.default_rng(5).integers(0, 1 << 32, 99999, np.uint32).view(np.float32),
+}
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_the_bits_are_those_of_a_conversion_one_by_one(values: Array) -> None:
+    with np.errstate(all="ignore"):
+        numbers = values[~np.isnan(values)]
+        expected = np.array([np.float16(number) for number in numbers])
+        found = to_float16(numbers)
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
+def test_nan_stays_nan() -> None:
+    assert np.isnan(to_float16(np.array([math.nan, 1.0], np.float32))).tolist() == [True, False]

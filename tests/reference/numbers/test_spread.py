@@ -1,0 +1,177 @@
+"""How errors spread through recurrent layers: right kernels stay within, wrong elements do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import places, roundings
+from dmlconf.reference.numbers.spread import Spread, independent
+from dmlconf.reference.recurrent.gru import gru, gru_magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+STEPS, BATCH, INPUTS, HIDDEN = 8, 4, 6, 12
+
+Store = Callable[[Array], Array]
+
+
+def nearest(values: Array) -> Array:
+    return values.astype(np.float16).astype(np.float32)
+
+
+def toward_zero(values: Array) -> Array:
+    return (np.trunc(values / places(values)) * places(values)).astype(np.float32)
+
+
+def single(values: Array) -> Array:
+    return values.astype(np.float32)
+
+
+def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
+    """Return an input, and constants that are random, or the same for all nodes."""
+    generator = np.random.default_rng(seed)
+    made = {"InputTensor": generator.uniform(-1, 1, (1, STEPS, BATCH, INPUTS))}
+    for name, width in (("WeightTensor", INPUTS), ("RecurrenceTensor", HIDDEN)):
+        rows = generator.uniform(-0.5, 0.5, (1, 1, 3, HIDDEN, width))
+        if weights == "equal":
+            rows = np.broadcast_to(rows[..., :1, :1], rows.shape)
+        made[name] = rows.reshape(1, 1, 3 * HIDDEN, width)
+    return {name: values.astype(dtype) for name, values in made.items()}
+
+
+def arguments(given: dict[str, Array], linear_before_reset: bool) -> dict[str, Any]:
+    data_type = DataType.FLOAT16 if given["InputTensor"].dtype == np.float16 else DataType.FLOAT32
+    return {
+        **given,
+        "BiasTensor": None,
+        "HiddenInitTensor": None,
+        "SequenceLengthsTensor": None,
+        "OutputSequenceTensor": TensorDesc(data_type, (STEPS, 1, BATCH, HIDDEN)),
+        "OutputSingleTensor": None,
+        "ActivationDescs": [
+            {"operator": "ACTIVATION_SIGMOID"},
+            {"operator": "ACTIVATION_TANH"},
+        ],
+        "Direction": "FORWARD",
+        "LinearBeforeReset": linear_before_reset,
+    }
+
+
+def sums_in_order(left: Array, right: Array) -> Array:
+    """Return a product, added up in FLOAT32 from the first term to the last."""
+    terms = left[:, :, np.newaxis] * right[np.newaxis]
+    total: Array = np.cumsum(terms, axis=1, dtype=np.float32)[:, -1]
+    return total
+
+
+def kernel(given: dict[str, Array], before: bool, store: Store, other: Store) -> Array:
+    """Return the hidden nodes of a kernel in FLOAT32.
+
+    Args:
+        given: the tensors.
+        before: LinearBeforeReset.
+        store: holds sums of the input and of the state, gates and states.
+        other: holds sums before the activation, and the products of the state.
+    """
+    x, weight, recurrence = (given[name][0].astype(np.float32) for name in given)
+    weight, recurrence = weight[0].T, recurrence[0].T
+    gates, last = slice(0, 2 * HIDDEN), slice(2 * HIDDEN, None)
+    hidden = np.zeros((BATCH, HIDDEN), np.float32)
+    outputs = []
+    for step in x:
+        sums = store(sums_in_order(step, weight))
+        product = store(sums_in_order(hidden, recurrence[:, gates]))
+        z, r = np.split(store(1 / (1 + np.exp(-other(sums[:, gates] + product)))), 2, axis=1)
+        if before:
+            reset = r * store(sums_in_order(hidden, recurrence[:, last]))
+        else:
+            reset = store(sums_in_order(store(r * hidden), recurrence[:, last]))
+        h = store(np.tanh(other(sums[:, last] + reset)))
+        hidden = store(other((1 - z) * h) + other(z * hidden))
+        outputs.append(hidden)
+    return np.stack(outputs)
+
+
+def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
+    """Return the share of its limit that each element's error is."""
+    desc = arguments(given, before)
+    exact = {name: values.astype(np.float64) for name, values in given.items()}
+    (expected,) = gru(**{**desc, **exact})
+    (magnitude,) = gru_magnitude(**desc)
+    limit = magnitude.sums * 2.0**-24 * roundings(2 + INPUTS + HIDDEN)
+    if given["InputTensor"].dtype == np.float16:
+        assert magnitude.stored is not None
+        limit = limit + magnitude.stored * 2.0**-10 + places(expected)
+    share: Array = np.abs(actual - expected[:, 0]) / limit[:, 0]
+    return share
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("weights", ["random", "equal"])
+@pytest.mark.parametrize(
+    ("dtype", "store", "other"),
+    [
+        (np.float32, single, single),
+        (np.float16, nearest, single),
+        (np.float16, nearest, nearest),
+        (np.float16, toward_zero, single),
+        (np.float16, toward_zero, toward_zero),
+    ],
+)
+def test_accepts_right_kernels(
+    dtype: type, store: Store, other: Store, weights: str, before: bool
+) -> None:
+    for seed in range(5):
+        given = tensors(dtype, weights, seed)
+        assert shares(kernel(given, before, store, other), given, before).max() <= 1
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, 1.0), (np.float16, 0.9)])
+def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
+    given = tensors(dtype, "random", 1)
+    right = kernel(given, before, single, single)
+    large = np.abs(right) > np.abs(right).max() / 4
+    refused = shares(right * 1.01, given, before)[large] > 1
+    assert refused.mean() >= least
+
+
+def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
+    error, values = Spread.none((1, 2)).widened(np.ones((1, 2))), np.array([[3.0, 5.0]])
+    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), values).limit, 2**0.5)
+    (state,) = independent([error], [values])
+    alike = state.times(np.ones((2, 2)), values)
+    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]]), values).limit, 8**0.5)
+    difference = alike.times(np.array([[1.0], [-1.0]]), values)
+    np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
+
+
+def test_equal_values_may_err_alike() -> None:
+    error, values = Spread.none((1, 4)).widened(np.ones((1, 4))), np.full((1, 4), 3.0)
+    np.testing.assert_allclose(error.times(np.ones((4, 1)), values).limit, 20**0.5)
+    np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, values).limit, 2)
+
+
+def test_independent_errors_keep_what_they_do_to_sums() -> None:
+    generator = np.random.default_rng(1)
+    error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
+    mixed = error.times(generator.normal(size=(4, 4)), generator.normal(size=(3, 4))).widened(
+        generator.uniform(0, 1, (3, 4))
+    )
+    values = generator.normal(size=(3, 4))
+    (state,) = independent([mixed], [values])
+    matrix = generator.normal(size=(4, 5))
+    assert len(state.shared) == 4
+    np.testing.assert_allclose(state.times(matrix, values).limit, mixed.times(matrix, values).limit)
+
+
+def test_stores_toward_zero_add_up() -> None:
+    spread = Spread.none((1,))
+    for _ in range(100):
+        spread = spread + Spread.none((1,)).stored(np.array([1.0]), measured=True)
+    place = 2.0**-10
+    np.testing.assert_allclose(spread.limit, 50 * place + 20 * place)

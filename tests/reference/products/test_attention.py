@@ -1,0 +1,244 @@
+"""Attention: shares, masks, past keys, shared heads, and what does not matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 2**32 - 1)
+COUNTS = st.integers(1, 4)
+TENSORS = (
+    "QueryTensor",
+    "KeyTensor",
+    "ValueTensor",
+    "StackedQueryKeyTensor",
+    "StackedKeyValueTensor",
+    "StackedQueryKeyValueTensor",
+    "BiasTensor",
+    "MaskTensor",
+    "RelativePositionBiasTensor",
+    "PastKeyTensor",
+    "PastValueTensor",
+    "PastSequenceLengthsTensor",
+    "OutputPresentKeyTensor",
+    "OutputPresentValueTensor",
+)
+LOWEST = -1e9
+
+
+def uniform(seed: int, *sizes: int) -> Array:
+    return np.random.default_rng(seed).uniform(-2, 2, sizes).astype(np.float32)
+
+
+def attend(sizes: tuple[int, ...], heads: int, part: str = "", **fields: Any) -> tuple[Any, ...]:
+    """Return the outputs of an attention, or the part of them, for an output of some sizes."""
+    usual: dict[str, Any] = dict.fromkeys(TENSORS)
+    usual |= {
+        "OutputTensor": TensorDesc(DataType.FLOAT32, sizes),
+        "Scale": 0.5,
+        "MaskFilterValue": LOWEST,
+        "QueryHeadCount": heads,
+        "KeyValueHeadCount": heads,
+        "MaskType": "NONE",
+    }
+    function = reference_function("MULTIHEAD_ATTENTION1", part)
+    outputs: tuple[Array, ...] = function(**{**usual, **fields})
+    return outputs
+
+
+def inputs(seed: int, *, keys: int = 5, heads: int = 2) -> dict[str, Any]:
+    return {
+        "QueryTensor": uniform(seed, 2, 3, heads * 4),
+        "KeyTensor": uniform(seed + 1, 2, keys, heads * 4),
+        "ValueTensor": uniform(seed + 2, 2, keys, heads * 3),
+    }
+
+
+@given(SEEDS, COUNTS, COUNTS)
+def test_each_output_is_a_mean_of_values_by_the_shares_of_their_keys(
+    seed: int, heads: int, keys: int
+) -> None:
+    given_ = inputs(seed, keys=keys, heads=heads)
+    [found] = attend((2, 3, heads * 3), heads, **given_)
+    for head in range(heads):
+        query = given_["QueryTensor"][0, 1, head * 4 :][:4].astype(np.float64)
+        key = given_["KeyTensor"][0, :, head * 4 :][:, :4]
+        powers = np.exp(0.5 * key @ query)
+        value = powers / powers.sum() @ given_["ValueTensor"][0, :, head * 3 :][:, :3]
+        np.testing.assert_allclose(found[0, 1, head * 3 :][:3], value, atol=1e-5)
+
+
+@given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))
+def test_masked_keys_might_as_well_not_be_there(seed: int, lengths: list[int]) -> None:
+    given_ = inputs(seed)
+    mask = np.array([lengths], np.int32)
+    [found] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
+    whole = np.arange(5) < np.array(lengths).reshape(2, 1, 1, 1)
+    boolean = np.broadcast_to(whole, (2, 2, 3, 5)).astype(np.int32)
+    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=boolean, MaskType="BOOLEAN")
+    np.testing.assert_allclose(found, same, atol=1e-6)
+    for batch, length in enumerate(lengths):
+        if length:
+            fewer = {name: array[batch : batch + 1] for name, array in given_.items()}
+            fewer["KeyTensor"] = fewer["KeyTensor"][:, :length]
+            fewer["ValueTensor"] = fewer["ValueTensor"][:, :length]
+            [short] = attend((1, 3, 6), 2, **fewer)
+            np.testing.assert_allclose(found[batch], short[0], atol=1e-6)
+
+
+@given(SEEDS)
+def test_ranges_of_queries_and_keys_count_through_all_batches(seed: int) -> None:
+    given_ = inputs(seed)
+    ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
+    kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
+    [found] = attend((2, 3, 6), 2, **given_, MaskTensor=ranges, MaskType=kind)
+    seen = np.zeros((2, 2, 3, 5), np.int32)
+    seen[0, :, :, 1:3] = 1
+    seen[1, :, 1, 1:4] = 1
+    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=seen, MaskType="BOOLEAN")
+    np.testing.assert_allclose(found, same, atol=1e-6)
+
+
+@given(SEEDS, st.integers(1, 4))
+def test_past_keys_are_keys_that_the_bias_is_not_added_to(seed: int, past: int) -> None:
+    whole = inputs(seed)
+    split: dict[str, Any] = {"QueryTensor": whole["QueryTensor"]}
+    for name, size in (("Key", 4), ("Value", 3)):
+        tensor = whole[f"{name}Tensor"]
+        split[f"{name}Tensor"] = tensor[:, past:]
+        by_head = tensor[:, :past].reshape(2, past, 2, size)
+        split[f"Past{name}Tensor"] = by_head.swapaxes(1, 2)
+        split[f"OutputPresent{name}Tensor"] = TensorDesc(DataType.FLOAT32, (2, 2, 5, size))
+    found, key, value = attend((2, 3, 6), 2, **split)
+    np.testing.assert_allclose(found, attend((2, 3, 6), 2, **whole)[0], atol=1e-6)
+    assert (key.swapaxes(1, 2).reshape(2, 5, 8) == whole["KeyTensor"]).all()
+    assert (value.swapaxes(1, 2).reshape(2, 5, 6) == whole["ValueTensor"]).all()
+    _, biased, _ = attend((2, 3, 6), 2, **split, BiasTensor=np.ones(22, np.float32))
+    assert (biased[:, :, :past] == key[:, :, :past]).all()
+    np.testing.assert_allclose(biased[:, :, past:], key[:, :, past:] + 1, atol=1e-6)
+
+
+@given(SEEDS)
+def test_stacked_tensors_are_the_same_side_by_side(seed: int) -> None:
+    stacked = uniform(seed, 2, 3, 2, 3, 4)
+    query, key, value = (stacked[:, :, :, at].reshape(2, 3, 8) for at in range(3))
+    apart = attend((2, 3, 8), 2, QueryTensor=query, KeyTensor=key, ValueTensor=value)[0]
+    forms: list[dict[str, Any]] = [
+        {"StackedQueryKeyValueTensor": stacked},
+        {"StackedQueryKeyTensor": stacked[:, :, :, :2], "ValueTensor": value},
+        {"QueryTensor": query, "StackedKeyValueTensor": stacked[:, :, :, 1:]},
+    ]
+    for form in forms:
+        assert (attend((2, 3, 8), 2, **form)[0] == apart).all()
+
+
+@given(SEEDS)
+def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -> None:
+    fields: dict[str, Any] = {**dict.fromkeys(TENSORS), **inputs(seed)}
+    fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
+    fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
+    del fields["PastSequenceLengthsTensor"]
+    for part in ("", "magnitude"):
+        [found] = reference_function("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
+        [newer] = attend((2, 3, 6), 2, part, **inputs(seed))
+        if part:
+            assert (found.sums == newer.sums).all()
+        else:
+            assert (found == newer).all()
+
+
+@given(SEEDS)
+def test_heads_that_share_have_equal_keys(seed: int) -> None:
+    shared = inputs(seed)
+    shared["QueryTensor"] = uniform(seed, 2, 3, 16)
+    repeated = dict(shared)
+    for name in ("KeyTensor", "ValueTensor"):
+        by_head = shared[name].reshape(2, 5, 2, -1)
+        repeated[name] = by_head.repeat(2, 2).reshape(2, 5, -1)
+    [found] = attend((2, 3, 12), 4, **shared, KeyValueHeadCount=2)
+    assert (found == attend((2, 3, 12), 4, **repeated)[0]).all()
+
+
+@given(SEEDS)
+def test_behind_past_keys_no_query_sees_a_later_one(seed: int) -> None:
+    given_ = inputs(seed)
+    present: dict[str, Any] = {
+        "OutputPresentKeyTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 4)),
+        "OutputPresentValueTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 3)),
+    }
+    lengths = np.zeros(2, np.int32)
+    found, _, _ = attend((2, 3, 6), 2, **given_, **present, PastSequenceLengthsTensor=lengths)
+    causal = np.broadcast_to(np.tri(3, 5, dtype=np.int32), (2, 2, 3, 5))
+    [same] = attend((2, 3, 6), 2, **given_, MaskTensor=causal, MaskType="BOOLEAN")
+    np.testing.assert_allclose(found, same, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
+def test_masks_change_the_bias_of_positions(kind: str, filtered: float) -> None:
+    given_ = inputs(1)
+    position = uniform(4, 2, 2, 3, 5)
+    mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)
+    fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": kind, "MaskFilterValue": filtered}
+    [found] = attend((2, 3, 6), 2, **given_, **fields, RelativePositionBiasTensor=position)
+    kept = position * (0.5 if kind == "BOOLEAN" else np.arange(5) < mask.reshape(2, 1, 1, 1))
+    [same] = attend((2, 3, 6), 2, **given_, RelativePositionBiasTensor=kept)
+    np.testing.assert_allclose(found, same, atol=1e-6)
+
+
+@given(SEEDS)
+def test_magnitudes_are_at_least_as_great_as_results(seed: int) -> None:
+    given_ = inputs(seed)
+    mask = np.array([[3, 5]], np.int32)
+    fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": "KEY_SEQUENCE_LENGTH", **given_}
+    [found] = attend((2, 3, 6), 2, **fields)
+    [found_magnitude] = attend((2, 3, 6), 2, "magnitude", **fields)
+    magnitude = Magnitude.of(found_magnitude).sums
+    assert (np.abs(found) <= magnitude).all()
+    assert (magnitude < 1e4).all()
+
+
+def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> None:
+    fields: dict[str, Any] = {
+        "MaskTensor": np.zeros((2, 2, 3, 5), np.int32),
+        "MaskType": "BOOLEAN",
+    }
+    fields["MaskTensor"][1] = 1
+    [found] = attend((2, 3, 6), 2, "magnitude", **inputs(1), **fields)
+    magnitude = Magnitude.of(found).sums
+    assert (magnitude[0] > 1e38).all()
+    assert (magnitude[1] < 1e4).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "mask"),
+    [("KEY_SEQUENCE_LENGTH", [[0, 5]]), ("KEY_SEQUENCE_END_START", [[0, 5], [0, 0]])],
+)
+@pytest.mark.parametrize("filtered", [-np.inf, -1e38, -10000.0])
+def test_a_mask_that_excludes_every_key_excludes_none(
+    kind: str, mask: list[list[int]], filtered: float
+) -> None:
+    given: dict[str, Any] = {
+        "MaskTensor": np.array(mask, np.int32),
+        "MaskType": kind,
+        "MaskFilterValue": filtered,
+    }
+    [masked] = attend((2, 3, 6), 2, **inputs(1), **given)
+    [plain] = attend((2, 3, 6), 2, **inputs(1))
+    assert np.array_equal(masked, plain)
+
+
+def test_an_infinite_mask_makes_nan_where_it_is_multiplied_by_0() -> None:
+    given: dict[str, Any] = {"MaskType": "BOOLEAN", "MaskFilterValue": -np.inf}
+    [masked] = attend(
+        (2, 3, 6), 2, **inputs(1), MaskTensor=np.ones((2, 2, 3, 5), np.int32), **given
+    )
+    assert np.isnan(masked).all()

@@ -1,0 +1,121 @@
+"""Arithmetic on quantized numbers against dequantizing, computing and quantizing again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 10_000)
+BYTES = [DataType.INT8, DataType.UINT8]
+
+
+def evaluate(name: str, *inputs: Any, sizes: Any, output: DataType, part: str = "") -> Any:
+    return reference_function(name, part)(*inputs, OutputTensor=TensorDesc(output, tuple(sizes)))
+
+
+def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
+
+
+def scales(random: np.random.Generator, *sizes: int) -> Array:
+    return random.uniform(0.1, 2, sizes).astype(np.float32)
+
+
+@pytest.mark.parametrize("a_type", BYTES)
+@pytest.mark.parametrize("b_type", BYTES)
+@given(seed=SEEDS)
+def test_products_of_integers_are_exact(a_type: DataType, b_type: DataType, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    a, b = elements(random, a_type, 2, 3, 40), elements(random, b_type, 2, 40, 4)
+    rows, columns = elements(random, a_type, 3, 1), elements(random, b_type, 1, 4)
+    found = evaluate(
+        "MATRIX_MULTIPLY_INTEGER", a, rows, b, columns, sizes=(2, 3, 4), output=DataType.INT32
+    )
+    expected = np.matmul(a.astype(np.int64) - rows, b.astype(np.int64) - columns)
+    assert found.tolist() == expected.tolist()
+
+
+@given(seed=SEEDS, output=st.sampled_from(BYTES))
+def test_a_quantized_product_is_that_of_dequantized_matrices(seed: int, output: DataType) -> None:
+    random = np.random.default_rng(seed)
+    a, b = elements(random, DataType.UINT8, 3, 9), elements(random, DataType.INT8, 9, 4)
+    a_scale, b_scale = scales(random, 3, 1), scales(random, 1, 4)
+    a_zero, b_zero = elements(random, DataType.UINT8, 3, 1), elements(random, DataType.INT8, 1, 4)
+    scale, zero = scales(random, 3, 1) * 999, elements(random, output, 3, 1)
+    inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, zero
+    name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
+    found = evaluate(name, *inputs, sizes=(3, 4), output=output)
+    ((lowest, highest),) = evaluate(name, *inputs, sizes=(3, 4), output=output, part="candidates")
+    left = (a.astype(np.float64) - a_zero) * a_scale
+    right = (b.astype(np.float64) - b_zero) * b_scale
+    exact = np.clip(np.rint(left @ right / scale) + zero, output.minimum, output.maximum)
+    assert np.all((lowest <= exact) & (exact <= highest))
+    assert np.all((lowest <= found) & (found <= highest))
+    floats = evaluate(
+        "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+        *inputs[:6],
+        None,
+        sizes=(3, 4),
+        output=DataType.FLOAT32,
+    )
+    assert np.allclose(floats, left @ right, rtol=1e-6, atol=1e-3)
+
+
+@given(seed=SEEDS, output=st.sampled_from(BYTES))
+def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataType) -> None:
+    random = np.random.default_rng(seed)
+    a, b = elements(random, DataType.UINT8, 50), elements(random, DataType.INT8, 50)
+    a_zero, b_zero = elements(random, DataType.UINT8, 1), elements(random, DataType.INT8, 1)
+    a_scale, b_scale, scale = (scales(random, 1) for _ in range(3))
+    inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, None
+    name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
+    found = evaluate(name, *inputs, sizes=(50,), output=output)
+    ((lowest, highest),) = evaluate(name, *inputs, sizes=(50,), output=output, part="candidates")
+    total = (a.astype(np.float64) - a_zero) * a_scale + (b.astype(np.float64) - b_zero) * b_scale
+    exact = np.clip(np.rint(total / scale), output.minimum, output.maximum)
+    assert np.all((lowest <= exact) & (exact <= highest))
+    assert np.all((lowest <= found) & (found <= highest))
+    assert np.all(highest.astype(int) - lowest <= 1)
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
+def test_sums_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+    a, b = np.arange(-20, 20, dtype=np.int8), np.full(40, 3, np.int8)
+    one = np.array([scale], np.float32)
+    last = np.array([2 * scale], np.float32)
+    inputs = a, one, None, b, one, None, last, None
+    name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
+    ((lowest, highest),) = evaluate(
+        name, *inputs, sizes=(40,), output=DataType.INT8, part="candidates"
+    )
+    right = np.rint((a.astype(float) + 3) / 2)
+    assert (lowest == highest).all() == exact
+    assert ((lowest <= right) & (right <= highest)).all()
+    away = np.floor((a.astype(float) + 3) / 2 + 0.5)
+    assert ((lowest <= away) & (away <= highest)).all() != exact
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(0.5, True), (2.0, True), (0.3, False)])
+def test_products_are_exact_with_scales_that_are_powers_of_two(scale: float, exact: bool) -> None:
+    a, b = np.arange(-20, 20, dtype=np.int8).reshape(40, 1), np.array([[3]], np.int8)
+    one, unit = np.array([[scale]], np.float32), np.array([[1]], np.float32)
+    last = np.array([[2 * scale]], np.float32)
+    inputs = a, one, None, b, unit, None, last, None
+    name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
+    ((lowest, highest),) = evaluate(
+        name, *inputs, sizes=(40, 1), output=DataType.INT8, part="candidates"
+    )
+    product = a.astype(float) * 3 / 2
+    assert (lowest == highest).all() == exact
+    assert ((lowest <= np.rint(product)) & (np.rint(product) <= highest)).all()
+    away = np.copysign(np.floor(np.abs(product) + 0.5), product)
+    assert ((lowest <= away) & (away <= highest)).all() != exact

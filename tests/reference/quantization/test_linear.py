@@ -1,0 +1,194 @@
+"""Quantization: what its formulas have in common, and what rules permit beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
+
+BYTES = [DataType.INT8, DataType.UINT8]
+INTEGERS = [*BYTES, DataType.INT4, DataType.UINT4]
+FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
+SCALES = st.floats(0.125, 8, width=16)
+
+
+def evaluate(name: str, *inputs: Any, output: DataType, part: str = "") -> Any:
+    sizes = next(item.shape for item in inputs if item is not None)
+    return reference_function(name, part)(*inputs, OutputTensor=TensorDesc(output, sizes))
+
+
+def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
+    kind = "SCALE_ZERO_POINT" if len(tensors) == 2 else "SCALE"
+    found: Array = evaluate("QUANTIZE", values, kind, list(tensors), output=output)
+    return found
+
+
+@pytest.mark.parametrize("integer", BYTES)
+@pytest.mark.parametrize("floating", FLOATS)
+@given(data=st.data())
+def test_what_is_quantized_again_is_the_same(
+    integer: DataType, floating: DataType, data: st.DataObject
+) -> None:
+    elements = st.integers(int(integer.minimum), int(integer.maximum))
+    values, zero_point = (
+        np.array(data.draw(st.lists(elements, min_size=4, max_size=4)), integer.dtype)
+        for _ in range(2)
+    )
+    scale = np.full(4, 2.0 ** data.draw(st.integers(-4, 4)), floating.dtype)
+    number = evaluate("ELEMENT_WISE_DEQUANTIZE_LINEAR", values, scale, zero_point, output=floating)
+    again = evaluate("ELEMENT_WISE_QUANTIZE_LINEAR", number, scale, zero_point, output=integer)
+    assert again.tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("integer", INTEGERS)
+@given(seed=st.integers(0, 99), blocks=st.sampled_from([(1, 1), (4, 1), (2, 3), (1, 6), (4, 6)]))
+def test_each_block_has_its_scale_and_zero_point(
+    integer: DataType, seed: int, blocks: tuple[int, int]
+) -> None:
+    random = np.random.default_rng(seed)
+    values = random.uniform(-40, 40, (4, 6)).astype(np.float32)
+    scale = random.uniform(0.5, 2, blocks).astype(np.float32)
+    zero_point = random.integers(0, 7, blocks).astype(integer.dtype)
+    found = quantize(values, scale, zero_point, output=integer)
+    rows, columns = 4 // blocks[0], 6 // blocks[1]
+    for row in range(blocks[0]):
+        for column in range(blocks[1]):
+            place = np.s_[row * rows : (row + 1) * rows, column * columns : (column + 1) * columns]
+            one = scale[row, column].reshape(1, 1), zero_point[row, column].reshape(1, 1)
+            assert found[place].tolist() == quantize(values[place], *one, output=integer).tolist()
+
+
+@given(values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9))
+def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) -> None:
+    numbers = np.array(values, np.float32)
+    for integer in BYTES:
+        one = TensorDesc(integer, (1,))
+        found, scale, zero_point = reference_function("DYNAMIC_QUANTIZE_LINEAR")(
+            numbers, TensorDesc(integer, numbers.shape), TensorDesc(DataType.FLOAT32, (1,)), one
+        )
+        near = (found.astype(np.float64) - zero_point) * scale
+        assert np.all(np.abs(near - numbers) <= 1.01 * scale)
+
+
+def permitted(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
+    """Tell which elements of an output are right."""
+    right = evaluate(name, *inputs, output=output)
+    candidates = evaluate(name, *inputs, output=output, part="candidates")
+    found: list[bool] = is_permitted(np.array(actual, output.dtype), right, *candidates).tolist()
+    return found
+
+
+@given(seed=st.integers(0, 999))
+def test_right_results_are_among_the_candidates(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    scale = random.uniform(0.1, 3, 50).astype(np.float32)
+    zero_point = random.integers(0, 255, 50).astype(np.uint8)
+    values = random.uniform(-300, 300, 50).astype(np.float32)
+    inputs, output = (values, scale, zero_point), DataType.UINT8
+    quotients = values / scale, values * (1 / scale)
+    for quotient in quotients:
+        driver = np.clip(np.rint(quotient) + zero_point, 0, 255)
+        assert all(permitted("ELEMENT_WISE_QUANTIZE_LINEAR", *inputs, actual=driver, output=output))
+
+
+@given(seed=st.integers(0, 999))
+def test_right_products_lie_within_the_interval(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    scale = random.uniform(0.1, 3, 50).astype(np.float32)
+    values, zero_point = (random.integers(0, 255, 50).astype(np.uint8) for _ in range(2))
+    inputs, output, name = (values, scale, zero_point), DataType.FLOAT32, "DEQUANTIZE_LINEAR"
+    right = evaluate(f"ELEMENT_WISE_{name}", *inputs, output=output)
+    lowest, highest = evaluate(f"ELEMENT_WISE_{name}", *inputs, output=output, part="interval")
+    assert np.all((lowest <= right) & (right <= highest))
+
+
+HALVES = np.array([-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
+"""Quotients of which every way to round but the right one fails on some."""
+
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+    "away": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+    "up": lambda x: np.floor(x + 0.5),
+    "down": lambda x: np.ceil(x - 0.5),
+    "floor": np.floor,
+    "truncated": np.trunc,
+}
+
+
+@pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+def test_halves_of_exact_quotients_are_rounded_to_even_only(rounding: str, scale: float) -> None:
+    scales = np.full(8, scale, np.float32)
+    driver, right = ROUNDINGS[rounding](HALVES), np.rint(HALVES)
+    for name, tensors in (
+        ("ELEMENT_WISE_QUANTIZE_LINEAR", (scales, None)),
+        ("QUANTIZE", ("SCALE", [scales])),
+    ):
+        inputs = HALVES * np.float32(scale), *tensors
+        found = permitted(name, *inputs, actual=driver, output=DataType.INT8)
+        assert found == (driver == right).tolist()
+        assert all(permitted(name, *inputs, actual=right, output=DataType.INT8))
+
+
+def test_an_odd_zero_point_is_added_after_rounding() -> None:
+    scales, zeros = np.ones(8, np.float32), np.ones(8, np.int8)
+    inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", HALVES, scales, zeros
+    assert all(permitted(*inputs, actual=np.rint(HALVES) + 1, output=DataType.INT8))
+    assert not any(permitted(*inputs, actual=np.rint(HALVES + 1), output=DataType.INT8))
+
+
+def test_a_half_of_a_quotient_by_another_number_may_be_rounded_either_way() -> None:
+    values = np.array([7.5, 7.5, 7.4, 10.5, 10.5], np.float32)
+    inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, np.full(5, 3, np.float32), None
+    found = permitted(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
+    assert found == [True, True, False, True, True]
+
+
+def test_nan_becomes_one_of_three_numbers_and_none_between() -> None:
+    values, scale = np.full(5, np.nan, np.float32), np.ones(5, np.float32)
+    inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, scale, np.full(5, 7, np.int8)
+    found = permitted(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
+    assert found == [True, True, True, False, False]
+
+
+def dynamic(values: Array, part: str = "") -> Any:
+    tensors = DataType.UINT8, DataType.FLOAT32, DataType.UINT8
+    sizes = values.shape, (1,), (1,)
+    outputs = [TensorDesc(*output) for output in zip(tensors, sizes, strict=True)]
+    return reference_function("DYNAMIC_QUANTIZE_LINEAR", part)(values, *outputs)
+
+
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("scale", [0.5, 1.0, 4.0])
+def test_a_range_of_255_powers_of_two_is_quantized_exactly(rounding: str, scale: float) -> None:
+    quotients = np.array([-10, 245, -3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5], np.float32)
+    values = quotients * np.float32(scale)
+    right, found_scale, zero_point = dynamic(values)
+    outputs, scales, zero_points = dynamic(values, "candidates")
+    assert found_scale == scale
+    assert zero_point == 10
+    assert scales == [(scale, scale)]
+    assert zero_points == [(10, 10)]
+    driver = (ROUNDINGS[rounding](quotients) + 10).astype(np.uint8)
+    exact = driver == np.rint(quotients) + 10
+    assert is_permitted(driver, right, *outputs).tolist() == exact.tolist()
+    reciprocal = np.float32(255 * scale) * np.float32(1 / 255)
+    assert reciprocal == scale
+
+
+def test_a_range_that_overflows_is_a_number_or_infinity_and_nothing_between() -> None:
+    largest = float(np.finfo(np.float32).max)
+    values = np.array([-largest, largest], np.float32)
+    _, scales, _ = dynamic(values, "candidates")
+    _, right, _ = dynamic(values)
+    for value, permitted_ in ((largest / 255 * 2, True), (np.inf, True), (1e37, False)):
+        driver = np.array([value], np.float32)
+        assert is_permitted(driver, right, *scales).all() == permitted_

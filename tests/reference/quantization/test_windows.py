@@ -1,0 +1,117 @@
+"""Quantized convolutions and means against loops over what the window sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 10_000)
+PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
+PADDINGS = st.tuples(st.integers(0, 2), st.integers(0, 2))
+
+
+def elements(random: np.random.Generator, data_type: DataType, *sizes: int) -> Array:
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    return random.integers(low, high, sizes, endpoint=True).astype(data_type.dtype)
+
+
+def seen(tensor: Any, place: Any, kernel: Any, strides: Any, dilations: Any, start: Any) -> Any:
+    """Yield which element of the kernel meets which element of a channel."""
+    for row, column in np.ndindex(*kernel):
+        y = place[0] * strides[0] - start[0] + row * dilations[0]
+        x = place[1] * strides[1] - start[1] + column * dilations[1]
+        if 0 <= y < tensor.shape[0] and 0 <= x < tensor.shape[1]:
+            yield (row, column), tensor[y, x]
+
+
+@settings(max_examples=15)
+@given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_convolution_adds_what_the_window_sees(
+    groups: int, seed: int, strides: Any, dilations: Any, kernel: Any, start: Any
+) -> None:
+    random = np.random.default_rng(seed)
+    values = elements(random, DataType.UINT8, 2, 2 * groups, 5, 6)
+    filter_ = elements(random, DataType.INT8, 2 * groups, 2, *kernel)
+    zero, zeros = elements(random, DataType.UINT8, 1), elements(random, DataType.INT8, 2 * groups)
+    sizes = (2, 2 * groups, 4, 3)
+    found = reference_function("CONVOLUTION_INTEGER")(
+        values,
+        zero.reshape(1, 1, 1, 1),
+        filter_,
+        zeros.reshape(1, -1, 1, 1),
+        TensorDesc(DataType.INT32, sizes),
+        strides,
+        dilations,
+        start,
+        (0, 0),
+        groups,
+    )
+    expected = np.zeros(sizes, np.int64)
+    for batch, output, row, column in np.ndindex(*sizes):
+        for channel in range(2):
+            tensor = values[batch, output // 2 * 2 + channel].astype(np.int64) - zero
+            weights = filter_[output, channel].astype(np.int64) - zeros[output]
+            for at, value in seen(tensor, (row, column), kernel, strides, dilations, start):
+                expected[batch, output, row, column] += value * weights[at]
+    assert found.tolist() == expected.tolist()
+
+
+@settings(max_examples=15)
+@given(seed=SEEDS, strides=PAIRS, dilations=PAIRS, kernel=PAIRS, start=PADDINGS)
+@pytest.mark.parametrize("include", [False, True])
+@pytest.mark.parametrize("data_type", [DataType.INT8, DataType.UINT8])
+def test_a_mean_is_that_of_what_the_window_sees(
+    data_type: DataType,
+    include: bool,
+    seed: int,
+    strides: Any,
+    dilations: Any,
+    kernel: Any,
+    start: Any,
+) -> None:
+    random = np.random.default_rng(seed)
+    values = elements(random, data_type, 1, 2, 6, 5)
+    zero, last_zero = (elements(random, data_type, 1, 2, 1, 1) for _ in range(2))
+    scale, last = (random.uniform(0.1, 2, (1, 2, 1, 1)).astype(np.float32) for _ in range(2))
+    output = TensorDesc(data_type, (1, 2, 3, 4))
+    tensors = values, scale, zero, last, last_zero, output
+    arguments = *tensors, strides, kernel, start, (0, 0), dilations, include
+    name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+    found = reference_function(name)(*arguments)
+    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
+    assert np.all((lowest <= found) & (found <= highest))
+    for _, channel, row, column in np.ndindex(*output.Sizes):
+        tensor = (values[0, channel].astype(np.float64) - zero[0, channel]) * scale[0, channel]
+        window = seen(tensor, (row, column), kernel, strides, dilations, start)
+        numbers = [value for _, value in window]
+        count = kernel[0] * kernel[1] if include else len(numbers)
+        if count:
+            quotient = sum(numbers) / count / last[0, channel, 0, 0]
+            exact = np.rint(quotient) + last_zero[0, channel, 0, 0]
+            right = np.clip(exact, data_type.minimum, data_type.maximum)
+        else:
+            right = data_type.minimum
+        at = (0, channel, row, column)
+        assert lowest[at] <= right <= highest[at]
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(1.0, True), (0.5, True), (0.3, False)])
+def test_means_are_exact_where_all_is_divided_by_powers_of_two(scale: float, exact: bool) -> None:
+    values = np.arange(12, dtype=np.int8).reshape(1, 1, 1, 12)
+    one = np.array([scale], np.float32)
+    tensors = values, one, None, one, None, TensorDesc(DataType.INT8, (1, 1, 1, 11))
+    arguments = *tensors, (1, 1), (1, 2), (0, 0), (0, 0), (1, 1), False
+    name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+    ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
+    # All means are halves.
+    assert (highest - lowest == (0 if exact else 1)).all()
+    assert not exact or (lowest % 2 == 0).all()

@@ -1,0 +1,80 @@
+"""LSTM against its equations, written as a loop; and what was measured of infinite cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.recurrent.lstm import lstm
+from dmlconf.tensors.datatypes import Array, DataType
+
+STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 2
+ACTIVATIONS = [{"operator": f"ACTIVATION_{name}"} for name in ("SIGMOID", "TANH", "TANH")]
+
+
+def random(*sizes: int, seed: int) -> Array:
+    return np.random.default_rng(seed).normal(0, 1, sizes).astype(np.float32)
+
+
+def computed(
+    x: Array, weight: Array, recurrence: Array, cell: Array, peepholes: Array | None, coupled: bool
+) -> tuple[Array, ...]:
+    """Return the hidden nodes behind every step, and the last cell."""
+    steps, batch = x.shape[1:3]
+    hidden = recurrence.shape[-1]
+    return lstm(
+        InputTensor=x,
+        WeightTensor=weight,
+        RecurrenceTensor=recurrence,
+        BiasTensor=None,
+        HiddenInitTensor=None,
+        CellMemInitTensor=cell,
+        SequenceLengthsTensor=None,
+        PeepholeTensor=peepholes,
+        OutputSequenceTensor=TensorDesc(DataType.FLOAT32, (steps, 1, batch, hidden)),
+        OutputSingleTensor=None,
+        OutputCellSingleTensor=TensorDesc(DataType.FLOAT32, (1, 1, batch, hidden)),
+        ActivationDescs=ACTIVATIONS,
+        Direction="FORWARD",
+        ClipThreshold=0.0,
+        UseClipThreshold=False,
+        CoupleInputForget=coupled,
+    )
+
+
+def sigmoid(x: Array) -> Array:
+    value: Array = 1 / (1 + np.exp(-x))
+    return value
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize("coupled", [False, True])
+def test_lstm_is_as_its_equations_say(seen: bool, coupled: bool) -> None:
+    x = random(1, STEPS, BATCH, INPUTS, seed=1)
+    weight = random(1, 1, 4 * HIDDEN, INPUTS, seed=2)
+    recurrence = random(1, 1, 4 * HIDDEN, HIDDEN, seed=3)
+    start = random(1, 1, BATCH, HIDDEN, seed=4)
+    peepholes = random(1, 1, 1, 3 * HIDDEN, seed=5) if seen else None
+    sequence, last = computed(x, weight, recurrence, start, peepholes, coupled)
+
+    by_i, by_o, by_f = np.split(np.zeros(3 * HIDDEN) if peepholes is None else peepholes.ravel(), 3)
+    hidden, cell = np.zeros((BATCH, HIDDEN)), start[0, 0].astype(np.float64)
+    for place in range(STEPS):
+        sums = x[0, place] @ weight[0, 0].T.astype(np.float64) + hidden @ recurrence[0, 0].T
+        i, o, f, c = np.split(sums, 4, axis=1)
+        i = sigmoid(i + by_i * cell)
+        f = 1 - i if coupled else sigmoid(f + by_f * cell)
+        cell = f * cell + i * np.tanh(c)
+        hidden = sigmoid(o + by_o * cell) * np.tanh(cell)
+        np.testing.assert_allclose(sequence[place, 0], hidden, rtol=1e-6)
+    np.testing.assert_allclose(last[0, 0], cell, rtol=1e-6)
+
+
+def test_nothing_is_seen_of_an_infinite_cell_without_peepholes() -> None:
+    one = np.ones((1, 2, 1, 1), np.float32)
+    weight = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 4, 1)
+    infinite = np.full((1, 1, 1, 1), np.inf, np.float32)
+    sequence, last = computed(one, weight, np.zeros_like(weight), infinite, None, False)
+    np.testing.assert_allclose(sequence.ravel(), sigmoid(np.array([2.0, 2.0])), rtol=1e-6)
+    assert last.ravel().tolist() == [np.inf]

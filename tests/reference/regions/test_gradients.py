@@ -1,0 +1,138 @@
+"""The reference's gradients of regions of interest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+SEEDS = st.integers(0, 2**32 - 1)
+FUNCTIONS = st.sampled_from(["AVERAGE", "MAX"])
+MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
+
+
+def desc(array: Array) -> TensorDesc:
+    return TensorDesc(DataType.FLOAT64, array.shape)
+
+
+@given(SEEDS, FUNCTIONS, MODES, st.integers(1, 3), st.booleans())
+def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
+    seed: int, function: str, mode: str, samples: int, corners: bool
+) -> None:
+    """The product of gradients and outputs is that of the input and its gradient."""
+    random = np.random.default_rng(seed)
+    values = random.uniform(-9, 9, random.integers(1, 6, 4))
+    gradients = random.uniform(-9, 9, (3, values.shape[1], *random.integers(1, 4, 2)))
+    fields: dict[str, Any] = {
+        "ROITensor": random.uniform(-2, 6, (3, 4)),
+        "BatchIndicesTensor": random.integers(0, len(values), 3).astype(np.uint32),
+        "ReductionFunction": function,
+        "InterpolationMode": mode,
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 0.5,
+        "InputPixelOffset": 0.5,
+        "OutputPixelOffset": -0.5,
+        "MinimumSamplesPerOutput": samples,
+        "MaximumSamplesPerOutput": 3,
+        "AlignRegionsToCorners": corners,
+    }
+    outputs = reference_function("ROI_ALIGN1")(
+        InputTensor=values, OutputTensor=desc(gradients), OutOfBoundsInputValue=0.0, **fields
+    )
+    (found,) = reference_function("ROI_ALIGN_GRAD")(
+        InputTensor=values,
+        InputGradientTensor=gradients,
+        OutputGradientTensor=desc(values),
+        OutputROIGradientTensor=None,
+        **fields,
+    )
+    np.testing.assert_allclose((found * values).sum(), (gradients * outputs).sum(), atol=1e-9)
+
+
+def of_a_plane(gradients: Array, **fields: Any) -> Any:
+    """Return the gradient of a region of 3 x - 2 y, 16 wide and 8 high."""
+    y, x = np.mgrid[0:8, 0:16]
+    arguments: dict[str, Any] = {
+        "InputTensor": (3.0 * x - 2.0 * y)[np.newaxis, np.newaxis],
+        "InputGradientTensor": gradients,
+        "ROITensor": np.array([[2, 1, 13, 6]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputGradientTensor": None,
+        "OutputROIGradientTensor": TensorDesc(DataType.FLOAT32, (1, 4)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "LINEAR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "InputPixelOffset": 0.5,
+        "OutputPixelOffset": -0.5,
+        "MinimumSamplesPerOutput": 2,
+        "MaximumSamplesPerOutput": 2,
+        "AlignRegionsToCorners": False,
+        **fields,
+    }
+    return arguments
+
+
+@given(SEEDS, FUNCTIONS, MODES)
+def test_begin_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
+    gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
+    fields = of_a_plane(gradients, ReductionFunction=function, InterpolationMode=mode)
+    (found,) = reference_function("ROI_ALIGN_GRAD")(**fields)
+    across = 3 * 16 * (gradients * np.arange(4) / 8).sum()
+    down = -2 * 8 * (gradients * np.arange(3)[:, np.newaxis] / 6).sum()
+    whole = 3 * 16 * gradients.sum() - across, -2 * 8 * gradients.sum() - down
+    np.testing.assert_allclose(found, [[*whole, across, down]], atol=1e-3)
+
+
+@pytest.mark.parametrize(("corners", "shares"), [(False, (0.0, 0.5)), (True, (0.0, 1.0))])
+def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[float, ...]) -> None:
+    gradients = np.array([0.0, 1.0]).reshape(1, 1, 1, 2)
+    single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
+    fields = of_a_plane(gradients, AlignRegionsToCorners=corners, **single)
+    fields |= {"InputPixelOffset": 0.0, "OutputPixelOffset": 0.0}
+    (found,) = reference_function("ROI_ALIGN_GRAD")(**fields)
+    width = 15 if corners else 16
+    assert found[0, 0::2].tolist() == [3 * width * (1 - shares[1]), 3 * width * shares[1]]
+
+
+def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
+    """The sample is at 0.5, by way of a third of 3."""
+    fields = of_a_plane(np.array([4.0, 0.0, 0.0]).reshape(1, 1, 1, 3))
+    fields |= {
+        "InputTensor": None,
+        "ROITensor": np.array([[0.5, 0, 3.5, 1]], np.float32),
+        "OutputGradientTensor": TensorDesc(DataType.FLOAT32, (1, 1, 1, 4)),
+        "OutputROIGradientTensor": None,
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "MinimumSamplesPerOutput": 1,
+        "MaximumSamplesPerOutput": 1,
+    }
+    ((least, most),) = reference_function("ROI_ALIGN_GRAD", "interval")(**fields)
+    assert least.ravel()[0] <= 0 < 4 <= most.ravel()[0]
+    assert least.ravel()[1] <= 0 < 4 <= most.ravel()[1]
+    assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
+
+
+def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> None:
+    fields = of_a_plane(
+        np.full((2, 1, 1, 1), 2.0, np.float32),
+        ROITensor=np.array([[2.6, 1.2, 3.1, 1.9], [2.6, -5.7, 3.1, -5.1]], np.float32),
+        BatchIndicesTensor=np.array([0, 0], np.uint32),
+        OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
+        OutputROIGradientTensor=None,
+    )
+    interval = reference_function("ROI_ALIGN_GRAD", "interval")
+    ((lowest, highest),) = interval(**fields)
+    fields["InputGradientTensor"][1] = np.inf
+    ((least, most),) = interval(**fields)
+    others = np.isfinite(least)
+    assert others[0, 0, 1].all()
+    np.testing.assert_array_equal(least[others], lowest[others])
+    np.testing.assert_array_equal(most[others], highest[others])

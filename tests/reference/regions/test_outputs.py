@@ -1,0 +1,252 @@
+"""Operators of the reference on regions of interest."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed: int) -> tuple[Array, Array, Array]:
+    """Return an input, regions in eighths, and the batch of each region."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(1, 6, 4)
+    regions = random.integers(-16, 56, (3, 4)) / 8
+    batches = random.integers(0, sizes[0], 3)
+    values = random.integers(-9, 10, sizes)
+    return values.astype(np.float32), regions.astype(np.float32), batches.astype(np.uint32)
+
+
+@given(SEEDS, st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.5, 1.0, 2.0]))
+def test_parts_of_regions_are_those_that_the_page_computes(
+    seed: int, height: int, width: int, scale: float
+) -> None:
+    values, regions, batches = drawn(seed)
+    found = reference_function("ROI_POOLING")(
+        InputTensor=values,
+        ROITensor=np.column_stack([batches, regions]).reshape(1, 1, 3, 5),
+        OutputTensor=TensorDesc(DataType.FLOAT32, (3, values.shape[1], height, width)),
+        SpatialScale=scale,
+        PooledSize={"Height": height, "Width": width},
+    )
+    for region, channel, y, x in np.ndindex(*found.shape):
+        x1, y1, x2, y2 = (round(float(corner) * scale) for corner in regions[region])
+        seen = [
+            values[batches[region], channel, row, column]
+            for row in part(y, height, y1, y2)
+            for column in part(x, width, x1, x2)
+            if 0 <= row < values.shape[2] and 0 <= column < values.shape[3]
+        ]
+        assert found[region, channel, y, x] == max(seen, default=0)
+
+
+def part(index: int, parts: int, first: int, last: int) -> range:
+    size = max(last - first + 1, 1)
+    begin = index * size // parts
+    end = ((index + 1) * size + parts - 1) // parts
+    return range(begin + first, end + first)
+
+
+@given(
+    SEEDS,
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"]),
+    st.sampled_from(["AVERAGE", "MAX"]),
+    st.sampled_from([(0.5, -0.5), (0.0, 0.0), (0.25, 0.125)]),
+    st.booleans(),
+)
+def test_samples_lie_where_they_were_measured(
+    seed: int,
+    height: int,
+    width: int,
+    mode: str,
+    function: str,
+    offsets: tuple[float, float],
+    corners: bool,
+) -> None:
+    values, regions, batches = drawn(seed)
+    arguments = {
+        "InputTensor": values,
+        "ROITensor": regions,
+        "BatchIndicesTensor": batches,
+        "OutputTensor": TensorDesc(DataType.FLOAT64, (3, values.shape[1], height, width)),
+        "ReductionFunction": function,
+        "InterpolationMode": mode,
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 0.5,
+        "InputPixelOffset": offsets[0],
+        "OutputPixelOffset": offsets[1],
+        "OutOfBoundsInputValue": 3.0,
+        "MinimumSamplesPerOutput": 1,
+        "MaximumSamplesPerOutput": 3,
+        "AlignRegionsToCorners": corners,
+    }
+    found = reference_function("ROI_ALIGN1")(**arguments)
+    for region, channel, y, x in np.ndindex(*found.shape):
+        x1, y1, x2, y2 = map(float, regions[region])
+        rows = coordinates(y, height, y1 * 0.5, y2 * 0.5, offsets, corners)
+        columns = coordinates(x, width, x1, x2, offsets, corners)
+        image = values[batches[region], channel]
+        samples = [read(image, at, mode, corners) for at in product(rows, columns)]
+        expected = max(samples) if function == "MAX" else math.fsum(samples) / len(samples)
+        np.testing.assert_allclose(found[region, channel, y, x], expected, atol=1e-5)
+    single = {**arguments, "OutputTensor": TensorDesc(DataType.FLOAT32, found.shape)}
+    candidates = reference_function("ROI_ALIGN1", "candidates")(**single)
+    right = reference_function("ROI_ALIGN1")(**single)
+    within = [(least <= right) & (right <= most) for least, most in candidates]
+    assert np.logical_or.reduce(within).all()
+
+
+def coordinates(
+    index: int, outputs: int, begin: float, end: float, offsets: tuple[float, float], corners: bool
+) -> list[float]:
+    count = min(max(math.ceil(abs(end - begin) / outputs), 1), 3)
+    length = outputs * count - corners
+    shares = [(index * count + sample - offsets[1]) / max(length, 1) for sample in range(count)]
+    if length == 0:
+        shares = [0.5]
+    return [share * (end - begin) + begin - offsets[0] for share in shares]
+
+
+def read(image: Array, at: tuple[float, float], mode: str, corners: bool) -> float:
+    for place, size in zip(at, image.shape, strict=True):
+        if (place < 0 or place > size - 1) if corners else (place <= -1 or place >= size):
+            return 3.0
+    y, x = (min(max(place, 0), size - 1) for place, size in zip(at, image.shape, strict=True))
+    if mode == "NEAREST_NEIGHBOR":
+        return float(image[math.floor(y + 0.5), math.floor(x + 0.5)])
+    weights = ((math.floor(y), math.ceil(y), y % 1), (math.floor(x), math.ceil(x), x % 1))
+    (top, bottom, down), (left, right, across) = weights
+    upper = image[top, left] * (1 - across) + image[top, right] * across
+    lower = image[bottom, left] * (1 - across) + image[bottom, right] * across
+    return float(upper * (1 - down) + lower * down)
+
+
+@pytest.mark.parametrize(
+    ("end", "right"),
+    [pytest.param(4.0, {20.0}, id="exact"), pytest.param(3.0, {10.0, 20.0}, id="rounded")],
+)
+def test_a_boundary_is_uncertain_only_where_coordinates_are_rounded(
+    end: float, right: set[float]
+) -> None:
+    """The sample is at 0.5, by way of numbers that FLOAT32 holds, or of a third."""
+    begin = 1.0 - end / 2 if end == 4.0 else 0.5
+    outputs = 1 if end == 4.0 else 3
+    candidates = reference_function("ROI_ALIGN", "candidates")(
+        InputTensor=np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 1, 4),
+        ROITensor=np.array([[begin, 0, begin + end, 1]], np.float32),
+        BatchIndicesTensor=np.array([0], np.uint32),
+        OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, outputs)),
+        ReductionFunction="AVERAGE",
+        InterpolationMode="NEAREST_NEIGHBOR",
+        SpatialScaleX=1.0,
+        SpatialScaleY=1.0,
+        OutOfBoundsInputValue=0.0,
+        MinimumSamplesPerOutput=1,
+        MaximumSamplesPerOutput=1,
+    )
+    assert {float(least[0, 0, 0, 0]) for least, _ in candidates} == right
+    assert all(least[0, 0, 0, 0] == most[0, 0, 0, 0] for least, most in candidates)
+
+
+@pytest.mark.parametrize(
+    ("function", "samples", "right"),
+    [
+        pytest.param("AVERAGE", 1, {10.0, 20.0}, id="one-sample"),
+        pytest.param("AVERAGE", 2, {20.0, 25.0, 30.0}, id="mean"),
+        pytest.param("MAX", 2, {30.0, 40.0}, id="greatest"),
+    ],
+)
+def test_samples_near_boundaries_read_whole_elements(
+    function: str, samples: int, right: set[float]
+) -> None:
+    """The sample is at 0.5, or samples are at 0.5 and 2.5, by way of thirds."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.array([10, 20, 30, 40], np.float32).reshape(1, 1, 4, 1),
+        "ROITensor": np.array([[0, 0.5, 1, 3.5] if samples == 1 else [0, 0, 1, 12]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 3, 1)),
+        "ReductionFunction": function,
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "OutOfBoundsInputValue": 0.0,
+        "MinimumSamplesPerOutput": samples,
+        "MaximumSamplesPerOutput": samples,
+    }
+    expected = reference_function("ROI_ALIGN")(**fields)
+    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    for value in (10.0, 12.0, 15.0, 18.0, 20.0, 22.0, 25.0, 27.0, 30.0, 33.0, 40.0, 45.0):
+        driver = expected.copy()
+        driver[0, 0, 0, 0] = value
+        found = is_permitted(driver, expected, *candidates)
+        assert found[0, 0, 0, 0] == (value in right)
+
+
+def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:
+    """With corners the last sample is at the last element, by way of a product that is rounded."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.array([10, 20, 30], np.float32).reshape(1, 1, 1, 3),
+        "ROITensor": np.array([[0, 0, 20, 0]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 1, 4)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "LINEAR",
+        "SpatialScaleX": 0.1,
+        "SpatialScaleY": 1.0,
+        "InputPixelOffset": 0.0,
+        "OutputPixelOffset": 0.0,
+        "OutOfBoundsInputValue": -6.0,
+        "MinimumSamplesPerOutput": 1,
+        "MaximumSamplesPerOutput": 1,
+        "AlignRegionsToCorners": True,
+    }
+    expected = reference_function("ROI_ALIGN1")(**fields)
+    candidates = reference_function("ROI_ALIGN1", "candidates")(**fields)
+    for value, right in (
+        (30.0, True),
+        (29.999998, True),
+        (-6.0, True),
+        (12.0, False),
+        (0.0, False),
+    ):
+        driver = expected.copy()
+        driver[0, 0, 0, 3] = value
+        assert is_permitted(driver, expected, *candidates)[0, 0, 0, 3] == right
+
+
+def test_more_unsure_samples_than_are_tried_permit_all_between() -> None:
+    """Samples lie at 0.5, 2.5, 4.5 and so on, by way of thirds."""
+    fields: dict[str, Any] = {
+        "InputTensor": np.arange(32, dtype=np.float32).reshape(1, 1, 32, 1),
+        "ROITensor": np.array([[0, 0, 1, 30]], np.float32),
+        "BatchIndicesTensor": np.array([0], np.uint32),
+        "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 1, 3, 1)),
+        "ReductionFunction": "AVERAGE",
+        "InterpolationMode": "NEAREST_NEIGHBOR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "OutOfBoundsInputValue": 0.0,
+        "MinimumSamplesPerOutput": 5,
+        "MaximumSamplesPerOutput": 5,
+    }
+    expected = reference_function("ROI_ALIGN")(**fields)
+    candidates = reference_function("ROI_ALIGN", "candidates")(**fields)
+    assert len(candidates) == 8
+    for value, right in ((4.0, True), (4.3, True), (5.0, True), (3.9, False), (5.1, False)):
+        driver = expected.copy()
+        driver[0, 0, 0, 0] = value
+        assert is_permitted(driver, expected, *candidates)[0, 0, 0, 0] == right

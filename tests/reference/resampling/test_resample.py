@@ -1,0 +1,290 @@
+"""Operators that stretch and shrink tensors, and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import is_permitted
+
+MODES = st.sampled_from(["NEAREST_NEIGHBOR", "LINEAR"])
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=3)
+SCALES = st.sampled_from([0.25, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
+
+
+def resampled(
+    operator: str, tensor: Array, sizes: list[int], mode: str, *, part: str = "", **more: Any
+) -> Any:
+    """Return what an operator makes of a tensor, or what the part of it gives."""
+    side = "Gradient" if "GRAD" in operator else ""
+    function = reference_function(operator, part)
+    return function(
+        **{f"Input{side}Tensor": tensor},
+        **{f"Output{side}Tensor": TensorDesc(DataType[tensor.dtype.name.upper()], tuple(sizes))},
+        InterpolationMode=mode,
+        **more,
+    )
+
+
+def random(sizes: list[int], seed: int, dtype: Any = np.float32) -> Array:
+    return np.random.default_rng(seed).integers(-100, 100, sizes).astype(dtype)
+
+
+def centers(rank: int) -> dict[str, Any]:
+    return {"InputPixelOffsets": [0.5] * rank, "OutputPixelOffsets": [-0.5] * rank}
+
+
+@given(SIZES, MODES, st.sampled_from([np.float32, np.float16, np.int8]), st.integers(0, 99))
+def test_a_scale_of_1_keeps_the_tensor(sizes: list[int], mode: str, dtype: Any, seed: int) -> None:
+    tensor = random(sizes, seed, dtype)
+    found = resampled("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
+    np.testing.assert_array_equal(found, tensor)
+
+
+@given(SIZES, MODES, SCALES, st.integers(0, 99))
+def test_resample_takes_the_centers_of_elements(
+    sizes: list[int], mode: str, scale: float, seed: int
+) -> None:
+    tensor, rank = random(sizes, seed), len(sizes)
+    outcome = resampled("RESAMPLE", tensor, sizes, mode, Scales=[scale] * rank)
+    same = resampled("RESAMPLE1", tensor, sizes, mode, Scales=[scale] * rank, **centers(rank))
+    np.testing.assert_array_equal(outcome, same)
+
+
+@given(SIZES, SCALES, st.booleans(), st.integers(0, 99))
+def test_interpolated_values_lie_between_their_neighbours(
+    sizes: list[int], scale: float, antialiased: bool, seed: int
+) -> None:
+    tensor, rank = random(sizes, seed), len(sizes)
+    more: dict[str, Any] = {
+        "RoundingDirection": "INCREASING",
+        "Antialiased": antialiased,
+        **centers(rank),
+    }
+    wanted = [max(1, int(size * scale)) for size in sizes]
+    found = resampled("RESAMPLE3", tensor, wanted, "LINEAR", Scales=[scale] * rank, **more)
+    assert tensor.min() <= found.min() <= found.max() <= tensor.max()
+
+
+@pytest.mark.parametrize("size", [8, 16, 32])
+def test_antialiasing_averages_where_all_sizes_are_powers_of_two(size: int) -> None:
+    tensor = random([size], 1)
+    more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Antialiased": True, **centers(1)}
+    found = resampled("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
+    np.testing.assert_array_equal(found, tensor.reshape(2, -1).mean(1))
+
+
+@given(SIZES, MODES, SCALES, st.sampled_from(["INCREASING", "DECREASING"]), st.integers(0, 99))
+def test_gradients_are_the_adjoints_with_exchanged_offsets(
+    sizes: list[int], mode: str, scale: float, direction: str, seed: int
+) -> None:
+    rank = len(sizes)
+    wanted = [max(1, int(size * scale)) for size in sizes]
+    tensor, gradient = random(sizes, seed, np.float64), random(wanted, seed + 1, np.float64)
+    more: dict[str, Any] = {"RoundingDirection": direction, "Scales": [scale] * rank}
+    there = resampled("RESAMPLE2", tensor, wanted, mode, **more, **centers(rank))
+    offsets: dict[str, Any] = {
+        "InputPixelOffsets": [-0.5] * rank,
+        "OutputPixelOffsets": [0.5] * rank,
+    }
+    back = resampled("RESAMPLE_GRAD1", gradient, sizes, mode, **more, **offsets)
+    assert np.vdot(there, gradient) == pytest.approx(np.vdot(tensor, back), abs=1e-6)
+
+
+def judged(operator: str, tensor: Array, actual: Array, mode: str, **more: Any) -> Array:
+    """Tell which elements of an output are right."""
+    sizes = list(actual.shape)
+    right = resampled(operator, tensor, sizes, mode, **more)
+    candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
+    return is_permitted(actual, right, *candidates)
+
+
+def interpolated(tensor: Array, at: Array) -> Array:
+    return np.interp(at, np.arange(len(tensor)), tensor).astype(tensor.dtype)
+
+
+@pytest.mark.parametrize("scale", [1.5, 2.0])
+def test_only_ties_of_rounded_coordinates_may_go_either_way(scale: float) -> None:
+    tensor = np.array([1, 2, 4, 8], np.float32)
+    at = (np.arange(6) + 0.5) / scale - 0.5
+    for rounding in (np.ceil(at - 0.5), np.floor(at + 0.5)):
+        driver = tensor[np.clip(rounding, 0, 3).astype(int)]
+        right = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[scale])
+        # With 1.5 the coordinates of elements 1 and 4 are halves, but 1 / 1.5 has no end in binary.
+        assert right.all()
+
+
+def test_nothing_between_the_elements_beside_a_tie_is_right() -> None:
+    tensor = np.array([1, 2, 4, 8], np.float32)
+    driver = interpolated(tensor, (np.arange(6) + 0.5) / 1.5 - 0.5)
+    nearest = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
+    driver = np.where(np.isin(np.arange(6), [1, 4]), driver, nearest)
+    right = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
+    assert right.tolist() == [True, False, True, True, False, True]
+
+
+def test_a_boundary_that_no_rounding_reaches_leaves_no_choice() -> None:
+    tensor = np.array([1, 2, 4, 8], np.float32)
+    more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [0.75], **centers(1)}
+    floor = judged("RESAMPLE2", tensor, np.array([1, 2, 4], np.float32), "NEAREST_NEIGHBOR", **more)
+    ceil = judged("RESAMPLE2", tensor, np.array([2, 4, 8], np.float32), "NEAREST_NEIGHBOR", **more)
+    assert floor.all()
+    assert not ceil.any()
+
+
+def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
+    tensor = np.array([np.nan, 2, 4, 8], np.float32)
+    for value, right in ((np.nan, True), (2.0, True), (1.0, False), (np.inf, False)):
+        driver = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
+        driver[1] = value
+        found = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
+        assert found.tolist() == [True, right, True, True, True, True]
+
+
+@pytest.mark.parametrize(("scale", "exact"), [(2.0, True), (4.0, True), (3.0, False)])
+def test_small_integers_at_weights_of_powers_of_two_are_exact(scale: float, exact: bool) -> None:
+    tensor = random([2, 5], 1)
+    sizes = [2, int(5 * scale)]
+    right = resampled("RESAMPLE", tensor, sizes, "LINEAR", Scales=[1.0, scale])
+    driver = np.nextafter(right, np.float32(np.inf))
+    permitted = judged("RESAMPLE", tensor, driver, "LINEAR", Scales=[1.0, scale])
+    between = right != resampled("RESAMPLE", tensor, sizes, "NEAREST_NEIGHBOR", Scales=[1.0, scale])
+    assert permitted[between].any() != exact
+    assert not exact or not permitted.any()
+
+
+def test_an_element_at_a_weight_of_0_is_exact_whatever_its_neighbours() -> None:
+    tensor = np.random.default_rng(1).uniform(-1, 1, 4).astype(np.float32)
+    offsets: dict[str, Any] = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
+    right = resampled("RESAMPLE1", tensor, [8], "LINEAR", Scales=[2.0], **offsets)
+    driver = np.nextafter(right, np.float32(np.inf))
+    permitted = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[2.0], **offsets)
+    assert not permitted[::2].any()
+    assert permitted[1:-1:2].all()
+
+
+@given(SIZES, MODES, SCALES, st.integers(0, 99))
+def test_values_are_among_their_candidates(
+    sizes: list[int], mode: str, scale: float, seed: int
+) -> None:
+    tensor, rank = random(sizes, seed), len(sizes)
+    more: dict[str, Any] = {
+        "RoundingDirection": "INCREASING",
+        "Scales": [scale] * rank,
+        **centers(rank),
+    }
+    for operator in ("RESAMPLE2", "RESAMPLE_GRAD1"):
+        found = resampled(operator, tensor, sizes, mode, **more)
+        candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
+        within = [(low <= found) & (found <= high) for low, high in candidates]
+        assert np.logical_or.reduce(within).all()
+
+
+@given(st.sampled_from([1.5, 3.0, 0.7, 5.0]), st.integers(0, 99), st.booleans())
+def test_coordinates_of_float32_in_any_order_are_right(
+    scale: float, seed: int, reciprocal: bool
+) -> None:
+    tensor = np.random.default_rng(seed).uniform(-1, 1, 6).astype(np.float32)
+    places, one = np.arange(9, dtype=np.float32) + np.float32(0.5), np.float32(scale)
+    at = (places * (1 / one) if reciprocal else places / one) - np.float32(0.5)
+    at = np.clip(at, 0, 5)
+    first = np.floor(at).astype(int)
+    second, weight = np.minimum(first + 1, 5), at - np.floor(at)
+    for driver in (
+        tensor[first] * (1 - weight) + tensor[second] * weight,
+        tensor[first] + weight * (tensor[second] - tensor[first]),
+    ):
+        assert judged("RESAMPLE", tensor, driver, "LINEAR", Scales=[scale]).all()
+
+
+def test_elements_are_extrapolated_only_for_input_offsets_beyond_0_and_1() -> None:
+    tensor = np.array([1, 2, 3, 7], np.float32)
+    for offset, extrapolated in ((0.5, False), (0.0, False), (1.0, False), (-0.5, True)):
+        offsets = {"InputPixelOffsets": [offset], "OutputPixelOffsets": [0.5]}
+        candidates = resampled(
+            "RESAMPLE1", tensor, [8], "LINEAR", part="candidates", Scales=[2.0], **offsets
+        )
+        assert (len(candidates) > 1) == extrapolated
+
+
+def test_nothing_between_two_lines_is_right() -> None:
+    tensor = np.array([1, 2, 4, 32, 128], np.float32)
+    offsets: dict[str, Any] = {"InputPixelOffsets": [-2.0], "OutputPixelOffsets": [0.5]}
+    # The coordinates are 1.5, 2.5, ..., and the other lines begin two elements before.
+    for values, right in (
+        ([3.0, 18.0], True),
+        ([2.5, 18.0], False),
+        ([3.0, 3.5], True),
+        ([3.0, 10.0], False),
+    ):
+        driver = np.array([values[0], values[1], 80, 128], np.float32)
+        expected = resampled("RESAMPLE1", tensor, [4], "LINEAR", Scales=[1.0], **offsets)
+        assert expected.tolist() == [3, 18, 80, 128]
+        found = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[1.0], **offsets)
+        assert found.all() == right
+
+
+def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
+    gradient = np.array([1, 10, 100, 1000], np.float32)
+    more: dict[str, Any] = {"RoundingDirection": "DECREASING", "Scales": [3.0]}
+    offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
+    # The last gradient is at 3 / 3, which a reciprocal may leave below 1.
+    for values, right in (
+        ([111.0, 1000.0], [True, True]),
+        ([1111.0, 0.0], [True, True]),
+        ([611.0, 500.0], [False, False]),
+        ([11.0, 1100.0], [False, False]),
+    ):
+        driver = np.array(values, np.float32)
+        found = judged("RESAMPLE_GRAD1", gradient, driver, "NEAREST_NEIGHBOR", **more, **offsets)
+        assert found.tolist() == right
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_room_of_linear_gradients_is_that_of_their_coordinates(dtype: Any) -> None:
+    gradient = np.random.default_rng(3).uniform(-4, 4, (12, 15)).astype(dtype)
+    more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Scales": [2.4, 3.0]}
+    offsets = {"InputPixelOffsets": [-0.5, -0.5], "OutputPixelOffsets": [0.5, 0.5]}
+    fields: dict[str, Any] = {**more, **offsets}
+    right = resampled("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", **fields)
+    low, high = resampled("RESAMPLE_GRAD1", gradient, [5, 5], "LINEAR", part="interval", **fields)
+    assert ((low <= right) & (right <= high)).all()
+    step = float(np.finfo(dtype).eps)
+    assert (np.subtract(high, low, dtype=np.float64) < 6e-4 + 3 * step * np.abs(right)).all()
+    for wrong in (np.zeros_like(right), right * dtype(1.01), right[::-1]):
+        assert ((wrong < low) | (high < wrong)).mean() > 0.75
+
+
+@given(st.integers(0, 99), st.sampled_from([1.5, 2.4, 3.0, 0.7]))
+def test_linear_gradients_of_float32_in_any_order_are_right(seed: int, scale: float) -> None:
+    generator = np.random.default_rng(seed)
+    gradient = generator.uniform(-4, 4, 12).astype(np.float32)
+    places, one = np.arange(12, dtype=np.float32) + np.float32(0.5), np.float32(scale)
+    at = np.clip(places * (1 / one) - np.float32(0.5), 0, 4)
+    driver = np.zeros(5, np.float32)
+    for index in generator.permutation(12):
+        first = int(at[index])
+        weight = at[index] - np.float32(first)
+        driver[first] += gradient[index] * (1 - weight)
+        driver[min(first + 1, 4)] += gradient[index] * weight
+    more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Scales": [scale]}
+    offsets = {"InputPixelOffsets": [-0.5], "OutputPixelOffsets": [0.5]}
+    assert judged("RESAMPLE_GRAD1", gradient, driver, "LINEAR", **more, **offsets).all()
+
+
+def test_gradients_are_open_only_around_infinities_and_nan() -> None:
+    gradient = np.array([1, 2, 3, 4, 5, 6, 7, np.nan], np.float32)
+    offsets = {"InputPixelOffsets": [0.0], "OutputPixelOffsets": [0.0]}
+    low, high = resampled(
+        "RESAMPLE_GRAD", gradient, [8], "LINEAR", part="interval", Scales=[1.0], **offsets
+    )
+    assert (low[:5] == high[:5]).all()
+    assert np.isinf(low[-2:]).all()
+    assert np.isinf(high[-2:]).all()

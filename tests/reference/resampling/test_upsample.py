@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.resampling.upsample import upsample_2d, upsample_2d_interval
+from dmlconf.tensors.datatypes import Array, DataType
+
+sizes = st.integers(1, 5)
+scales = st.integers(1, 5)
+few = settings(max_examples=40, deadline=None)
+
+
+def image(height: int, width: int) -> Array:
+    random = np.random.default_rng(7)
+    return random.integers(-99, 99, (1, 2, height, width)).astype(np.float32)
+
+
+@few
+@given(sizes, sizes, scales, scales)
+def test_nearest_elements_are_repeated(height: int, width: int, rows: int, columns: int) -> None:
+    tensor = image(height, width)
+    expected = tensor.repeat(rows, 2).repeat(columns, 3)
+    output = TensorDesc(DataType.FLOAT32, expected.shape)
+    scale = {"Width": columns, "Height": rows}
+    assert (upsample_2d(tensor, output, scale, "NEAREST_NEIGHBOR") == expected).all()
+
+
+@few
+@given(sizes, sizes, scales, scales)
+def test_linear_interpolation_in_float32_is_within_the_interval(
+    height: int, width: int, rows: int, columns: int
+) -> None:
+    tensor = image(height, width)
+    output = TensorDesc(DataType.FLOAT32, (1, 2, height * rows, width * columns))
+    down = (np.arange(height * rows, dtype=np.float32) + 0.5) / np.float32(rows) - 0.5
+    right = (np.arange(width * columns, dtype=np.float32) + 0.5) / np.float32(columns) - 0.5
+    stretched = [np.interp(right, np.arange(width), row) for row in tensor.reshape(-1, width)]
+    rows_first = np.array(stretched, np.float32).reshape(1, 2, height, -1).swapaxes(2, 3)
+    columns_last = [
+        np.interp(down, np.arange(height), row) for row in rows_first.reshape(-1, height)
+    ]
+    found = np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
+    scale = {"Width": columns, "Height": rows}
+    lowest, highest = upsample_2d_interval(tensor, output, scale, "LINEAR")
+    assert ((lowest <= found) & (found <= highest)).all()
+    assert (highest - lowest < 0.01).all()

@@ -1,0 +1,118 @@
+"""Results that nothing excuses from being exact, and right results that must not be refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.rounding import rounded_interval
+from dmlconf.tensors.datatypes import DataType
+
+MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
+FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
+LARGEST = 3.4028234663852886e38
+
+
+def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
+    low, high = reference_function(operator, "interval")(
+        ATensor=np.array([a], data_type.dtype),
+        BTensor=np.array([b], data_type.dtype),
+        OutputTensor=TensorDesc(data_type, (1,)),
+    )
+    return float(low[0]), float(high[0])
+
+
+def single(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
+    low, high = reference_function(operator, "interval")(
+        InputTensor=np.array([x], np.float32),
+        OutputTensor=TensorDesc(DataType.FLOAT32, (1,)),
+        **attributes,
+    )
+    return float(low[0]), float(high[0])
+
+
+@pytest.mark.parametrize("operator", MODULUS)
+@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize(
+    ("a", "b"), [(6, 3), (3, 3), (-6, 3), (41, 41), (49, -7), (2046, 3), (0.375, 0.125), (0, 7)]
+)
+def test_exact_multiples_leave_no_remainder(
+    operator: str, data_type: DataType, a: float, b: float
+) -> None:
+    assert pair(operator, a, b, data_type) == (0, 0)
+
+
+@pytest.mark.parametrize("operator", MODULUS)
+def test_remainders_of_exact_products_are_exact(operator: str) -> None:
+    assert pair(operator, 7.5, 2, DataType.FLOAT32) == (1.5, 1.5)
+    assert pair(operator, 8388607, 2, DataType.FLOAT32)[0] <= 1
+
+
+@pytest.mark.parametrize("operator", MODULUS)
+def test_quotients_next_to_a_whole_number_may_fall_on_either_side(operator: str) -> None:
+    below = float(np.nextafter(np.float32(6), np.float32(0)))
+    low, high = pair(operator, below, 3, DataType.FLOAT32)
+    assert low <= below - 6 < 0 < 2.9999 < high <= 3
+
+
+@pytest.mark.parametrize("operator", MODULUS)
+@pytest.mark.parametrize("a", [1, 0, -1, math.inf])
+def test_the_remainder_of_a_zero_divisor_is_nan(operator: str, a: float) -> None:
+    assert all(map(math.isnan, pair(operator, a, 0, DataType.FLOAT32)))
+
+
+@pytest.mark.parametrize("operator", MODULUS)
+def test_anything_is_right_where_a_quotient_overflows(operator: str) -> None:
+    assert pair(operator, 3e38, 1e-5, DataType.FLOAT32) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("x", [LARGEST, 3e38, 1e38, 2.0**126])
+def test_softsign_of_the_largest_numbers_is_one(x: float) -> None:
+    low, high = single("ACTIVATION_SOFTSIGN", x)
+    assert 1 - 2.0**-21 < low <= 1 <= high < 1 + 2.0**-21
+    low, high = single("ACTIVATION_SOFTSIGN", -x)
+    assert -1 - 2.0**-21 < low <= -1 <= high < -1 + 2.0**-21
+
+
+@pytest.mark.parametrize("x", [-1, -1.5, -3.14, -100])
+def test_acosh_below_minus_one_is_nan(x: float) -> None:
+    assert all(map(math.isnan, single("ELEMENT_WISE_ACOSH", x, ScaleBias=None)))
+
+
+@pytest.mark.parametrize("x", [-1e5, -3e38])
+def test_acosh_may_be_anything_where_its_sum_may_be_zero(x: float) -> None:
+    # Measured on DirectML 1.15.4: negative and positive infinity.
+    assert single("ELEMENT_WISE_ACOSH", x, ScaleBias=None) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("y", "x", "of_zero"),
+    [
+        (1e38, LARGEST, 0.0),
+        (LARGEST, LARGEST, 0.0),
+        (1e38, -LARGEST, math.pi),
+        (-1e38, -LARGEST, -math.pi),
+        (LARGEST, 1e38, math.pi / 2),
+        (-LARGEST, 1e38, -math.pi / 2),
+    ],
+)
+def test_the_angle_of_a_flushed_quotient_is_right(y: float, x: float, of_zero: float) -> None:
+    low, high = pair("ELEMENT_WISE_ATAN_YX", y, x, DataType.FLOAT32)
+    assert low <= of_zero <= high
+    assert low <= math.atan2(y, x) <= high
+    assert high - low < 1.7
+
+
+def test_the_angle_of_large_numbers_is_no_other() -> None:
+    low, high = pair("ELEMENT_WISE_ATAN_YX", 4e37, 8e37, DataType.FLOAT32)
+    assert high - low < 1e-4
+
+
+def test_double_precision_is_not_rounded_to_single() -> None:
+    low, high = rounded_interval(np.array([1e300, 1 + 2.0**-50]), 0.0, np.dtype(np.float64))
+    assert low.tolist() == high.tolist() == [1e300, 1 + 2.0**-50]

@@ -1,0 +1,238 @@
+"""Tensors that windows and regions take part by part: each part alone gives the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+WHOLE_NUMBERS = 4
+"""Numbers up to this are drawn, so that sums are exact and the greatest number is there often."""
+
+
+def random(*sizes: int, seed: int = 0) -> Array:
+    drawn = np.random.default_rng(seed).integers(-WHOLE_NUMBERS, WHOLE_NUMBERS + 1, sizes)
+    return drawn.astype(np.float32)
+
+
+def desc(*sizes: int, of: DataType = DataType.FLOAT32) -> TensorDesc:
+    return TensorDesc(of, sizes)
+
+
+def convolution(values: Array, filter_: Array, groups: int, direction: str) -> Array:
+    channels = filter_.shape[0] if direction == "FORWARD" else filter_.shape[1] * groups
+    found: Array = reference_function("CONVOLUTION")(
+        InputTensor=values,
+        FilterTensor=filter_,
+        BiasTensor=None,
+        OutputTensor=desc(len(values), channels, *values.shape[2:]),
+        Mode="CROSS_CORRELATION",
+        Direction=direction,
+        Strides=[1, 1],
+        Dilations=[1, 1],
+        StartPadding=[1, 1],
+        EndPadding=[1, 1],
+        OutputPadding=[0, 0],
+        GroupCount=groups,
+        FusedActivation=None,
+    )
+    return found
+
+
+@pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
+@pytest.mark.parametrize(
+    ("sizes", "filter_sizes", "groups"),
+    [
+        ((3, 8, 90, 50), (8, 8, 3, 3), 1),
+        ((2, 12, 70, 70), (12, 1, 3, 3), 12),
+        ((5, 6, 40, 40), (6, 3, 3, 3), 2),
+    ],
+    ids=["rows", "groups", "batches"],
+)
+def test_convolution(
+    direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
+) -> None:
+    values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
+    found = convolution(values, filter_, groups, direction)
+    channels, outputs = sizes[1] // groups, found.shape[1] // groups
+    rows = len(filter_) // groups
+    for batch in range(sizes[0]):
+        for group in range(groups):
+            of_group = slice(group * channels, (group + 1) * channels)
+            flat = filter_[group * rows : (group + 1) * rows]
+            padded = np.pad(values[batch, of_group], ((0, 0), (1, 1), (1, 1)))
+            views = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (1, 2))
+            if direction == "FORWARD":
+                expected = np.einsum("cyxij,ocij->oyx", views, flat, optimize=True)
+            else:
+                turned = flat[:, :, ::-1, ::-1]
+                expected = np.einsum("cyxij,coij->oyx", views, turned, optimize=True)
+            np.testing.assert_array_equal(
+                found[batch, group * outputs : (group + 1) * outputs], expected
+            )
+
+
+def pooled(operator: str, values: Array, **more: Any) -> Any:
+    sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
+    return reference_function(operator)(
+        InputTensor=values,
+        OutputTensor=desc(*values.shape[:2], *sizes),
+        Strides=[2, 2],
+        WindowSize=[3, 3],
+        StartPadding=[1, 1],
+        EndPadding=[1, 1],
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "more"),
+    [("AVERAGE_POOLING", {"IncludePadding": False}), ("MAX_POOLING", {}), ("LP_POOLING", {"P": 1})],
+)
+def test_pooling(operator: str, more: dict[str, Any]) -> None:
+    values = random(2, 30, 61, 50)
+    found = pooled(operator, values, **more)
+    for batch, channel in np.ndindex(2, 30):
+        one = values[batch : batch + 1, channel : channel + 1]
+        np.testing.assert_array_equal(
+            found[batch : batch + 1, channel : channel + 1], pooled(operator, one, **more)
+        )
+
+
+def test_indices_are_those_of_the_whole_tensor() -> None:
+    values = random(2, 30, 61, 50)
+    outputs = desc(2, 30, 31, 25, of=DataType.UINT32)
+    alone = desc(1, 1, 31, 25, of=DataType.UINT32)
+    greatest, indices = pooled("MAX_POOLING1", values, OutputIndicesTensor=outputs)
+    np.testing.assert_array_equal(values.ravel()[indices], greatest)
+    for batch, channel in np.ndindex(2, 30):
+        one = values[batch : batch + 1, channel : channel + 1]
+        within = pooled("MAX_POOLING1", one, OutputIndicesTensor=alone)[1]
+        before = (batch * 30 + channel) * one.size
+        np.testing.assert_array_equal(indices[batch, channel], within[0, 0] + before)
+
+
+@pytest.mark.parametrize("mode", ["LINEAR", "NEAREST_NEIGHBOR"])
+@pytest.mark.parametrize("sizes", [(60, 50), (2, 1)], ids=["many places", "few places"])
+def test_gradients_of_resampling(mode: str, sizes: tuple[int, int]) -> None:
+    gradient = random(2, 30, 120, 100)
+    scales = [1.0, 1.0, 120 / sizes[0], 100 / sizes[1]]
+    fields: dict[str, Any] = {
+        "InterpolationMode": mode,
+        "RoundingDirection": "DECREASING",
+        "Scales": scales,
+        "InputPixelOffsets": [0.5] * 4,
+        "OutputPixelOffsets": [-0.5] * 4,
+    }
+    function = reference_function("RESAMPLE_GRAD1")
+    found = function(gradient, desc(2, 30, *sizes), **fields)
+    for batch, channel in np.ndindex(2, 30):
+        one = gradient[batch : batch + 1, channel : channel + 1]
+        alone = function(one, desc(1, 1, *sizes), **fields)
+        np.testing.assert_array_equal(found[batch, channel], alone[0, 0])
+    # Every gradient is shared out, and nothing is lost.
+    np.testing.assert_allclose(found.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
+
+
+@pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
+def test_regions(function: str) -> None:
+    values, count = random(2, 30, 20, 20), 40
+    drawn = np.random.default_rng(2)
+    begins = drawn.uniform(0, 8, (count, 2))
+    regions = np.concatenate([begins, begins + drawn.uniform(1, 11, (count, 2))], axis=1)
+    regions = regions.astype(np.float32).reshape(1, 1, count, 4)
+    batches = drawn.integers(0, 2, (1, 1, 1, count)).astype(np.uint32)
+
+    def aligned(regions: Array, batches: Array) -> Array:
+        found: Array = reference_function("ROI_ALIGN")(
+            InputTensor=values,
+            ROITensor=regions,
+            BatchIndicesTensor=batches,
+            OutputTensor=desc(regions.shape[2], 30, 8, 8),
+            ReductionFunction=function,
+            InterpolationMode="LINEAR",
+            SpatialScaleX=1.0,
+            SpatialScaleY=1.0,
+            OutOfBoundsInputValue=0.0,
+            MinimumSamplesPerOutput=1,
+            MaximumSamplesPerOutput=3,
+        )
+        return found
+
+    found = aligned(regions, batches)
+    for place in range(count):
+        one = slice(place, place + 1)
+        alone = aligned(regions[:, :, one], batches[..., one])
+        np.testing.assert_array_equal(found[place], alone[0])
+
+
+@pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
+def test_many_samples_of_each_output(function: str) -> None:
+    values = random(1, 300, 20, 20)
+    gradients = random(2, 300, 3, 4, seed=1)
+    fields: dict[str, Any] = {
+        "ROITensor": np.array([[1, 2, 17, 15], [3, 1, 5, 18]], np.float32),
+        "BatchIndicesTensor": np.zeros(2, np.uint32),
+        "ReductionFunction": function,
+        "InterpolationMode": "LINEAR",
+        "SpatialScaleX": 1.0,
+        "SpatialScaleY": 1.0,
+        "InputPixelOffset": 0.5,
+        "OutputPixelOffset": -0.5,
+        "MinimumSamplesPerOutput": 12,
+        "MaximumSamplesPerOutput": 16,
+        "AlignRegionsToCorners": False,
+    }
+
+    def aligned(channels: slice) -> Array:
+        found: Array = reference_function("ROI_ALIGN1")(
+            InputTensor=values[:, channels],
+            OutputTensor=desc(*gradients[:, channels].shape),
+            OutOfBoundsInputValue=0.0,
+            **fields,
+        )
+        return found
+
+    def gradient(channels: slice) -> Array:
+        found: Array = reference_function("ROI_ALIGN_GRAD")(
+            InputTensor=values[:, channels],
+            InputGradientTensor=gradients[:, channels],
+            OutputGradientTensor=desc(*values[:, channels].shape),
+            OutputROIGradientTensor=None,
+            **fields,
+        )[0]
+        return found
+
+    for part_of in (aligned, gradient):
+        whole = part_of(slice(None))
+        for first in range(0, 300, 10):
+            channels = slice(first, first + 10)
+            np.testing.assert_allclose(whole[:, channels], part_of(channels), rtol=1e-6, atol=1e-6)
+
+
+def test_greatest_numbers_of_regions() -> None:
+    values, count = random(2, 30, 40, 40), 40
+    drawn = np.random.default_rng(2)
+    begins = drawn.integers(0, 20, (count, 2))
+    ends = begins + drawn.integers(1, 20, (count, 2))
+    batches = drawn.integers(0, 2, (count, 1))
+    regions = np.concatenate([batches, begins, ends], axis=1).astype(np.float32)
+
+    def pooled(regions: Array) -> Array:
+        found: Array = reference_function("ROI_POOLING")(
+            InputTensor=values,
+            ROITensor=regions.reshape(1, 1, -1, 5),
+            OutputTensor=desc(len(regions), 30, 7, 7),
+            SpatialScale=1.0,
+            PooledSize={"Height": 7, "Width": 7},
+        )
+        return found
+
+    found = pooled(regions)
+    for place in range(count):
+        np.testing.assert_array_equal(found[place], pooled(regions[place : place + 1])[0])

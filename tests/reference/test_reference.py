@@ -1,0 +1,237 @@
+"""The reference against loops written straight from the pages, over random descs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+INDEX_TYPES: list[Any] = [np.int32, np.int64, np.uint32, np.uint64]
+
+
+def computed(name: str) -> Callable[..., Array]:
+    """Return the function of an operator with one output."""
+    return cast(Callable[..., Array], reference_function(name))
+
+
+def coordinates(sizes: tuple[int, ...]) -> Any:
+    return itertools.product(*map(range, sizes))
+
+
+def numbered(sizes: tuple[int, ...]) -> Array:
+    return np.arange(1, int(np.prod(sizes)) + 1, dtype=np.int32).reshape(sizes)
+
+
+@st.composite
+def shapes(draw: st.DrawFn, least: int = 1, greatest: int = 4) -> tuple[int, ...]:
+    return tuple(draw(st.lists(st.integers(1, 4), min_size=least, max_size=greatest)))
+
+
+def takes_the_fields(name: str, part: str = "") -> bool:
+    entry = operator(name)
+    fields = [field.name for field in entry.fields if field.name not in entry.count_fields]
+    try:
+        signature(reference_function(name, part)).bind(**dict.fromkeys(fields))
+    except TypeError:
+        return False
+    return True
+
+
+def test_every_operator_has_a_function_of_its_fields() -> None:
+    assert [name for name in operator_names() if not takes_the_fields(name)] == []
+
+
+def test_every_function_tells_what_it_returns_and_from_where_it_is_known() -> None:
+    for name in operator_names():
+        assert "Source: " in (reference_function(name).__doc__ or ""), name
+
+
+def test_what_rules_need_of_the_reference_is_there() -> None:
+    parts = {
+        RuleKind.ACCUMULATE: "magnitude",
+        RuleKind.INTERVAL: "interval",
+        RuleKind.ONE_OF: "candidates",
+    }
+    for name in operator_names():
+        for rules in operator(name).precision.values():
+            for part in {parts[rule.kind] for rule in rules if rule.kind in parts}:
+                assert takes_the_fields(name, part), (name, part)
+
+
+@given(shapes(), st.data())
+def test_gather_reads_what_the_page_says(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    axis = data.draw(st.integers(0, len(sizes) - 1))
+    count = data.draw(st.integers(1, 5))
+    index_type = data.draw(st.sampled_from(INDEX_TYPES))
+    least = -sizes[axis] if np.issubdtype(index_type, np.signedinteger) else 0
+    drawn = data.draw(st.lists(st.integers(least, sizes[axis] - 1), min_size=count, max_size=count))
+    source = numbered(sizes)
+    indices = np.array(drawn, index_type).reshape((1,) * (len(sizes) - 1) + (count,))
+    out_sizes = (*sizes[:axis], count, *sizes[axis + 1 :])
+    output = TensorDesc(DataType.INT32, out_sizes)
+    result = computed("GATHER")(source, indices, output, axis, 1)
+    for place in coordinates(out_sizes):
+        index = drawn[place[axis]]
+        read = (*place[:axis], index + sizes[axis] if index < 0 else index, *place[axis + 1 :])
+        assert result[place] == source[read]
+
+
+@given(shapes(1, 3), st.data())
+def test_gather_bounds_the_offset_and_not_the_index(
+    sizes: tuple[int, ...], data: st.DataObject
+) -> None:
+    axis = data.draw(st.integers(0, len(sizes) - 1))
+    index_type = data.draw(st.sampled_from(INDEX_TYPES))
+    limits = np.iinfo(index_type)
+    index = data.draw(st.integers(int(limits.min), int(limits.max)) | st.integers(0, 20))
+    source = numbered(sizes)
+    indices = np.full((1,) * len(sizes), index, index_type)
+    out_sizes = (*sizes[:axis], 1, *sizes[axis + 1 :])
+    output = TensorDesc(DataType.INT32, out_sizes)
+    result = computed("GATHER")(source, indices, output, axis, 1)
+    negative = index < 0 or (index_type is np.uint64 and index >= 1 << 63)
+    low = (index + (sizes[axis] if negative else 0)) % (1 << 32)
+    strides = [int(np.prod(sizes[d + 1 :])) for d in range(len(sizes))]
+    for place in coordinates(out_sizes):
+        moved = [low if d == axis else c for d, c in enumerate(place)]
+        offset = sum(c * s for c, s in zip(moved, strides, strict=True)) % (1 << 32)
+        assert result[place] == source.ravel()[min(offset, source.size - 1)]
+
+
+@given(st.data())
+def test_gather_by_several_index_dimensions(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(2, 4))
+    dimensions = data.draw(st.integers(0, rank))
+    axis = data.draw(st.integers(max(0, dimensions - 1), rank - 1))
+    leading = max(0, dimensions - 1)
+    sizes = (1,) * leading + tuple(data.draw(st.integers(1, 3)) for _ in range(rank - leading))
+    used = tuple(data.draw(st.integers(1, 3)) for _ in range(dimensions))
+    source = numbered(sizes)
+    indices = np.array(
+        [data.draw(st.integers(0, sizes[axis] - 1)) for _ in range(int(np.prod(used)))], np.uint32
+    ).reshape((1,) * (rank - dimensions) + used)
+    full = sizes[:axis] + used + sizes[axis + 1 :]
+    out_sizes = ((1,) * rank + full)[-rank:]
+    output = TensorDesc(DataType.INT32, out_sizes)
+    result = computed("GATHER")(source, indices, output, axis, dimensions)
+    flat = result.reshape(full)
+    for place in coordinates(full):
+        index = indices.reshape(used)[place[axis : axis + dimensions]]
+        assert flat[place] == source[(*place[:axis], index, *place[axis + dimensions :])]
+
+
+@given(shapes(2, 3), st.data())
+def test_gather_gives_each_leading_row_its_own_indices(
+    sizes: tuple[int, ...], data: st.DataObject
+) -> None:
+    sizes = (sizes[0] + 1, *sizes[1:])
+    count = data.draw(st.integers(1, 3))
+    axis = len(sizes) - 1
+    index_sizes = (sizes[0],) + (1,) * (len(sizes) - 2) + (count,)
+    drawn = [data.draw(st.integers(0, sizes[axis] - 1)) for _ in range(int(np.prod(index_sizes)))]
+    indices = np.array(drawn, np.uint32).reshape(index_sizes)
+    if len(sizes) == 3 and sizes[1] != 1:
+        indices = indices[:, :, :].repeat(sizes[1], axis=1)
+    source = numbered(sizes)
+    out_sizes = (*sizes[:-1], count)
+    output = TensorDesc(DataType.INT32, out_sizes)
+    result = computed("GATHER")(source, indices, output, axis, 1)
+    for place in coordinates(out_sizes):
+        assert result[place] == source[(*place[:-1], indices[place])]
+
+
+@given(shapes(), st.data())
+def test_scatter_writes_what_the_page_says(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    axis = data.draw(st.integers(0, len(sizes) - 1))
+    count = data.draw(st.integers(1, sizes[axis]))
+    index_type = data.draw(st.sampled_from(INDEX_TYPES))
+    index_sizes = (*sizes[:axis], count, *sizes[axis + 1 :])
+    order = st.permutations(range(sizes[axis]))
+    indices = np.zeros(index_sizes, index_type)
+    for place in coordinates((*sizes[:axis], *sizes[axis + 1 :])):
+        row = (*place[:axis], slice(None), *place[axis:])
+        indices[row] = data.draw(order)[:count]
+    source, updates = numbered(sizes), -numbered(index_sizes)
+    expected = source.copy()
+    for place in coordinates(index_sizes):
+        expected[(*place[:axis], int(indices[place]), *place[axis + 1 :])] = updates[place]
+    output = TensorDesc(DataType.INT32, sizes)
+    result = computed("SCATTER_ELEMENTS")(source, indices, updates, output, axis)
+    assert result.reshape(sizes).tolist() == expected.tolist()
+
+
+@given(shapes(), st.data())
+def test_tile_repeats_every_dimension(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    repeats = tuple(data.draw(st.integers(1, 3)) for _ in sizes)
+    out_sizes = tuple(s * r for s, r in zip(sizes, repeats, strict=True))
+    source = numbered(sizes)
+    result = computed("TILE")(source, TensorDesc(DataType.INT32, out_sizes), repeats)
+    for place in coordinates(out_sizes):
+        assert result[place] == source[tuple(c % s for c, s in zip(place, sizes, strict=True))]
+
+
+@given(shapes(), st.data())
+def test_join_puts_inputs_one_after_another(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    axis = data.draw(st.integers(0, len(sizes) - 1))
+    lengths = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    tensors = [
+        numbered((*sizes[:axis], length, *sizes[axis + 1 :])) + 100 * number
+        for number, length in enumerate(lengths)
+    ]
+    out_sizes = (*sizes[:axis], sum(lengths), *sizes[axis + 1 :])
+    result = computed("JOIN")(tensors, TensorDesc(DataType.INT32, out_sizes), axis)
+    for place in coordinates(out_sizes):
+        start = place[axis]
+        for tensor in tensors:
+            if start < tensor.shape[axis]:
+                break
+            start -= tensor.shape[axis]
+        assert result[place] == tensor[(*place[:axis], start, *place[axis + 1 :])]
+
+
+def scanned(values: list[float], replaces: Callable[[float, float], bool]) -> int:
+    best = 0
+    for place, value in enumerate(values):
+        if place and replaces(value, values[best]):
+            best = place
+    return best
+
+
+@given(shapes(1, 3), st.data())
+def test_argmin_scans_as_directml_does(sizes: tuple[int, ...], data: st.DataObject) -> None:
+    axes = tuple(data.draw(st.lists(st.integers(0, len(sizes) - 1), max_size=3)))
+    direction = data.draw(st.sampled_from(["INCREASING", "DECREASING"]))
+    values = st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-45])
+    count = int(np.prod(sizes))
+    source = np.array([data.draw(values) for _ in range(count)], np.float32).reshape(sizes)
+    out_sizes = tuple(1 if axis in axes else size for axis, size in enumerate(sizes))
+    output = TensorDesc(DataType.INT64, out_sizes)
+    result = computed("ARGMIN")(source, output, axes, direction)
+    assert result.dtype == np.int64
+    increasing = direction == "INCREASING"
+    for place in coordinates(out_sizes):
+        row = source[tuple(slice(None) if i in axes else c for i, c in enumerate(place))]
+        best = scanned(
+            np.asarray(row).ravel().tolist(),
+            lambda new, old: new < old if increasing else new <= old,
+        )
+        assert result.reshape(out_sizes)[place] == best
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_outputs_are_named_in_the_precision_rules(name: str) -> None:
+    entry = operator(name)
+    assert set(entry.precision) == {f.name for f in entry.of_kind(FieldKind.OUTPUT)}

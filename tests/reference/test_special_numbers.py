@@ -1,0 +1,69 @@
+"""Where a device may lose NaN, subnormal or enormous numbers any result is right; only there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.rules import undefined
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+NAN, INFINITY = np.nan, np.inf
+LARGEST = float(np.finfo(np.float32).max)
+SUBNORMAL = 1e-45
+
+
+def ends_of(operator: str, **arguments: Any) -> tuple[Array, Array]:
+    tensors = {
+        name: np.array(value, np.float32) if isinstance(value, list) else value
+        for name, value in arguments.items()
+    }
+    size = max(tensor.size for tensor in tensors.values() if isinstance(tensor, np.ndarray))
+    output = TensorDesc(DataType.FLOAT32, (size,))
+    ends: tuple[Array, Array] = reference_function(operator, "interval")(
+        OutputTensor=output, **tensors
+    )
+    return ends
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "open_elements"),
+    [
+        ("ELEMENT_WISE_ATAN", {"InputTensor": [NAN, 1, INFINITY], "ScaleBias": None}, [1, 0, 0]),
+        ("ELEMENT_WISE_ACOSH", {"InputTensor": [-1e5, -7, 1, 7], "ScaleBias": None}, [1, 0, 0, 0]),
+        (
+            "ELEMENT_WISE_ATAN_YX",
+            {"ATensor": [NAN, 1, SUBNORMAL, SUBNORMAL], "BTensor": [1, NAN, 0, 1]},
+            [1, 1, 1, 0],
+        ),
+        (
+            "ELEMENT_WISE_MODULUS_TRUNCATE",
+            {"ATensor": [LARGEST, LARGEST, 7], "BTensor": [SUBNORMAL, 1e30, 2]},
+            [1, 1, 0],
+        ),
+        (
+            "ELEMENT_WISE_POW",
+            {"InputTensor": [-3, -3, 3], "ExponentTensor": [1e30, 3, 1e30], "ScaleBias": None},
+            [1, 0, 0],
+        ),
+        ("ACTIVATION_LOG_SOFTMAX", {"InputTensor": [[NAN, 1], [1, 2]]}, [[1, 1], [0, 0]]),
+    ],
+)
+def test_any_result_is_right_only_where_it_may_be_lost(
+    operator: str, arguments: dict[str, Any], open_elements: list[Any]
+) -> None:
+    assert (
+        undefined(*ends_of(operator, **arguments)).tolist()
+        == np.array(open_elements, bool).tolist()
+    )
+
+
+def test_the_logarithm_of_a_subnormal_number_is_below_that_of_normal_ones() -> None:
+    lowest, highest = ends_of("ELEMENT_WISE_LOG", InputTensor=[SUBNORMAL, 2], ScaleBias=None)
+    assert lowest[0] == -INFINITY
+    assert -88 < highest[0] < -87
+    assert 0.693 < lowest[1] <= highest[1] < 0.694

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.training import adam_optimizer, adam_optimizer_interval
+from dmlconf.tensors.datatypes import Array, DataType
+
+ONE = TensorDesc(DataType.FLOAT32, (1,))
+numbers = st.floats(-4, 4, width=32)
+positive = st.floats(0.125, 4, width=32)
+decays = st.sampled_from([0.0, 0.25, 0.5, 0.875])
+few = settings(max_examples=60, deadline=None)
+
+
+def desc(
+    parameter: float, first: float, second: float, gradient: float, step: int, **rest: float
+) -> dict[str, Any]:
+    def one(value: float) -> Array:
+        return np.array([value], np.float32)
+
+    return {
+        "InputParametersTensor": one(parameter),
+        "InputFirstMomentTensor": one(first),
+        "InputSecondMomentTensor": one(second),
+        "GradientTensor": one(gradient),
+        "TrainingStepTensor": np.array([step], np.uint32),
+        "OutputParametersTensor": ONE,
+        "OutputFirstMomentTensor": ONE,
+        "OutputSecondMomentTensor": ONE,
+        **rest,
+    }
+
+
+@few
+@given(numbers, positive, st.booleans(), decays, decays)
+def test_the_first_step_has_the_length_of_the_learning_rate(
+    parameter: float, gradient: float, downward: bool, beta1: float, beta2: float
+) -> None:
+    slope = -gradient if downward else gradient
+    rates = {"LearningRate": 0.5, "Beta1": beta1, "Beta2": beta2, "Epsilon": 0.0}
+    (found,), _, _ = adam_optimizer(**desc(parameter, 0, 0, slope, 1, **rates))
+    assert abs(found - (parameter + (0.5 if downward else -0.5))) <= 1e-6
+
+
+@few
+@given(numbers, numbers, positive, numbers, st.integers(1, 50), decays, decays)
+def test_the_formula_of_the_page_in_float32_is_within_the_interval(
+    parameter: float,
+    first: float,
+    second: float,
+    gradient: float,
+    step: int,
+    beta1: float,
+    beta2: float,
+) -> None:
+    rates = {"LearningRate": 0.25, "Beta1": beta1, "Beta2": beta2, "Epsilon": 0.125}
+    x, m, v, g, lr, b1, b2, e = np.array(
+        [parameter, first, second, gradient, *rates.values()], np.float32
+    )
+    one, power = np.float32(1), np.float32(step)
+    m = b1 * m + (one - b1) * g
+    v = b2 * v + (one - b2) * g * g
+    alpha = np.sqrt(one - b2**power) / (one - b1**power)
+    x -= lr * alpha * m / (np.sqrt(v) + e)
+    intervals = adam_optimizer_interval(**desc(parameter, first, second, gradient, step, **rates))
+    for value, (lowest, highest) in zip((x, m, v), intervals, strict=True):
+        assert lowest[0] <= value <= highest[0]
+        assert highest[0] - lowest[0] <= 1e-3

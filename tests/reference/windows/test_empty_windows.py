@@ -1,0 +1,53 @@
+"""Windows of no places, and roots of powers of 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import DataType
+
+
+def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
+    """Return what an operator makes of a row, or the part of it."""
+    positions = len(values) - window + 1
+    return reference_function(operator, part)(
+        InputTensor=np.array(values, np.float32).reshape(1, 1, 1, -1),
+        OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, positions)),
+        Strides=(1, 1),
+        WindowSize=(1, window),
+        StartPadding=(0, 0),
+        EndPadding=(0, 0),
+        **more,
+    )
+
+
+@pytest.mark.parametrize("include", [True, False])
+def test_the_mean_of_nothing_is_nan(include: bool) -> None:
+    found = pooled("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
+    assert np.isnan(found).all()
+    assert found.shape == (1, 1, 1, 3)
+
+
+def test_the_root_of_nothing_is_zero() -> None:
+    assert pooled("LP_POOLING", [1, 2], 0, P=2).ravel().tolist() == [0, 0, 0]
+
+
+def test_the_root_of_powers_of_0_is_a_power_of_infinity() -> None:
+    assert pooled("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
+    low, high = pooled("LP_POOLING", [3, -2, 7], 2, "interval", P=0)
+    assert low.ravel().tolist() == high.ravel().tolist() == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize(("values", "window"), [([3, 0, 7], 2), ([3, math.inf, 7], 2), ([5], 1)])
+def test_anything_is_right_where_0_is_multiplied_by_infinity(
+    values: list[float], window: int
+) -> None:
+    low, high = pooled("LP_POOLING", values, window, "interval", P=0)
+    assert (low.ravel() == -math.inf).all()
+    assert (high.ravel() == math.inf).all()

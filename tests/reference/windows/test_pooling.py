@@ -1,0 +1,192 @@
+"""Operators of the reference that pool what a window sees, and their gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.evaluation import reference_function
+from dmlconf.tensors.datatypes import Array, DataType
+
+LOWEST = float(np.finfo(np.float32).min)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window and what it slides over, one number for each spatial dimension."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    window: tuple[int, ...]
+    start: tuple[int, ...]
+    dilations: tuple[int, ...]
+    positions: tuple[int, ...]
+
+    def attributes(self, *, dilated: bool = True) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "Strides": self.strides,
+            "WindowSize": self.window,
+            "StartPadding": self.start,
+            "EndPadding": self.start,
+        }
+        return {**found, "Dilations": self.dilations} if dilated else found
+
+    def seen(self, position: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """Return the coordinates that the window sees, in order, without padding."""
+        places = (
+            tuple(
+                at * stride - start + place * dilation
+                for at, stride, start, place, dilation in zip(
+                    position, self.strides, self.start, places, self.dilations, strict=True
+                )
+            )
+            for places in product(*map(range, self.window))
+        )
+        return [
+            place
+            for place in places
+            if all(0 <= at < size for at, size in zip(place, self.sizes, strict=True))
+        ]
+
+
+def numbers(low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
+    return st.tuples(st.integers(low, high), st.integers(low, high))
+
+
+WINDOWS = st.builds(
+    Window, numbers(1, 5), numbers(1, 3), numbers(1, 3), numbers(0, 4), numbers(1, 3), numbers(1, 4)
+)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def tensor(sizes: tuple[int, ...], data_type: DataType = DataType.FLOAT32) -> TensorDesc:
+    return TensorDesc(data_type, (2, 3, *sizes))
+
+
+def drawn(sizes: tuple[int, ...], seed: int) -> Array:
+    whole = np.random.default_rng(seed).integers(-4, 5, (2, 3, *sizes))
+    return whole.astype(np.float32)
+
+
+@given(WINDOWS, SEEDS)
+def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed: int) -> None:
+    values = drawn(window.sizes, seed)
+    indices = np.arange(values.size).reshape(values.shape)
+    found, places = reference_function("MAX_POOLING2")(
+        InputTensor=values,
+        OutputTensor=tensor(window.positions),
+        OutputIndicesTensor=tensor(window.positions, DataType.UINT32),
+        **window.attributes(),
+    )
+    for place in np.ndindex(2, 3, *window.positions):
+        seen = [(*place[:2], *at) for at in window.seen(place[2:])]
+        best = max(seen, key=lambda at: values[at], default=None)
+        expected = (LOWEST, 0) if best is None else (values[best], indices[best])
+        assert (found[place], places[place]) == expected
+
+
+@given(WINDOWS, SEEDS, st.booleans())
+def test_means_count_padding_only_where_it_is_included(
+    window: Window, seed: int, included: bool
+) -> None:
+    values = drawn(window.sizes, seed)
+    found = reference_function("AVERAGE_POOLING1")(
+        InputTensor=values,
+        OutputTensor=tensor(window.positions, DataType.FLOAT64),
+        IncludePadding=included,
+        **window.attributes(),
+    )
+    for place in np.ndindex(2, 3, *window.positions):
+        seen = [float(values[(*place[:2], *at)]) for at in window.seen(place[2:])]
+        count = int(np.prod(window.window)) if included else len(seen)
+        expected = sum(seen) / count if count else np.nan
+        np.testing.assert_allclose(found[place], expected, rtol=1e-15)
+
+
+@given(WINDOWS, SEEDS, st.integers(1, 4))
+def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: int) -> None:
+    values = drawn(window.sizes, seed)
+    found = reference_function("LP_POOLING1")(
+        InputTensor=values,
+        OutputTensor=tensor(window.positions, DataType.FLOAT64),
+        P=exponent,
+        **window.attributes(),
+    )
+    for place in np.ndindex(2, 3, *window.positions):
+        total = sum(abs(values[(*place[:2], *at)]) ** exponent for at in window.seen(place[2:]))
+        np.testing.assert_allclose(found[place] ** exponent, total, rtol=1e-12)
+
+
+@given(WINDOWS, SEEDS)
+def test_a_gradient_is_the_transposition_of_its_operator(window: Window, seed: int) -> None:
+    """The product of gradients and what pooling gives is that of their gradient and the input."""
+    values, gradients = drawn(window.sizes, seed), drawn(window.positions, seed + 1)
+    wide = tensor(window.positions, DataType.FLOAT64)
+    single = window.attributes(dilated=False)
+    plain = Window(**{**vars(window), "dilations": (1, 1)})
+    maxima = reference_function("MAX_POOLING2")(
+        InputTensor=values, OutputTensor=wide, OutputIndicesTensor=None, **window.attributes()
+    )[0]
+    spread = reference_function("MAX_POOLING_GRAD")(
+        InputTensor=values,
+        InputGradientTensor=gradients,
+        OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
+        **window.attributes(),
+    )
+    visible = np.array([bool(window.seen(at)) for at in np.ndindex(*window.positions)])
+    kept = np.where(visible.reshape(window.positions), gradients * maxima, 0)
+    np.testing.assert_allclose((spread * values).sum(), kept.sum(), atol=1e-6)
+    for included in (False, True):
+        means = reference_function("AVERAGE_POOLING")(
+            InputTensor=values, OutputTensor=wide, IncludePadding=included, **single
+        )
+        shares = reference_function("AVERAGE_POOLING_GRAD")(
+            InputGradientTensor=gradients,
+            OutputGradientTensor=tensor(window.sizes, DataType.FLOAT64),
+            IncludePadding=included,
+            # Far enough for every window, since what lies behind the padding has no share.
+            **single | {"EndPadding": (99, 99)},
+        )
+        visible = np.array([bool(plain.seen(at)) for at in np.ndindex(*window.positions)])
+        kept = np.where(visible.reshape(window.positions), gradients * means, 0)
+        np.testing.assert_allclose((shares * values).sum(), kept.sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
+def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> None:
+    values = np.array([np.nan, -np.inf, np.nan, 1], data_type.dtype).reshape(1, 1, 1, 4)
+    arguments = {
+        "InputTensor": values,
+        "OutputTensor": TensorDesc(data_type, (1, 1, 1, 3)),
+        "Strides": (1, 1),
+        "WindowSize": (1, 2),
+        "StartPadding": (0, 0),
+        "EndPadding": (0, 0),
+    }
+    lowest = float(np.finfo(data_type.dtype).min)
+    assert reference_function("MAX_POOLING")(**arguments).ravel().tolist() == [lowest, lowest, 1]
+    least, most = reference_function("MAX_POOLING", "interval")(**arguments)
+    assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
+    assert most.ravel().tolist() == [lowest, lowest, 1]
+
+
+@pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
+def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, shares: int) -> None:
+    """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
+    found = reference_function("AVERAGE_POOLING_GRAD")(
+        InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
+        OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, 9)),
+        Strides=(1, 2),
+        WindowSize=(1, 7),
+        StartPadding=(0, 0),
+        EndPadding=(0, end),
+        IncludePadding=True,
+    )
+    np.testing.assert_array_equal(found.ravel(), [0] * 4 + [210 / shares] * 5)
