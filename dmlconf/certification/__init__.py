@@ -1,0 +1,1 @@
+"""Certification: profiles, waivers, and certificates that another party can check."""
