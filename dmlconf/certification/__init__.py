@@ -1,1 +1,1 @@
-"""Certification: profiles, waivers, and certificates that another party can check."""
+"""Self-certification: which cases a certificate must hold verdicts on, and which verdicts."""
