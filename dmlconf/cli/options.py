@@ -19,6 +19,13 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.profiles import (
+    Profile,
+    UnknownProfileError,
+    profile_names,
+    read_profile,
+    required_cases,
+)
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
@@ -75,6 +82,10 @@ def _complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 
 
+def _complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in profile_names() if name.startswith(incomplete)]
+
+
 paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 
 
@@ -105,6 +116,16 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             "--quick", is_flag=True,
             help="Of what the other options leave, take the first case of each operator and kind: "
             "documented, matrix, boundary, invalid.",
+        ),
+        click.option(
+            "--profile", metavar="PROFILE", shell_complete=_complete_profile,
+            help="Take the cases only that a certificate of this profile must hold, such as 5_0 or "
+            "5_0+model.",
+        ),
+        click.option(
+            "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
+            help="Change the data of all generated cases by this number; documented cases and "
+            "those that state outputs keep theirs.",
         ),
     )  # fmt: skip
 
@@ -220,7 +241,13 @@ def load(
 
 
 def load_chosen(
-    paths: Sequence[Path], *, operators: Sequence[str], identifiers: Sequence[str], **more: Any
+    paths: Sequence[Path],
+    *,
+    operators: Sequence[str],
+    identifiers: Sequence[str],
+    profile: str | None = None,
+    challenge: int | None = None,
+    **more: Any,
 ) -> tuple[Suite, list[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options choose.
 
@@ -231,12 +258,29 @@ def load_chosen(
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(operators=operators, identifiers=identifiers, **more)
+    chosen = None if profile is None else _profile(profile)
     try:
         files = {_file_of(identifier) for identifier in identifiers}
     except UnknownOperatorError:
         files = set()
-    suite = load_suite(suite_paths(paths), operators=selection.operators, files=files)
-    return suite, list(select(suite.plan(), selection))
+    suite = load_suite(
+        suite_paths(paths), operators=selection.operators, files=files, challenge=challenge
+    )
+    cases = select(suite.plan(), selection)
+    return suite, list(cases if chosen is None else required_cases(chosen, cases))
+
+
+def _profile(name: str) -> Profile:
+    """Return the certification profile of that name.
+
+    Raises:
+        click.UsageError: there is none.
+        InvalidFilesError: its file is invalid.
+    """
+    try:
+        return read_profile(name)
+    except UnknownProfileError as error:
+        raise click.BadParameter(printable(str(error)), param_hint="--profile") from error
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:

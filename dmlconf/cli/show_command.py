@@ -31,8 +31,10 @@ _UNLISTED: Final = "what no table of support lists"
 @click.command("show")
 @click.argument("case", shell_complete=complete_case)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
+              help="Show the data that this number leads to.")  # fmt: skip
 @color_option
-def command(case: str, paths: tuple[Path, ...], color: str) -> int:
+def command(case: str, paths: tuple[Path, ...], challenge: int | None, color: str) -> int:
     """Show the CASE with this identifier: its desc, tensors, expectation and source.
 
     It is looked for under PATHS, in the bundled suite where there are none.
@@ -40,7 +42,13 @@ def command(case: str, paths: tuple[Path, ...], color: str) -> int:
     from dmlconf.cli.console import make_console
 
     _, found = load_chosen(
-        paths, keywords=None, operators=(), tags=(), identifiers=(case,), feature_level=None
+        paths,
+        keywords=None,
+        operators=(),
+        tags=(),
+        identifiers=(case,),
+        feature_level=None,
+        challenge=challenge,
     )
     if not found:
         return nothing_selected(paths, (), (case,))
