@@ -1,9 +1,9 @@
 """The zip archive of a certificate: read only in the one form in which it is written.
 
-Tools disagree about archives with two members of one name, bytes before, between and behind them, or
-local headers that differ from the directory, so that two readers can see different contents. Here
-each header is computed from the directory and must be the same to the bit, from the first byte of
-the file to the last. Any zip tool opens the result.
+Tools disagree about archives with two members of one name, with bytes before, between and behind
+them, or with local headers that differ from the directory, so two readers can see different
+contents. Here each header is computed from the directory and must be the same to the bit, from the
+first byte of the file to the last. Any zip tool opens the result.
 """
 
 from __future__ import annotations

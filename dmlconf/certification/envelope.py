@@ -1,7 +1,7 @@
 """DSSE envelopes: a payload of a known type, and signatures over both.
 
-Source: DSSE 1.0.2, `protocol.md` and `envelope.md` of secure-systems-lab/dsse. The signature is over
-the pre-authentication encoding, so that a payload of one type cannot pass for one of another.
+Source: DSSE 1.0.2, `protocol.md` and `envelope.md` of secure-systems-lab/dsse. The signature is
+over the pre-authentication encoding, so a payload of one type cannot pass for one of another.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.json_text import canonical_json, parsed_json
@@ -22,6 +22,8 @@ PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 """Of in-toto statements."""
 
 MOST_SIGNATURES: Final = 32
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,13 @@ class Envelope:
         signature = Signature(keyid, sign(encoded(self.payload_type, self.payload)))
         return replace(self, signatures=(*self.signatures, signature))
 
-    def signers(self, verify: Callable[[Signature, bytes], Sequence[int]]) -> list[Sequence[int]]:
-        """Return, for each signature, the numbers of the keys that it verifies with.
+    def checked(
+        self, verify: Callable[[Signature, bytes], Sequence[_Result]]
+    ) -> list[Sequence[_Result]]:
+        """Return what `verify` says of each signature.
 
         Args:
-            verify: returns the numbers of the keys with which a signature of the message verifies.
+            verify: is given a signature and the message that must have been signed.
         """
         message = encoded(self.payload_type, self.payload)
         return [verify(signature, message) for signature in self.signatures]

@@ -109,10 +109,13 @@ class Journal:
                 if record is None:
                     break
                 if end == 0:
-                    self._require(record, resume=resume)
+                    head = record
                 else:
                     self._take(record)
                 end += len(line)
+        if not self.outcomes:
+            return 0
+        self._require(head, resume=resume)
         return end
 
     def _require(self, head: Mapping[str, Any], *, resume: bool) -> None:
@@ -130,6 +133,8 @@ class Journal:
                 )
 
     def _take(self, record: Mapping[str, Any]) -> None:
+        if "breakdown" in record["line"]:
+            return  # It may have been the machine's fault, so the case is run again.
         contents = {
             digest: zlib.decompress(base64.b64decode(text))
             for digest, text in record["contents"].items()

@@ -265,7 +265,7 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
         RefusedError: more or fewer elements are stored than the form asks for.
     """
     item = _DTYPES[output["type"]].itemsize
-    elements = math.prod(output["sizes"])
+    elements = int(math.prod(output["sizes"]))
     if "sample" not in output:
         if elements * item >= SAMPLED_BYTES:
             raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
@@ -273,8 +273,10 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
     count = output["sample"]
     recorded = "places" in output
     if not recorded and (count != SAMPLE or elements * item < SAMPLED_BYTES):
-        raise RefusedError(f"outcomes.jsonl:{number}: a sample must have {SAMPLE:,} elements, of an "
-                           f"output of at least {SAMPLED_BYTES:,} bytes")  # fmt: skip
+        raise RefusedError(
+            f"outcomes.jsonl:{number}: a sample has {SAMPLE:,} elements, and is of an output of at "
+            f"least {SAMPLED_BYTES:,} bytes"
+        )
     if count > elements:
         raise RefusedError(f"outcomes.jsonl:{number}: a sample with more elements than the output")
     return int(count) * item

@@ -28,7 +28,7 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["Evidence", "judge_again", "recorded_environment"]
+__all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again", "recorded_environment"]
 
 OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"

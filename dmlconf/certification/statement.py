@@ -1,7 +1,7 @@
 """The in-toto Statement of a certificate: what it certifies, bound to the bytes of its members.
 
-Source: in-toto attestation framework v1, `spec/v1/statement.md`. The subjects are the members of the
-archive, so that any tool for attestations can tell whether they are those that were signed.
+Source: in-toto attestation framework v1, `spec/v1/statement.md`. The subjects are the members of
+the archive, so any tool for attestations can tell whether they are those that were signed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.documents.problems import printable
-from dmlconf.documents.schema import bundled_schema, first_error, Checker
+from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [

@@ -33,15 +33,18 @@ from dmlconf.resources import cases_directory
 __all__ = [
     "Number",
     "backend_options",
+    "challenge_option",
     "color_option",
     "complete_backend",
     "complete_case",
     "complete_operator",
+    "complete_profile",
     "jobs_option",
     "load",
     "load_chosen",
     "load_runnable",
     "long_selection_options",
+    "named_profile",
     "nothing_selected",
     "paths_argument",
     "selection_options",
@@ -82,11 +85,23 @@ def _complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: st
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 
 
-def _complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the profiles that begin so."""
     return [name for name in profile_names() if name.startswith(incomplete)]
 
 
 paths_argument: Final = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+
+
+def challenge_option(text: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `challenge`, which is None where the user names none.
+
+    Args:
+        text: the help.
+    """
+    return click.option(
+        "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), help=text,
+    )  # fmt: skip
 
 
 def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
@@ -118,14 +133,13 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             "documented, matrix, boundary, invalid.",
         ),
         click.option(
-            "--profile", metavar="PROFILE", shell_complete=_complete_profile,
+            "--profile", metavar="PROFILE", shell_complete=complete_profile,
             help="Take the cases only that a certificate of this profile must hold, such as 5_0 or "
             "5_0+model.",
         ),
-        click.option(
-            "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
-            help="Change the data of all generated cases by this number; documented cases and "
-            "those that state outputs keep theirs.",
+        challenge_option(
+            "Change the data of all generated cases by this number; documented cases and those "
+            "that state outputs keep theirs."
         ),
     )  # fmt: skip
 
@@ -258,7 +272,7 @@ def load_chosen(
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(operators=operators, identifiers=identifiers, **more)
-    chosen = None if profile is None else _profile(profile)
+    chosen = None if profile is None else named_profile(profile)
     try:
         files = {_file_of(identifier) for identifier in identifiers}
     except UnknownOperatorError:
@@ -270,7 +284,7 @@ def load_chosen(
     return suite, list(cases if chosen is None else required_cases(chosen, cases))
 
 
-def _profile(name: str) -> Profile:
+def named_profile(name: str) -> Profile:
     """Return the certification profile of that name.
 
     Raises:
