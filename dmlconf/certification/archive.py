@@ -71,26 +71,23 @@ class _Entry:
 
     def local(self) -> bytes:
         name = self.name.encode()
-        return name_after(
+        return (
             _LOCAL.pack(
                 b"PK\3\4", _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum, self.compressed,
                 self.size, len(name), 0,
-            ), name,
+            )
+            + name
         )  # fmt: skip
 
     def central(self, at: int) -> bytes:
         name = self.name.encode()
-        return name_after(
+        return (
             _CENTRAL.pack(
                 b"PK\1\2", _UNIX | _VERSION, _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum,
                 self.compressed, self.size, len(name), 0, 0, 0, 0, _MODE, at,
-            ), name,
+            )
+            + name
         )  # fmt: skip
-
-
-def name_after(header: bytes, name: bytes) -> bytes:
-    """Return a header with the name of its member."""
-    return header + name
 
 
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:

@@ -50,6 +50,7 @@ class Journal:
         """
         self.outcomes: dict[str, Kept] = {}
         self._path = path
+        self._done = False
         self._head = {"format": _FORMAT, **head}
         try:
             self._lock = FileLock(path)
@@ -74,11 +75,12 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
         self._lock.release()
+        if self._done:  # Windows removes no file that is open.
+            self._path.unlink(missing_ok=True)
 
-    def remove(self) -> None:
-        """Remove the file: the certificate is made."""
-        self._stream.close()
-        self._path.unlink(missing_ok=True)
+    def done(self) -> None:
+        """Have the file removed at the end: nobody will go on with it."""
+        self._done = True
 
     def add(self, kept: Kept) -> None:
         """Keep what became of a case.

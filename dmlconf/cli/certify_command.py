@@ -177,7 +177,7 @@ def command(
             if made.findings:
                 return _not_allowed(output, made.findings)
             replaced(output, new_certificate(made.predicate, made.members, private))
-            journal.remove()
+            journal.done()
     finally:
         opened.close()
     signer = f"signed by {private.public.keyid}" if private else "unsigned: `dmlconf sign` signs it"
@@ -214,7 +214,7 @@ def _run(order: Order, opened: OpenBackend, journal: Journal, bar: _Bar) -> list
         return [f"interrupted: {kept}; add --resume to go on"]
     if not missing:
         return []
-    journal.remove()
+    journal.done()
     count = f"{len(missing):,} of {len(order.plan):,} cases have no outcome in the recording"
     return [f"{count}:{_named(missing)}"]
 
