@@ -99,7 +99,7 @@ def statement_bytes(predicate: Predicate, members: Mapping[str, bytes]) -> bytes
             "suite": {"sha256": predicate.suite},
             "catalogue": {"sha256": predicate.catalogue},
             "profile": {"name": predicate.profile, "digest": {"sha256": predicate.profile_digest}},
-            "challenge": predicate.challenge,
+            "challenge": None if predicate.challenge is None else str(predicate.challenge),
             "source": source,
             "environment": predicate.environment,
             "capabilities": {
@@ -140,7 +140,7 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         catalogue=data["catalogue"]["sha256"],
         profile=profile["name"],
         profile_digest=profile["digest"]["sha256"],
-        challenge=data["challenge"],
+        challenge=None if data["challenge"] is None else int(data["challenge"]),
         source=Source(source["backend"], recording),
         environment=data["environment"],
         capabilities=_capabilities(data["capabilities"]),
