@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -14,16 +15,27 @@ __all__ = ["FILLS", "fill", "splitmix64"]
 
 
 def splitmix64(seed: int, count: int) -> Array:
-    """Return `count` pseudo-random UINT64 numbers.
+    """Return `count` pseudo-random UINT64 numbers, in an array that cannot be written.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
+    return _drawn(seed, count) if count <= _MOST_KEPT else _draw(seed, count)
+
+
+def _draw(seed: int, count: int) -> Array:
     states = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = states + np.uint64(seed & 0xFFFF_FFFF_FFFF_FFFF)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     result: Array = mixed ^ (mixed >> np.uint64(31))
+    result.flags.writeable = False
     return result
+
+
+# Cases of a matrix follow each other and differ in other things than their seeds.
+_drawn: Final = lru_cache(maxsize=64)(_draw)
+_MOST_KEPT: Final = 1 << 12
+"""Of longer rows, drawing them again takes little beside all else that is done with them."""
 
 
 def _constant(count: int, data_type: DataType, *, value: float) -> Array:
@@ -80,7 +92,7 @@ def _integers(count: int, data_type: DataType, *, low: int, high: int, seed: int
     if spread <= _FEW:
         drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
     elif spread < _ALL:
-        drawn %= np.uint64(spread)
+        drawn = drawn % np.uint64(spread)
     wrapped = drawn + np.uint64(low % _ALL)
     return (wrapped if data_type is DataType.UINT64 else wrapped.view(np.int64)).astype(
         data_type.dtype
