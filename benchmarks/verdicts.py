@@ -1,8 +1,8 @@
 """Compare the verdicts of two run logs: `python -m benchmarks.verdicts BEFORE AFTER`.
 
-A change of the code that is to change no verdict is checked by it: status, kind of reason, and of each
-output the rule and the margin. Cases of one log alone are counted and are no difference, so that a run
-of some operators can be compared with one of all. The exit code is 1 where verdicts differ.
+For changes of the code that must change no verdict: it compares status, kind of reason, and the
+rule and margin of each output. Cases that only one log has are counted and are no difference, so a
+run of some operators can be compared with one of all. The exit code is 1 where verdicts differ.
 """
 
 from __future__ import annotations
