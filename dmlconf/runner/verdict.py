@@ -101,6 +101,8 @@ class Verdict:
             has none.
         unchecked_outputs: outputs that nothing independent tells the right values of, beside
             others that were compared.
+        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
+            which tell whether two runs gave the same bits.
     """
 
     case: str
@@ -114,3 +116,4 @@ class Verdict:
     location: str = ""
     dispatch_seconds: tuple[float, ...] = ()
     unchecked_outputs: tuple[str, ...] = ()
+    output_digests: Mapping[str, str] = field(default_factory=dict)
