@@ -59,7 +59,7 @@ def used(
         share = distance / rule.limit
     elif kind is RuleKind.ACCUMULATE:
         if accumulated is None:
-            raise ValueError("an accumulate rule needs the magnitude")
+            raise ValueError("an accumulate rule needs the error scale")
         share = accumulated
     else:
         share = _beyond(actual, expected, rule)
