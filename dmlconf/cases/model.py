@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
@@ -36,6 +37,7 @@ class Provenance(StrEnum):
     """Where expected values come from, the most trusted first."""
 
     DOCUMENTED = "documented"
+    STATED = "stated"
     RECORDED = "recorded"
     REFERENCE = "reference"
 
@@ -79,8 +81,8 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: of what the case states whether a page says so or a real DirectML computed it,
-            else what they are from.
+        provenance: of what the case states whether a page says so, a real DirectML computed it, or
+            they are from elsewhere, as the case says; else what they are from.
         others: where those outputs are from that the case does not state beside others.
         samples: what is known of outputs that are not known as a whole.
     """
@@ -102,7 +104,7 @@ class ExpectedRejection:
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
         constraint: name of the constraint that is broken, or None where the case leaves it open.
-        provenance: whether a page says so or a real DirectML did so.
+        provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
     hresult: str
@@ -121,6 +123,7 @@ class About:
         note: free text, or None.
         recorded: what real DirectML the expectation is from, or None.
         documented: where the page is wrong, what it says and why that is wrong, or None.
+        origin: where the expectation is from, if neither from the page nor recorded, or None.
     """
 
     location: Location
@@ -129,6 +132,7 @@ class About:
     note: str | None = None
     recorded: str | None = None
     documented: Any = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,8 @@ class Case:
         in_place: output tensors that share the buffer of an input, by output.
         tags: for selection.
         about: what people want to know.
+        tolerances: what the case permits beside the operator's rules or in their place, by output.
+        files: SHA-256 in hexadecimal of the files that its data are from, by name.
     """
 
     identifier: str
@@ -154,6 +160,8 @@ class Case:
     tags: tuple[str, ...]
     about: About
     in_place: Mapping[str, str] = field(default_factory=dict)
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     @property
@@ -178,7 +186,10 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor."""
+        """Return the precision rule of an output tensor; the case's own where it gives a reason."""
+        tolerance = self.tolerances.get(output)
+        if tolerance is not None and tolerance.reason is not None:
+            return tolerance.rule
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))
@@ -190,6 +201,11 @@ class Case:
             "violations", lambda: violations(self.operator, self.desc)
         )
         return broken
+
+    def narrower_rule(self, output: str) -> PrecisionRule | None:
+        """Return the rule that holds beside that of `rule`; None where there is none."""
+        tolerance = self.tolerances.get(output)
+        return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.
