@@ -26,6 +26,7 @@ LAYERS: Final = (
     {"backends"},
     {"runner"},
     {"reports", "strength", "coverage"},
+    {"comparison"},
     {"certification"},
     {"cli"},
 )
@@ -34,7 +35,7 @@ LAYERS: Final = (
 ALONE: Final = {"__main__": "cli", "__init__": ""}
 """Modules beside the packages, with the only one that they import."""
 
-LONGEST_MODULE: Final = 450
+LONGEST_MODULE: Final = 400
 
 MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts

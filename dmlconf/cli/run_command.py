@@ -43,6 +43,8 @@ from dmlconf.runner.session import (
 )
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import Waivers, effective_waivers
 
 __all__ = ["command"]
 
@@ -63,6 +65,9 @@ __all__ = ["command"]
 @selection_options
 @jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
+@click.option("--waivers", "waiver_file", metavar="FILE",
+              type=click.Path(path_type=Path, dir_okay=False, exists=True),
+              help="Accept the known failures that this file lists.")  # fmt: skip
 @click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
 @click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE", help="Write the run log here.")  # fmt: skip
@@ -80,6 +85,7 @@ def command(
     timeout: float,
     fail_fast: bool,
     substrate: Path | None,
+    waiver_file: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     verbose: bool,
@@ -101,11 +107,16 @@ def command(
         raise click.UsageError(f"{option} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
+    if accepted is not None:
+        accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     options = {key: value for key, value in selection.items() if value} | {"against": against}
+    if waiver_file is not None:
+        options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
         limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
@@ -117,7 +128,8 @@ def command(
             warn(expected.note)
             header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
-            verdicts = _verdicts(plan, backend, expected, limits, known)
+            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
+            verdicts = _verdicts(plan, backend, expected, limits, known, waivers)
             with progress(len(plan), quiet=quiet, color=color) as advance:
                 footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
         finally:
@@ -138,13 +150,14 @@ def _verdicts(
     expected: Expectations,
     limits: Limits,
     substrate: Substrate,
+    waivers: Waivers,
 ) -> Generator[Verdict, None, None]:
     if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate)
+        return judged(plan, backend, expected.against, substrate, waivers)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(plan, backend.name, expected, limits, substrate)
+    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(
