@@ -6,9 +6,11 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from dmlconf.backends.protocol import Environment
 from dmlconf.backends.subject import device_details
 from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.errors import RefusedError
@@ -17,12 +19,14 @@ from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.runner.log import Footer, Header, InvalidLogError, LogWriter, RunLog, read_log
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waivers import Waiver, Waivers, effective_waivers
 
 __all__ = [
     "environment_without_place",
     "log_bytes",
     "read_log_member",
     "read_statement_file",
+    "waivers_of_run",
 ]
 
 
@@ -101,3 +105,23 @@ def read_statement_file(path: Path) -> Mapping[str, Any]:
         raise InvalidFilesError(problems)
     data: Mapping[str, Any] = document.data
     return data
+
+
+def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
+    """Return the waivers that concern what a run was on, on the day of the run.
+
+    Args:
+        waivers: all of a file.
+        header: of the run's log.
+
+    Raises:
+        RefusedError: the log does not say when the run began.
+    """
+    try:
+        day = datetime.fromisoformat(header.started).date()
+    except ValueError as error:
+        raise RefusedError("run.jsonl says no day on which the run began") from error
+    record = header.environment
+    names = ("backend", "version", "adapter", "driver", "details")
+    environment = Environment(**{name: record[name] for name in names})
+    return effective_waivers(waivers, environment, day)

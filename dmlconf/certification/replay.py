@@ -28,7 +28,7 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again", "recorded_environment"]
+__all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again"]
 
 OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"
@@ -58,17 +58,6 @@ class Evidence:
     replayed: bool = False
     substrate: Substrate = NO_SUBSTRATE
     waivers: Waivers = NO_WAIVERS
-
-
-def recorded_environment(record: Mapping[str, Any]) -> Environment:
-    """Return the environment that a record in a certificate is of."""
-    return Environment(
-        backend=record["backend"],
-        version=record["version"],
-        adapter=record["adapter"],
-        driver=record["driver"],
-        details=record["details"],
-    )
 
 
 @dataclass(slots=True)
@@ -142,7 +131,7 @@ def judge_again(
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
-                yield judge(valid_case(planned), result, nobody)
+                yield judge(valid_case(planned), result, nobody)  # No waiver is for this machine.
             else:
                 yield result
 
@@ -173,4 +162,5 @@ class _Judging:
     ) -> Generator[Verdict, None, None]:
         """Yield the verdict on each case."""
         evidence = self.evidence
-        return judged(plan, ready, self.expected.against, evidence.substrate)
+        against = self.expected.against
+        return judged(plan, ready, against, evidence.substrate, evidence.waivers)

@@ -18,7 +18,11 @@ from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.certification.certificate import Certificate, read_certificate
-from dmlconf.certification.contents import read_log_member, read_statement_file
+from dmlconf.certification.contents import (
+    read_log_member,
+    read_statement_file,
+    waivers_of_run,
+)
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.findings import Finding, FindingKind, Verification
 from dmlconf.certification.keys import PublicKey
@@ -37,7 +41,6 @@ from dmlconf.certification.replay import (
     OUTPUTS,
     Evidence,
     judge_again,
-    recorded_environment,
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.runner.log import RunLog
@@ -45,7 +48,8 @@ from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.session import Limits, processes_that_pay
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers, read_waivers
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Demand", "not_allowed", "verify"]
@@ -241,10 +245,8 @@ def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
         substrate = _read(read_substrate, name, members[name], folder)
     if "waivers.yaml" in members:
         name = "waivers.yaml"
-        all_waivers = _read(read_waivers, name, members[name], folder)
-        environment = recorded_environment(log.header.environment)
-        applying = tuple(waiver for waiver in all_waivers if waiver.applies_to(environment))
-        waivers = Waivers(applying, datetime.fromisoformat(log.header.started).date())
+        file = _read(read_waivers, name, members[name], folder)
+        waivers = waivers_of_run(file.waivers, log.header)
     return Evidence(
         folder=folder,
         environment=log.header.environment,

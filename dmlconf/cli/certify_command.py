@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ import click
 from dmlconf.backends import registry
 from dmlconf.cases.loader import load_suite, require_valid
 from dmlconf.certification.certificate import SUFFIX, new_certificate
-from dmlconf.certification.contents import read_statement_file
+from dmlconf.certification.contents import read_statement_file, waivers_of_run
 from dmlconf.certification.findings import Finding
 from dmlconf.certification.journal import Journal, journal_path
 from dmlconf.certification.keys import read_private_key
@@ -30,7 +30,6 @@ from dmlconf.certification.making import (
     run_order,
 )
 from dmlconf.certification.profiles import required_cases, shortcomings
-from dmlconf.certification.replay import recorded_environment
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.verification import not_allowed
 from dmlconf.cli.console import say, warn
@@ -65,7 +64,7 @@ from dmlconf.runner.session import (
 )
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import Waiver, Waivers, read_waivers
+from dmlconf.runner.waiver_file import read_waivers
 
 __all__ = ["command"]
 
@@ -140,6 +139,9 @@ def command(
     }
     if statement:
         read_statement_file(statement)
+    accepted = read_waivers(waivers) if waivers else None
+    if accepted:
+        accepted.require_cases(paths)
     replaced(output, None)
     demanded = named_profile(profile)
     suite = load_suite(suite_paths(paths), challenge=challenge)
@@ -166,8 +168,8 @@ def command(
         header = certificate_header(
             order, opened, make_header(suite, (), len(plan), opened, AUTO, {})
         )
-        if waivers:
-            order = replace(order, waivers=_applying(read_waivers(waivers), header))
+        if accepted:
+            order = replace(order, waivers=waivers_of_run(accepted.waivers, header))
         with Journal(journal_path(output), journal_head(order, header), resume=resume) as journal:
             missing = _run(order, opened, journal, bar)
             if missing:
@@ -196,12 +198,6 @@ def _content(path: Path, option: str) -> bytes:
         return read_bytes(path, LARGEST_FILE_BYTES)
     except UnreadableFileError as error:
         raise click.UsageError(printable(f"--{option} {path} {error}")) from error
-
-
-def _applying(waivers: Iterable[Waiver], header: Header) -> Waivers:
-    environment = recorded_environment(header.environment)
-    applying = tuple(waiver for waiver in waivers if waiver.applies_to(environment))
-    return Waivers(applying, datetime.fromisoformat(header.started).date())
 
 
 def _run(order: Order, opened: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
