@@ -570,6 +570,52 @@ limits:
 """
 
 
+def _badly_waived(random: Random, forgery: Forgery) -> None:
+    """A wrong output, with a waiver that had ended, of another failure, device, bound or case."""
+    output = forgery.line("/stated")["outputs"]["OutputTensor"]
+    forgery.store(output, forgery.elements(output) + 1)
+    fields = {
+        "until": "2099-12-31",
+        "cases": "tile/matrix/stated",
+        "failure": "wrong values",
+        "elements": "4",
+        "adapters": "*",
+    }
+    wrong = {
+        "until": "2025-12-31",
+        "cases": "tile/*",
+        "failure": "crash",
+        "elements": "3",
+        "adapters": "Contoso*",
+    }
+    name = random.choice(list(wrong))
+    fields[name] = wrong[name]
+    text = _WAIVERS.format(**fields)
+    if name == "failure":
+        text = text.replace("    bound: {elements: 4}\n", "")
+    forgery.others["waivers.yaml"] = text.encode()
+    line = next(line for line in forgery.verdicts if line["case"].endswith("/stated"))
+    line["status"] = "waived"
+    line["reason"] = {
+        "kind": "waiver", "message": "so it is", "differences": [], "diagnostics": "",
+    }  # fmt: skip
+    forgery.count_again()
+
+
+_WAIVERS: Final = """
+format: 1
+waivers:
+  - name: wrong
+    reason: It is wrong.
+    link: https://bugs.example.com/1
+    until: {until}
+    cases: ["{cases}"]
+    failure: {failure}
+    bound: {{elements: {elements}}}
+    devices: {{adapters: ["{adapters}"]}}
+"""
+
+
 def _order_changed(random: Random, forgery: Forgery) -> None:
     lines = forgery.verdicts
     random.shuffle(lines)
@@ -601,6 +647,7 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "a breakdown, a rejection or faults": _broke_down,
     "another rejection": _accepted_invalid,
     "an excuse of one's own": _excused,
+    "a waiver that does not fit": _badly_waived,
     "another order": _order_changed,
 }
 """What a vendor can do, and sign."""
