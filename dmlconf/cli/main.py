@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.cache import turn_off
 from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
@@ -57,8 +58,11 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dmlconf")
-def cli() -> None:
+@click.option("--no-cache", is_flag=True, help="Check every case file anew, and keep nothing.")
+def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the results that they are documented to give."""
+    if no_cache:
+        turn_off()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

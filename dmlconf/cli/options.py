@@ -19,6 +19,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.selection import KeywordError, Selection, select
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.cli.cache import user_store
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
@@ -216,7 +217,9 @@ def load(
         every_case: build all cases of every matrix as well.
         operators: read files of these operators only; all where there are none.
     """
-    return load_suite(suite_paths(paths), every_case=every_case, operators=set(operators))
+    return load_suite(
+        suite_paths(paths), every_case=every_case, operators=set(operators), store=user_store()
+    )
 
 
 def load_chosen(
@@ -235,7 +238,9 @@ def load_chosen(
         files = {_file_of(identifier) for identifier in identifiers}
     except UnknownOperatorError:
         files = set()
-    suite = load_suite(suite_paths(paths), operators=selection.operators, files=files)
+    suite = load_suite(
+        suite_paths(paths), operators=selection.operators, files=files, store=user_store()
+    )
     return suite, list(select(suite.plan(), selection))
 
 
@@ -247,7 +252,7 @@ def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[
         InvalidFilesError: a file is invalid, or a chosen case is.
     """
     suite, plan = load_chosen(paths, **selection)
-    require_valid(plan)
+    require_valid(suite, plan)
     return suite, plan
 
 
