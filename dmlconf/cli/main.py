@@ -23,7 +23,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "new",
+    "report", "compare", "new",
 )  # fmt: skip
 
 
