@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,8 @@ def test_invalid_files_are_never_kept(store: Store, file: Path) -> None:
 def test_an_entry_of_another_form_is_ignored(store: Store, file: Path) -> None:
     load_suite([file], store=store)
     (entry,) = (path.stem for path in store.folder.iterdir())
-    for damaged in (1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]):
+    others: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
+    for damaged in others:
         store.put(entry, damaged)
         assert len(list(load_suite([file], store=store).plan())) == 9
         assert store.get(entry) != damaged
