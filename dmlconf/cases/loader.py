@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -32,10 +32,12 @@ class Suite:
     Attributes:
         templates: the entries of the case files, in the order of the files.
         digest: SHA-256 of all case files, in hexadecimal.
+        challenge: the number that changes the seeds of generated data, or None.
     """
 
     templates: tuple[CaseTemplate, ...]
     digest: str
+    challenge: int | None = None
 
     def plan(self) -> Iterator[PlannedCase]:
         """Yield all cases, with matrices expanded.
@@ -102,6 +104,7 @@ def load_suite(
     every_case: bool = False,
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
+    challenge: int | None = None,
 ) -> Suite:
     """Load the case files under the paths.
 
@@ -114,6 +117,8 @@ def load_suite(
         every_case: build all cases of every matrix as well.
         operators: read files of these operators only; all where there are none.
         files: read files of these operators and names (without ending) only; likewise.
+        challenge: changes the seeds of all generated data but that of cases that a page gives or
+            that state outputs; a number from 0 up to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
@@ -138,7 +143,9 @@ def load_suite(
     problems += _repeated(templates)
     if problems:
         raise InvalidFilesError(problems)
-    return Suite(tuple(templates), digest.hexdigest())
+    if challenge is not None:
+        templates = [replace(template, challenge=challenge) for template in templates]
+    return Suite(tuple(templates), digest.hexdigest(), challenge)
 
 
 _OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
