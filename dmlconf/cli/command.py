@@ -34,7 +34,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--ff": "use --failed",
     "--filter": "use -k for text in identifiers, or --where for conditions over descs",
     "--gtest_filter": "use --case with a pattern, such as --case 'gather/*'",
-    "--html": "use --report markdown:FILE or --report svg:FILE",
+    "--html": "use --report html:FILE",
     "--json": "use --report json or --report json:FILE",
     "--junit": "use --report junit:FILE",
     "--junit-xml": "use --report junit:FILE",
