@@ -27,6 +27,7 @@ LAYERS: Final = (
     {"runner"},
     {"reports", "strength", "coverage"},
     {"comparison"},
+    {"certification"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

@@ -176,6 +176,8 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     against = str(header.options.get("against", usual))
     if against != "auto":
         command += ["--against", against]
+    if "challenge" in header.options:
+        command += ["--challenge", str(header.options["challenge"])]
     return shlex.join([*command, "--case", verdict.case])
 
 
@@ -261,6 +263,7 @@ def environment_facts(header: Header) -> list[tuple[str, str]]:
         ("platform", env.get("platform")),
         ("software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
         ("suite", header.suite_digest[:12]),
+        ("challenge", str(header.options.get("challenge", ""))),
         ("catalogue", header.catalogue_digest[:12]),
         ("started", header.started),
     ]
