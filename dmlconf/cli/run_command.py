@@ -53,6 +53,8 @@ from dmlconf.runner.session import (
 )
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import Waivers, effective_waivers
 
 __all__ = ["command"]
 
@@ -81,6 +83,9 @@ _EXIT_GROUP: Final = "Decide the exit code"
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Accept the known failures that this file lists.")  # fmt: skip
 @option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
         group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
         )  # fmt: skip
@@ -109,6 +114,7 @@ def command(
     fail_fast: bool,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
+    waiver_file: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -132,7 +138,10 @@ def command(
         raise click.UsageError(f"{told} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
+    if accepted is not None:
+        accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection)
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
@@ -142,6 +151,8 @@ def command(
     given = {name: value for name, value in again.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
     demands = Demands(fail_on, min_passed)
+    if waiver_file is not None:
+        options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
         limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
@@ -153,9 +164,11 @@ def command(
             warn(expected.note)
             header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
+            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
-                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known
-            )
+                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
+                waivers=waivers,
+            )  # fmt: skip
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
             verdicts = repeated(plan, judge, repeat, shuffle, tell)
             with progress(len(plan), quiet=quiet, color=color) as advance:
@@ -189,13 +202,14 @@ def _verdicts(
     expected: Expectations,
     limits: Limits,
     substrate: Substrate,
+    waivers: Waivers,
 ) -> Generator[Verdict, None, None]:
     if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate)
+        return judged(plan, backend, expected.against, substrate, waivers)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(plan, backend.name, expected, limits, substrate)
+    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(
