@@ -15,6 +15,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.catalogue.levels import highest_level, spoken_level
 from dmlconf.catalogue.model import FEATURE_LEVELS
@@ -144,6 +145,7 @@ def _verdict(
         seconds=outcome.seconds,
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
+        facts=facts_of(case),
     )
 
 

@@ -178,6 +178,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
     if verdict.unchecked_outputs:
         data["unchecked_outputs"] = list(verdict.unchecked_outputs)
+    if verdict.facts:
+        data["facts"] = dict(verdict.facts)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

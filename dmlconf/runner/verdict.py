@@ -101,6 +101,8 @@ class Verdict:
             has none.
         unchecked_outputs: outputs that nothing independent tells the right values of, beside
             others that were compared.
+        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
+            the case was not run.
     """
 
     case: str
@@ -114,3 +116,4 @@ class Verdict:
     location: str = ""
     dispatch_seconds: tuple[float, ...] = ()
     unchecked_outputs: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
