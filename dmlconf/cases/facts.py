@@ -22,7 +22,6 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
     "IN_PLACE",
-    "LEVEL",
     "constants",
     "facts_of",
     "is_tensor",
@@ -33,7 +32,6 @@ __all__ = [
 ]
 
 IN_PLACE: Final = "in_place"
-LEVEL: Final = "feature_level"
 
 _TENSOR: Final = re.compile(
     r"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>-|[\dx-]+)(?: strides=(?P<strides>-|[\dx-]+))?"
@@ -45,15 +43,12 @@ def facts_of(case: Case) -> dict[str, Any]:
     """Return what the run log keeps of a case's desc, as JSON has it.
 
     The fields that are present, by name: tensors as text such as `FLOAT16 2x3 strides=1x2`, arrays
-    as lists, infinities and NaN as text; `in_place`, the outputs that share the buffer of an input;
-    `feature_level`, the lowest that must support the desc.
+    as lists, infinities and NaN as text; and `in_place`, the outputs that share the buffer of an
+    input.
     """
     facts = {name: _kept(value) for name, value in case.desc.items() if value is not None}
     if case.in_place:
         facts[IN_PLACE] = list(case.in_place)
-    level = case.required_level
-    if level is not None:
-        facts[LEVEL] = str(level)
     return facts
 
 
@@ -115,8 +110,14 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def names_of(case: Case) -> Namespace:
-    """Return what a condition over a case is evaluated over; see `names`."""
-    return names(case.operator, facts_of(case), case.tags)
+    """Return what a condition over a case is evaluated over.
+
+    It is what `names` returns, and `FeatureLevel`, the lowest that must support the desc: 41 for
+    4_1, so that `FeatureLevel >= 4_1` reads as Python has it.
+    """
+    level = case.required_level
+    number = None if level is None else int(str(level).replace("_", ""))
+    return {**names(case.operator, facts_of(case), case.tags), "FeatureLevel": number}
 
 
 def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
@@ -125,8 +126,7 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
     The desc's fields (None where absent; a nested operator is its name) and the operator's terms;
     constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the greatest number of dimensions; `ElementCount`, of the
-    largest tensor; `Packed`, `Broadcast` and `InPlace`; `Flags` of all tensors; `Tags`;
-    `FeatureLevel`, 41 for 4_1, so that `FeatureLevel >= 4_1` reads as Python has it.
+    largest tensor; `Packed`, `Broadcast` and `InPlace`; `Flags` of all tensors; and `Tags`.
 
     Args:
         operator: the operator.
@@ -135,7 +135,6 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
     """
     desc = {field.name: _read(facts.get(field.name)) for field in operator.fields}
     tensors = list(_tensors(desc.values()))
-    level = facts.get(LEVEL)
     return {
         **operator.names(desc),
         **constants(operator.name),
@@ -148,7 +147,6 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
         "InPlace": bool(facts.get(IN_PLACE)),
         "Flags": tuple({flag: None for tensor in tensors for flag in tensor.Flags}),
         "Tags": tuple(tags),
-        "FeatureLevel": int(level.replace("_", "")) if level else None,
     }
 
 
