@@ -60,8 +60,7 @@ class TensorDesc:
     def Broadcast(self) -> bool:
         """Whether a stride of 0 repeats elements along a dimension."""
         return self.Strides is not None and any(
-            stride == 0 and size > 1
-            for size, stride in zip(self.Sizes, self.Strides, strict=False)
+            stride == 0 and size > 1 for size, stride in zip(self.Sizes, self.Strides, strict=False)
         )
 
     @property

@@ -9,6 +9,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
+from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
@@ -38,8 +39,10 @@ def render(log: RunLog) -> str:
     by_operator: dict[str, list[Verdict]] = {}
     for verdict in log.verdicts:
         by_operator.setdefault(verdict.operator, []).append(verdict)
+    lines = shared_lines(log)
     for name in sorted(by_operator):
-        root.append(_suite(log.header, name, by_operator[name]))
+        own = [line for line in lines if name in line.shared.operators]
+        root.append(_suite(log.header, name, by_operator[name], own))
     unreached = _unreached(log)
     if unreached is not None:
         root.append(unreached)
@@ -64,7 +67,9 @@ def _count(
     element.set("time", f"{sum(verdict.seconds for verdict in verdicts):.6f}")
 
 
-def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTree.Element:
+def _suite(
+    header: Header, name: str, verdicts: Sequence[Verdict], shared: Sequence[SharedLine]
+) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
     _count(suite, verdicts)
     properties = ElementTree.SubElement(suite, "properties")
@@ -72,6 +77,9 @@ def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTre
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     for key, value in (dict(summary.environment_facts(header)) | digests | rooms).items():
         ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
+    for line in shared:
+        value = _clean(f"{line.sentence}\n{line.command}")
+        ElementTree.SubElement(properties, "property", name="shared by failures", value=value)
     for verdict in verdicts:
         suite.append(_case(header, verdict))
     return suite

@@ -24,6 +24,7 @@ __all__ = [
     "operator_totals",
     "repeat_command",
     "rule_lines",
+    "run_command",
     "shown_statuses",
     "status_counts",
     "worst_ulp",
@@ -166,8 +167,8 @@ def _listed(counts: Mapping[Status, int]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts.items())
 
 
-def repeat_command(header: Header, verdict: Verdict) -> str:
-    """Return the command that runs just this case again, quoted for a shell."""
+def run_command(header: Header) -> list[str]:
+    """Return the words of the command that runs on the same backend, without a selection."""
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
         command += ["-b", header.backend]
@@ -175,7 +176,12 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     against = str(header.options.get("against", usual))
     if against != "auto":
         command += ["--against", against]
-    return shlex.join([*command, "--case", verdict.case])
+    return command
+
+
+def repeat_command(header: Header, verdict: Verdict) -> str:
+    """Return the command that runs just this case again, quoted for a shell."""
+    return shlex.join([*run_command(header), "--case", verdict.case])
 
 
 def rule_lines(verdict: Verdict) -> list[str]:
