@@ -30,7 +30,7 @@ class Known(NoAllowance):
     highest: Array
     half_precision: bool = False
 
-    def magnitude(self) -> Array:
+    def error_scale(self) -> Array:
         """Return what bounds the sums."""
         return self.bound
 

@@ -27,6 +27,7 @@ LAYERS: Final = (
     {"runner"},
     {"diagnosis"},
     {"reports", "strength", "coverage"},
+    {"comparison"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""
@@ -34,7 +35,7 @@ LAYERS: Final = (
 ALONE: Final = {"__main__": "cli", "__init__": ""}
 """Modules beside the packages, with the only one that they import."""
 
-LONGEST_MODULE: Final = 450
+LONGEST_MODULE: Final = 400
 
 MODULES: Final = sorted(
     path for path in PACKAGE.rglob("*.py") if "bundled" not in path.relative_to(PACKAGE).parts

@@ -253,6 +253,7 @@ def _template(
             note=entry.get("note"),
             recorded=entry.get("recorded"),
             documented=entry.get("documented"),
+            origin=entry.get("origin"),
         ),
     )
 

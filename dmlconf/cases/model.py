@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
@@ -35,6 +36,7 @@ class Provenance(StrEnum):
     """Where expected values come from, the most trusted first."""
 
     DOCUMENTED = "documented"
+    STATED = "stated"
     RECORDED = "recorded"
     REFERENCE = "reference"
 
@@ -71,8 +73,8 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: of what the case states whether a page says so or a real DirectML computed it,
-            else what they are from.
+        provenance: of what the case states whether a page says so, a real DirectML computed it, or
+            they are from elsewhere, as the case says; else what they are from.
         others: where those outputs are from that the case does not state beside others.
         samples: what is known of outputs that are not known as a whole.
     """
@@ -94,7 +96,7 @@ class ExpectedRejection:
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
         constraint: name of the constraint that is broken, or None where the case leaves it open.
-        provenance: whether a page says so or a real DirectML did so.
+        provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
     hresult: str
@@ -113,6 +115,7 @@ class About:
         note: free text, or None.
         recorded: what real DirectML the expectation is from, or None.
         documented: where the page is wrong, what it says and why that is wrong, or None.
+        origin: where the expectation is from, if neither from the page nor recorded, or None.
     """
 
     location: Location
@@ -121,6 +124,7 @@ class About:
     note: str | None = None
     recorded: str | None = None
     documented: Any = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,8 @@ class Case:
         in_place: output tensors that share the buffer of an input, by output.
         tags: for selection.
         about: what people want to know.
+        tolerances: what the case permits beside the operator's rules or in their place, by output.
+        files: SHA-256 in hexadecimal of the files that its data are from, by name.
     """
 
     identifier: str
@@ -146,6 +152,8 @@ class Case:
     tags: tuple[str, ...]
     about: About
     in_place: Mapping[str, str] = field(default_factory=dict)
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def operator(self) -> Operator:
@@ -169,10 +177,18 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor."""
+        """Return the precision rule of an output tensor; the case's own where it gives a reason."""
+        tolerance = self.tolerances.get(output)
+        if tolerance is not None and tolerance.reason is not None:
+            return tolerance.rule
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         return self.operator.rule(field, data_type, self.operator.names(self.desc))
+
+    def narrower_rule(self, output: str) -> PrecisionRule | None:
+        """Return the rule that holds beside that of `rule`; None where there is none."""
+        tolerance = self.tolerances.get(output)
+        return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ __all__ = [
     "nothing_selected",
     "paths_argument",
     "selection_options",
+    "show_failures_option",
     "suite_paths",
     "with_directml",
 ]
@@ -203,6 +205,26 @@ def _with_path(backend: registry.BackendName, path: str) -> registry.BackendName
 color_option: Final = click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto",
     show_default=True, help="When to use colour; auto honours NO_COLOR.",
+)  # fmt: skip
+
+
+class _FailureCount(click.ParamType[int]):
+    """A number of failures, or `all`."""
+
+    name = "N|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "all":
+            return sys.maxsize
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a number nor all", param, ctx)
+        return int(value)
+
+
+show_failures_option: Final = click.option(
+    "--show-failures", "failures", type=_FailureCount(), metavar="N|all",
+    help="Show so many failures in the terminal (20 where not given, 50 with -v), spread over "
+    "what they share.",
 )  # fmt: skip
 
 

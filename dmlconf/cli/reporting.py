@@ -60,11 +60,28 @@ def _resolved(file: Path) -> Path:
         return file
 
 
-def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> bool:
-    """Write a run's reports and its table; return whether all could be written."""
+def show(
+    log: RunLog,
+    reports: Sequence[Report],
+    *,
+    verbose: bool,
+    quiet: bool,
+    failures: int | None,
+    color: str,
+) -> bool:
+    """Write a run's reports and its table; return whether all could be written.
+
+    Args:
+        log: the run's log.
+        reports: formats and files.
+        verbose: as `terminal.render` has it.
+        quiet: as `terminal.render` has it.
+        failures: as `terminal.render` has it.
+        color: as `--color` has it.
+    """
     from dmlconf.reports import terminal
 
-    table = terminal.render(log, verbose=verbose, quiet=quiet)
+    table = terminal.render(log, verbose=verbose, quiet=quiet, failures=failures)
     return write(reports, lambda name: FORMATS[name](log), table, color)
 
 

@@ -25,6 +25,7 @@ from dmlconf.cli.options import (
     nothing_selected,
     paths_argument,
     selection_options,
+    show_failures_option,
     suite_paths,
     with_directml,
 )
@@ -64,12 +65,15 @@ __all__ = ["command"]
 @jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
 @click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
+@click.option("--max-failures", type=click.IntRange(min=1), metavar="N",
+              help="Stop after so many failures.")  # fmt: skip
 @click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE", help="Write the run log here.")  # fmt: skip
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json, junit, markdown, svg or text.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
 @click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
+@show_failures_option
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -79,11 +83,13 @@ def command(
     jobs: int | None,
     timeout: float,
     fail_fast: bool,
+    max_failures: int | None,
     substrate: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     verbose: bool,
     quiet: bool,
+    failures: int | None,
     color: str,
     **selection: Any,
 ) -> int:
@@ -105,6 +111,9 @@ def command(
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
+    if fail_fast:
+        max_failures = 1
+    how: Any = {"verbose": verbose, "quiet": quiet, "failures": failures, "color": color}
     options = {key: value for key, value in selection.items() if value} | {"against": against}
     codes = []
     for name in names:
@@ -119,14 +128,14 @@ def command(
             log = log_file or _default_log()
             verdicts = _verdicts(plan, backend, expected, limits, known)
             with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
+                footer = _logged(log, plan, verdicts, header, advance, max_failures)
         finally:
             backend.close()
         for recording in expected.recordings:
             warn(recording.stale_note(paths))
-        shown = show(read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color)
+        shown = show(read_log(log, own=True), reports, **how)
         codes.append(_exit_code(footer) or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
-        if not footer.complete and not quiet:
+        if codes[-1]:
             say(f"The run log is {log}")
     return max(codes, key=_severity)
 
@@ -152,7 +161,7 @@ def _logged(
     verdicts: Generator[Verdict, None, None],
     header: Header,
     advance: Callable[[bool], None],
-    **how: bool,
+    max_failures: int | None,
 ) -> Footer:
     """Run the plan, and write the log to the path."""
 
@@ -160,7 +169,8 @@ def _logged(
         advance(verdict.status.fails_run)
 
     with opened_log(path) as stream:
-        return run(plan, verdicts, LogWriter(stream), header, on_verdict, **how)
+        log = LogWriter(stream)
+        return run(plan, verdicts, log, header, on_verdict, most_failures=max_failures)
 
 
 def _default_log() -> Path:

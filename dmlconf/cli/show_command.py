@@ -161,7 +161,7 @@ def _expectation(case: Case) -> Iterator[Text]:
         for name, array in expected.outputs.items():
             yield _styled(f"{name}", "bold")
             yield _indented(grid(array))
-    source = case.about.recorded or f"the page {case.about.page}"
+    source = case.about.recorded or case.about.origin or f"the page {case.about.page}"
     yield _row("source", f"{expected.provenance}: {source}")
 
 

@@ -95,14 +95,14 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
         taken = left & candidates.accepted[:, best]
         shared.append(
             SharedGroups(
-                tuple(members[at][0] for at in np.flatnonzero(taken)),
+                tuple(members[at][0] for at in np.flatnonzero(taken).tolist()),
                 candidates.texts[best],
                 int(candidates.failures[taken, best].sum()),
                 int(candidates.passes[taken, best].sum()),
             )
         )
         left &= ~taken
-    return shared, [members[at][0] for at in np.flatnonzero(left)]
+    return shared, [members[at][0] for at in np.flatnonzero(left).tolist()]
 
 
 def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:

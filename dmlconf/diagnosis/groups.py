@@ -168,4 +168,13 @@ def _group(
 ) -> Group:
     failures = tuple(verdicts[place] for place in failing.tolist())
     reasons = tuple(Counter(map(_kind, failures)).most_common())
-    return Group(operator, _class(failures[0]), reasons, failures, explanation, len(passing), failing, passing)
+    return Group(
+        operator,
+        _class(failures[0]),
+        reasons,
+        failures,
+        explanation,
+        len(passing),
+        failing,
+        passing,
+    )

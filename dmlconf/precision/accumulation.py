@@ -3,10 +3,12 @@
 Kernels add up in FLOAT32, in any order, and store FLOAT32 or FLOAT16. So the error of an element
 has up to three parts:
 
-- the additions: a multiple of 2^-24 of the magnitude, which grows with the number of terms;
+- the additions: a multiple of 2^-24 of the error scale, which grows with the number of terms;
 - FLOAT16 values that a kernel is known to hold between two steps: a place of each;
 - the last store in FLOAT16, to nearest or toward zero: a place of the result, and half of one more
   for the rounding of what is expected.
+
+docs/bounds.md derives them.
 
 Sources: IEEE 754-2019, 4.3 (roundings); Higham and Mary, A new approach to probabilistic rounding
 error analysis (2019), for the root of the number of terms; TOSA 1.1, dot products, for sums of
@@ -32,7 +34,7 @@ _HALF_PLACE: Final = {np.dtype(np.float16): 2.0**-24, np.dtype(np.float32): 2.0*
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
 _ANYTHING: Final = 2.0**300
-"""A magnitude from which on anything is right; FLOAT64 results may have such magnitudes."""
+"""An error scale from which on anything is right; FLOAT64 results may have such error scales."""
 
 _FLOAT16_PLACE: Final = 2.0**-10
 _FLOAT16_BITS: Final = 11
@@ -60,7 +62,7 @@ class Accumulation:
 
     Attributes:
         rule: the rule, with its number of terms.
-        magnitude: the operator on absolute values, FLOAT64.
+        error_scale: what the rounding errors are a share of, FLOAT64.
         stored: the sizes of what FLOAT16 holds between two steps, carried to the output; FLOAT64.
         stored_deviation: the root of the sum of their squares; None for `stored` itself.
         overflows: where something may overflow on the way; None for nowhere.
@@ -70,7 +72,7 @@ class Accumulation:
     """
 
     rule: PrecisionRule
-    magnitude: Array
+    error_scale: Array
     stored: Array | None
     stored_deviation: Array | None
     overflows: Array | None
@@ -83,8 +85,8 @@ class Accumulation:
         """Whether some element has other right results than numbers near the expected one."""
         if self.overflows is not None:
             return True
-        finite = np.isfinite(self.magnitude)
-        return bool((finite & (self.magnitude > _LARGEST)).any())
+        finite = np.isfinite(self.error_scale)
+        return bool((finite & (self.error_scale > _LARGEST)).any())
 
     def part(self, block: slice) -> Accumulation:
         """Return what is known of some elements."""
@@ -94,7 +96,7 @@ class Accumulation:
         )
         return replace(
             self,
-            magnitude=self.magnitude[block],
+            error_scale=self.error_scale[block],
             stored=stored,
             stored_deviation=stored if deviation is None else deviation,
             overflows=None if self.overflows is None else self.overflows[block],
@@ -108,15 +110,15 @@ class Accumulation:
         dtype = expected.dtype
         with np.errstate(all="ignore"):
             values = expected.astype(np.float64)
-            magnitude = np.where(np.isfinite(self.magnitude), self.magnitude, np.abs(values))
-            magnitude = np.minimum(magnitude, self._overflow(dtype))
+            error_scale = np.where(np.isfinite(self.error_scale), self.error_scale, np.abs(values))
+            error_scale = np.minimum(error_scale, self._overflow(dtype))
             known = self.part(slice(None))
             ends = []
             for side in (-1.0, 1.0):
                 end = values
                 for _ in range(_ROUNDS):  # The last place is that of the value itself.
-                    limit, _ = known._limits(end, values, magnitude, dtype)
-                    judged = (magnitude != 0) & np.isfinite(limit)
+                    limit, _ = known._limits(end, values, error_scale, dtype)
+                    judged = (error_scale != 0) & np.isfinite(limit)
                     end = values + np.where(judged, side * limit, 0.0)
                 ends.append(np.where(self._undefined(dtype), side * np.inf, end))
         return ends[0], ends[1]
@@ -127,10 +129,10 @@ class Accumulation:
         return float(np.finfo(dtype if own else np.float32).max)
 
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
-        """Tell which elements have magnitudes so large that anything is right."""
+        """Tell which elements have error scales so large that anything is right."""
         overflow = self._overflow(dtype)
-        undefined: Array = np.isfinite(self.magnitude) & (
-            self.magnitude > (_ANYTHING if overflow == _LARGEST else overflow)
+        undefined: Array = np.isfinite(self.error_scale) & (
+            self.error_scale > (_ANYTHING if overflow == _LARGEST else overflow)
         )
         return undefined
 
@@ -138,8 +140,8 @@ class Accumulation:
         """Return the share that each error is of its limit, and of its greatest deviation.
 
         An infinite element counts as the power of two above the largest number. Where something may
-        have overflowed on the way, as where the magnitude exceeds what a sum can hold, infinities
-        and NaN are right as well; from 2^300 on anything is. Where the magnitude is not finite
+        have overflowed on the way, as where the error scale exceeds what a sum can hold, infinities
+        and NaN are right as well; from 2^300 on anything is. Where the error scale is not finite
         itself, inputs were not: then the expected value takes its place. What adds up nothing at
         all is exact.
         """
@@ -149,18 +151,18 @@ class Accumulation:
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
             e = np.clip(expected.astype(np.float64), -beyond, beyond)
-            finite = np.isfinite(self.magnitude)
-            magnitude = np.where(finite, self.magnitude, np.abs(e))
-            magnitude = np.minimum(magnitude, overflow)
-            overflows = finite & (self.magnitude > overflow)
+            finite = np.isfinite(self.error_scale)
+            error_scale = np.where(finite, self.error_scale, np.abs(e))
+            error_scale = np.minimum(error_scale, overflow)
+            overflows = finite & (self.error_scale > overflow)
             if self.overflows is not None:
                 overflows |= self.overflows
             error = np.abs(a - e)
-            limit, deviation = self._limits(a, e, magnitude, actual.dtype)
+            limit, deviation = self._limits(a, e, error_scale, actual.dtype)
             share, apart = error / limit, error / deviation
-        special = np.flatnonzero(~np.isfinite(share) | (magnitude == 0) | overflows)
+        special = np.flatnonzero(~np.isfinite(share) | (error_scale == 0) | overflows)
         if len(special):
-            x, y, m = actual[special], expected[special], self.magnitude[special]
+            x, y, m = actual[special], expected[special], self.error_scale[special]
             same = (x == y) | (np.isnan(x) & np.isnan(y))
             undefined = self._undefined(actual.dtype)[special]
             right = same | undefined | (overflows[special] & ~np.isfinite(x))
@@ -171,31 +173,31 @@ class Accumulation:
         return share, apart
 
     def _limits(
-        self, actual: Array, expected: Array, magnitude: Array, dtype: np.dtype[Any]
+        self, actual: Array, expected: Array, error_scale: Array, dtype: np.dtype[Any]
     ) -> tuple[Array, Array]:
         """Return the greatest error of each element, and the greatest root mean square."""
         info, terms = np.finfo(dtype), self.rule.products
         if self.half and dtype == np.float16:
-            unit = np.maximum(magnitude * 2.0**-11, float(info.smallest_subnormal) / 2)
+            unit = np.maximum(error_scale * 2.0**-11, float(info.smallest_subnormal) / 2)
             unit *= self.rule.limit
             stored = 2 * self._held(self.stored)
             return 2 * terms * unit + stored, math.sqrt(_TOSA_VARIANCE * terms) * unit + stored
         share = _HALF_PLACE.get(dtype, 2.0**-53)
         floor = float(info.tiny) if self.rule.flushes else float(info.smallest_subnormal) / 2
-        unit = magnitude * share
+        unit = error_scale * share
         if dtype != np.float16:
             unit = np.maximum(unit, floor)
         unit = unit * self.rule.limit
-        limit = unit * self._roundings(np.abs(expected), magnitude)
+        limit = unit * self._roundings(np.abs(expected), error_scale)
         deviation = unit * math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
-        exact = self._exact(magnitude, _FLOAT32_BITS)
+        exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype == np.float16:
             place = places(np.maximum(np.abs(actual), np.abs(expected)))
             stored = self._held(self.stored)
             limit = np.where(exact, place, limit + _STORES * place) + stored
             held = self._held(self.stored_deviation)
             deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
-            exact = self._exact(magnitude, _FLOAT16_BITS) & (stored == 0)
+            exact = self._exact(error_scale, _FLOAT16_BITS) & (stored == 0)
         return np.where(exact, 0.0, limit), deviation
 
     @staticmethod
@@ -203,8 +205,8 @@ class Accumulation:
         """Return what places of FLOAT16 numbers of these sizes may add up to."""
         return 0.0 if sizes is None else _FLOAT16_PLACE * sizes
 
-    def _roundings(self, expected: Array, magnitude: Array) -> Array | float:
-        """Return how many roundings of the magnitude may add up, for each element."""
+    def _roundings(self, expected: Array, error_scale: Array) -> Array | float:
+        """Return how many roundings of the error scale may add up, for each element."""
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
@@ -212,20 +214,20 @@ class Accumulation:
             return likely
         # Equal terms err alike: each by a share of the sum of those before it.
         size: Array = np.divide(
-            expected, magnitude, out=np.ones_like(expected), where=magnitude > 0
+            expected, error_scale, out=np.ones_like(expected), where=error_scale > 0
         )
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
-    def _exact(self, magnitude: Array, bits: int) -> Array:
+    def _exact(self, error_scale: Array, bits: int) -> Array:
         """Tell where every sum of some terms is a number of so many bits, so that no sum errs."""
         if not self.quantum:
-            return np.zeros(magnitude.shape, bool)
-        exact: Array = magnitude <= self.quantum * 2.0**bits
+            return np.zeros(error_scale.shape, bool)
+        exact: Array = error_scale <= self.quantum * 2.0**bits
         return exact
 
 
 def roundings(terms: int) -> float:
-    """Return how many roundings of its magnitude a sum of so many terms may be off by chance."""
+    """Return how many roundings of its error scale a sum of so many terms may be off by chance."""
     return min(2.0 * terms, _CONSTANT + _PER_ROOT * math.sqrt(terms))
 
 

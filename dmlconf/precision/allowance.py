@@ -26,8 +26,8 @@ class Allowance(Protocol):
         """Return what the reference computes, shaped like the output."""
         ...
 
-    def magnitude(self) -> Array | None:
-        """Return the operator on absolute inputs, FLOAT64, shaped like the output."""
+    def error_scale(self) -> Array | None:
+        """Return what rounding errors are a share of, FLOAT64, shaped like the output."""
         ...
 
     def stored(self) -> Array | None:
@@ -75,7 +75,7 @@ class NoAllowance:
         """Raise: there is no reference."""
         raise LookupError("nothing is known but the expected values")
 
-    def magnitude(self) -> Array | None:
+    def error_scale(self) -> Array | None:
         """Return None."""
         return None
 

@@ -206,14 +206,14 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
         expected: the expected values, flat.
 
     Raises:
-        ValueError: the allowance has no magnitude.
+        ValueError: the allowance has no error scale.
     """
-    magnitude = _flat(allowance.magnitude())
-    if magnitude is None:
-        raise ValueError("an accumulate rule needs the magnitude")
+    error_scale = _flat(allowance.error_scale())
+    if error_scale is None:
+        raise ValueError("an accumulate rule needs the error scale")
     return Accumulation(
         rule=rule,
-        magnitude=magnitude,
+        error_scale=error_scale,
         stored=_flat(allowance.stored()),
         stored_deviation=_flat(allowance.stored_deviation()),
         overflows=_flat(allowance.overflows()),

@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.cases.model import Case
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.evaluation import arguments, evaluate, reference_function
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["CaseAllowances"]
@@ -41,10 +41,10 @@ class CaseAllowances:
         return evaluate(self._case, self._case.inputs())
 
     @cached_property
-    def magnitudes(self) -> tuple[Magnitude, ...]:
-        """What the errors of sums are counted in, by output."""
-        parts = self._call("magnitude")
-        return tuple(map(Magnitude.of, parts if isinstance(parts, tuple) else (parts,)))
+    def error_scales(self) -> tuple[ErrorScale, ...]:
+        """The error scales, by output."""
+        parts = self._call("error_scale")
+        return tuple(map(ErrorScale.of, parts if isinstance(parts, tuple) else (parts,)))
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
@@ -87,36 +87,36 @@ class _OutputAllowance:
         """Return what the reference computes."""
         return self._of_case.right[self._name]
 
-    def magnitude(self) -> Array | None:
-        """Return the operator on absolute inputs, FLOAT64."""
-        return self._magnitude.sums
+    def error_scale(self) -> Array | None:
+        """Return what the rounding errors of sums are a share of, FLOAT64."""
+        return self._error_scale.sums
 
     def stored(self) -> Array | None:
         """Return the sizes of what FLOAT16 holds between two steps, FLOAT64; None for nothing."""
-        return self._whole(self._magnitude.stored)
+        return self._whole(self._error_scale.stored)
 
     def stored_deviation(self) -> Array | None:
         """Return the root of the sum of the squares of `stored`; None for `stored` itself."""
-        return self._whole(self._magnitude.deviation)
+        return self._whole(self._error_scale.deviation)
 
     def overflows(self) -> Array | None:
         """Tell where something may overflow on the way to a finite result; None for nowhere."""
-        return self._whole(self._magnitude.overflows)
+        return self._whole(self._error_scale.overflows)
 
     def _whole(self, part: Array | None) -> Array | None:
-        return None if part is None else np.broadcast_to(part, self._magnitude.sums.shape)
+        return None if part is None else np.broadcast_to(part, self._error_scale.sums.shape)
 
     def quantum(self) -> float:
         """Return a power of two that all terms of a sum are multiples of; 0 for none."""
-        return self._magnitude.quantum
+        return self._error_scale.quantum
 
     def others(self) -> tuple[Array, ...]:
         """Return outputs whose elements are as right as the reference's."""
-        return self._magnitude.others
+        return self._error_scale.others
 
     @property
-    def _magnitude(self) -> Magnitude:
-        return self._of_case.magnitudes[self._index]
+    def _error_scale(self) -> ErrorScale:
+        return self._of_case.error_scales[self._index]
 
     def interval(self) -> Interval | None:
         """Return the least and the greatest right values."""

@@ -78,7 +78,7 @@ def reference_function(name: str, part: str = "") -> Callable[..., Any]:
 
     Args:
         name: the operator's.
-        part: nothing for the outputs, or what a rule permits beside them, such as `magnitude`.
+        part: nothing for the outputs, or what a rule permits beside them, such as `error_scale`.
 
     Raises:
         MissingFunction: the reference has none.

@@ -16,14 +16,14 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
     """Return three names with their values."""
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
-    tested = [header.backend, version and f"version {version}", env.get("adapter")]
-    tested.append(driver and f"driver {driver}")
-    software = {"Python": env.get("python"), "NumPy": env.get("numpy")}
+    python = env.get("python")
+    backend = f"{header.backend} {version}" if version else header.backend
+    tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
     run = [
         f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
         f"dmlconf {header.dmlconf}",
-        *(f"{name} {number}" for name, number in software.items() if number),
-        header.started.replace("T", " ").replace("+00:00", " UTC"),
+        *([f"Python {python}"] if python else []),
+        f"{header.started[:16].replace('T', ' ')} UTC",
     ]
     return [
         ("tested", ", ".join(filter(None, tested))),
@@ -35,10 +35,10 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
 def expected_by(header: Header) -> str:
     """Say where expected values come from."""
     if header.against == header.backend:
-        return "by the cases alone: a backend is never compared with itself"
+        return "the cases alone: a backend is never compared with itself"
     suites = str(header.options.get("against", "auto")) == "auto"
     sources = (_source(name, suites=suites) for name in header.against.split(", else "))
-    return ", else ".join(["by the cases", *(f"by {source}" for source in sources)])
+    return ", else ".join(["the cases", *sources])
 
 
 def _source(name: str, *, suites: bool) -> str:

@@ -149,19 +149,19 @@ class ShownFailure:
     operators: int = 1
 
 
-def shown_failures(log: RunLog, most: int | None) -> list[ShownFailure]:
+def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     """Return failures spread over groups and operators, and over what they broke with.
 
     Cases that broke with the same message are one failure.
 
     Args:
         log: the run's log.
-        most: how many; None for all.
+        most: how many.
     """
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     if not failing:
         return []
-    if most is None or len(failing) <= most:
+    if len(failing) <= most:
         ordered: list[Verdict] = failing
     else:
         from dmlconf.diagnosis.shared import shared_properties

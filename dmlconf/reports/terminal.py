@@ -31,11 +31,9 @@ MOST_REASONS: Final = 50
 
 _CLOSING_STYLES: Final = {"PASSED": "bold green", "NOTHING PASSED": "bold yellow"}
 
-_DEFAULT: Final = -1
-
 
 def render(
-    log: RunLog, *, verbose: bool = False, quiet: bool = False, failures: int | None = _DEFAULT
+    log: RunLog, *, verbose: bool = False, quiet: bool = False, failures: int | None = None
 ) -> RenderableType:
     """Return the report.
 
@@ -43,11 +41,11 @@ def render(
         log: the run's log.
         verbose: show more failures, and why cases are not simply passed.
         quiet: show only what failures share, a line for some of them, and the closing sentence.
-        failures: how many failures to show; None for all, by default as many as fit the others.
+        failures: how many failures to show; None for 20, or 50 where verbose.
     """
     from rich.console import Group
 
-    if failures == _DEFAULT:
+    if failures is None:
         failures = MOST_FAILURES_VERBOSE if verbose else MOST_FAILURES
     if quiet:
         return Group(*_shared(log, MOST_GROUPS), *_headlines(log, failures), _closing(log))
@@ -72,17 +70,16 @@ def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
         return
     yield _text(shared.HEADING, "bold")
     for line in lines[:most]:
-        yield _indented(_text(line.sentence, "bold red"))
-        yield _line(f"    {line.command}", "cyan")
+        yield _text(line.sentence, "bold red")
+        yield _line(f"  {line.command}", "cyan")
     if len(lines) > most:
         count = len(lines) - most
-        yield _indented(
-            _text(f"and {count:,} more group{'s' if count != 1 else ''}: -v, --report json")
-        )
+        plural = "s" if count != 1 else ""
+        yield _text(f"and {count:,} more group{plural}: -v shows more, --report json has all")
     yield ""
 
 
-def _headlines(log: RunLog, most: int | None) -> Iterator[RenderableType]:
+def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
     entries = shared.shown_failures(log, most)
     for shown in entries:
         yield _headline(shown)
@@ -159,7 +156,7 @@ def _known_faults(log: RunLog) -> Iterator[RenderableType]:
         yield ""
 
 
-def _failures(log: RunLog, most: int | None) -> Iterator[RenderableType]:
+def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
     entries = shared.shown_failures(log, most)
     for shown in entries:
         verdict = shown.verdict
@@ -180,9 +177,7 @@ def _failures(log: RunLog, most: int | None) -> Iterator[RenderableType]:
 def _more(log: RunLog, entries: Sequence[ShownFailure]) -> Iterator[RenderableType]:
     left = shared.not_shown(log, entries)
     if left:
-        yield _text(
-            f"and {left:,} more: --show-failures {left + len(entries)}, --report json", "bold"
-        )
+        yield _text(f"and {left:,} more: --show-failures all, --report json has them", "bold")
 
 
 def _particulars(reason: Reason) -> Iterator[RenderableType]:

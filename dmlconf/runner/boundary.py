@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
+from math import prod
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample
@@ -45,16 +47,17 @@ class _MalformedError(Exception):
     """Something is not what the protocol asks for; the message says what and where."""
 
 
-def checked_outcome(outcome: object) -> Outcome:
+def checked_outcome(outcome: object, case: Case) -> Outcome:
     """Return the outcome rebuilt from plain values; a breakdown where it is none.
 
     Args:
         outcome: what a backend yielded.
+        case: the case that it yielded it for.
     """
     try:
         for kind, rebuild in _OUTCOMES.items():
             if isinstance(outcome, kind):
-                return rebuild(outcome)
+                return rebuild(outcome, _elements(case))
         names = ", ".join(kind.__name__ for kind in _OUTCOMES)
         message = f"the backend yielded {_named(outcome)}, not one of {names}"
     except _MalformedError as error:
@@ -96,54 +99,66 @@ def _required(
         raise BackendError(message) from error
 
 
-def _outputs(outcome: Any) -> Outputs:
+def _elements(case: Case) -> Mapping[str, int]:
+    """Return the number of elements of each output."""
+    return {name: prod(tensor.Sizes) for name, tensor in case.outputs().items()}
+
+
+def _outputs(outcome: Any, elements: Mapping[str, int]) -> Outputs:
+    most = max(elements.values(), default=0)
     arrays = {
-        _text("arrays: a name", name): _array(f"arrays[{name!r}]", array)
-        for name, array in _mapping("arrays", outcome.arrays).items()
+        _text("arrays: a name", name): _array(f"arrays[{name!r}]", array, most)
+        for name, array in _pairs("arrays", outcome.arrays)
     }
-    faults = tuple(map(_fault, _items("faults", outcome.faults)))
+    faults = tuple(_fault(fault, elements) for fault in _items("faults", outcome.faults))
     dispatches = _items("dispatch_seconds", outcome.dispatch_seconds)
     return Outputs(
         arrays=arrays,
         seconds=_seconds("seconds", outcome.seconds),
         faults=faults,
         dispatch_seconds=tuple(_seconds("dispatch_seconds", value) for value in dispatches),
-        samples=_samples(outcome.samples),
+        samples=_samples(outcome.samples, most),
     )
 
 
-def _samples(value: object) -> dict[str, Sample]:
+def _samples(value: object, most: int) -> dict[str, Sample]:
     samples = {}
-    for name, sample in _mapping("samples", value).items():
+    for name, sample in _pairs("samples", value):
         if not isinstance(sample, Sample) or not isinstance(sample.dtype, np.dtype):
             raise _MalformedError(f"samples holds {_named(sample)}, not a Sample")
         samples[_text("samples: a name", name)] = Sample(
             dtype=sample.dtype,
             shape=tuple(map(int, sample.shape)),
             digest=_text("a sample's digest", sample.digest),
-            places=_array("a sample's places", sample.places),
-            values=_array("a sample's values", sample.values),
+            places=_array("a sample's places", sample.places, most),
+            values=_array("a sample's values", sample.values, most),
         )
     return samples
 
 
-def _fault(fault: Any) -> Fault:
+def _fault(fault: Any, elements: Mapping[str, int]) -> Fault:
     if not isinstance(fault, Fault):
         raise _MalformedError(f"faults holds {_named(fault)}, not a Fault")
-    elements = fault.elements
-    if elements is not None:
-        elements = _array("a fault's elements", elements)
-        if elements.dtype.kind not in "iu" or elements.ndim != 1:
+    output = _text("a fault's output", fault.output)
+    if output and output not in elements:
+        raise _MalformedError(f"a fault's output is {output[:40]!r}, which is no output")
+    indices = fault.elements
+    if indices is not None:
+        count = elements.get(output, 0)
+        indices = _array("a fault's elements", indices, count)
+        if indices.dtype.kind not in "iu" or indices.ndim != 1:
             raise _MalformedError("a fault's elements are not a row of indices")
+        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < count:
+            raise _MalformedError(f"a fault's elements are not all of the {count:,} of the output")
     return Fault(
         kind=_member("a fault's kind", fault.kind, FaultKind),
         message=_text("a fault's message", fault.message),
-        output=_text("a fault's output", fault.output),
-        elements=elements,
+        output=output,
+        elements=indices,
     )
 
 
-def _rejection(outcome: Any) -> Rejection:
+def _rejection(outcome: Any, _: Mapping[str, int]) -> Rejection:
     constraints = _items("constraints", outcome.constraints)
     return Rejection(
         stage=_text("stage", outcome.stage),
@@ -153,7 +168,7 @@ def _rejection(outcome: Any) -> Rejection:
     )
 
 
-def _breakdown(outcome: Any) -> Breakdown:
+def _breakdown(outcome: Any, _: Mapping[str, int]) -> Breakdown:
     return Breakdown(
         kind=_member("kind", outcome.kind, BreakdownKind),
         message=_text("message", outcome.message),
@@ -162,7 +177,7 @@ def _breakdown(outcome: Any) -> Breakdown:
     )
 
 
-_OUTCOMES: Final[Mapping[type, Callable[[Any], Outcome]]] = {
+_OUTCOMES: Final[Mapping[type, Callable[[Any, Mapping[str, int]], Outcome]]] = {
     Outputs: _outputs,
     Rejection: _rejection,
     Breakdown: _breakdown,
@@ -193,9 +208,12 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
     )
 
 
-def _array(what: str, value: object) -> Array:
+def _array(what: str, value: object, most: int) -> Array:
+    """Return the array with a memory of its own, which a view of one element need not have."""
     if not isinstance(value, np.ndarray):
         raise _MalformedError(f"{what} is {_named(value)}, not a NumPy array")
+    if value.size > most:
+        raise _MalformedError(f"{what} has {value.size:,} elements, not {most:,} or fewer")
     if value.dtype.kind not in "biufc":
         raise _MalformedError(f"{what} has elements of {value.dtype}, which is no type of numbers")
     return np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
@@ -205,6 +223,11 @@ def _mapping(what: str, value: object) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise _MalformedError(f"{what} is {_named(value)}, not a mapping")
     return value
+
+
+def _pairs(what: str, value: object) -> list[tuple[Any, Any]]:
+    mapping = _mapping(what, value)
+    return [(name, mapping[name]) for name in _items(what, iter(mapping))]
 
 
 def _items(what: str, value: object) -> list[Any]:

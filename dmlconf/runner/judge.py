@@ -28,7 +28,7 @@ from dmlconf.runner.samples import is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.sample import Sample
+from dmlconf.tensors.sample import Sample, elements_digest
 
 __all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
 
@@ -145,8 +145,17 @@ def _verdict(
         seconds=outcome.seconds,
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
+        output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
+        origin=case.about.origin,
+        files=case.files,
         facts=facts_of(case),
     )
+
+
+def _digests(outcome: Outputs) -> dict[str, str]:
+    digests = {name: elements_digest(array) for name, array in outcome.arrays.items()}
+    digests |= {name: sample.digest for name, sample in outcome.samples.items()}
+    return {name: digest[:16] for name, digest in digests.items()}
 
 
 def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
@@ -226,6 +235,11 @@ def _judge_outputs(
         pair = paired(actual, wanted)
         permitted = pair.allowance(allowance)
         comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
+        narrower = case.narrower_rule(name)
+        if narrower is not None and comparison.passed:
+            own = pair.located(compare(pair.actual, pair.expected, narrower, permitted))
+            if not own.passed or own.margin >= comparison.margin:
+                rule, comparison = narrower, own
         figures[name] = figures_of(
             comparison,
             rule,

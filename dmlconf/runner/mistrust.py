@@ -66,9 +66,9 @@ def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
         np.abs(expected) >= np.finfo(expected.dtype).tiny if is_float else expected != 0
     )
     if kind == RuleKind.ACCUMULATE and is_float:
-        magnitude = allowance.magnitude()
-        if magnitude is not None:
-            certain &= np.abs(expected) > _CANCELLED * magnitude
+        error_scale = allowance.error_scale()
+        if error_scale is not None:
+            certain &= np.abs(expected) > _CANCELLED * error_scale
     for lowest, highest in permitted_intervals(kind, allowance):
         if kind == RuleKind.ONE_OF:
             certain &= ~((lowest <= 0) & (highest >= 0))

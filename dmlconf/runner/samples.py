@@ -121,8 +121,8 @@ class _AllowanceAt:
     def right(self) -> Array:
         return _at(self.whole.right(), self.places)
 
-    def magnitude(self) -> Array | None:
-        return self._at(self.whole.magnitude())
+    def error_scale(self) -> Array | None:
+        return self._at(self.whole.error_scale())
 
     def stored(self) -> Array | None:
         return self._at(self.whole.stored())

@@ -61,6 +61,7 @@ class ReasonKind(StrEnum):
     ANY_VALUE_PERMITTED = "any value permitted"
     INTERRUPTED = "interrupted"
     STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
+    TOO_MANY_FAILURES = "stopped after too many failures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,10 @@ class Verdict:
             has none.
         unchecked_outputs: outputs that nothing independent tells the right values of, beside
             others that were compared.
+        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
+            which tell whether two runs gave the same bits.
+        origin: where the case's own expectation is from, as it says; None where it does not.
+        files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
         facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
             the case was not run.
     """
@@ -116,4 +121,7 @@ class Verdict:
     location: str = ""
     dispatch_seconds: tuple[float, ...] = ()
     unchecked_outputs: tuple[str, ...] = ()
+    output_digests: Mapping[str, str] = field(default_factory=dict)
+    origin: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)

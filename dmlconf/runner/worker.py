@@ -108,13 +108,13 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
         given = cases[done : done + together]
         try:
             for outcome in _as_many(backend.run(given), len(given)):
-                yield checked_outcome(outcome)
+                yield checked_outcome(outcome, cases[done])
                 done += 1
         except Exception as error:
             if len(given) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
-            yield _broken(error)
+            yield _broken(error, cases[done])
             done += 1
 
 
@@ -149,14 +149,14 @@ def _as_many(outcomes: Iterable[Outcome], count: int) -> Iterator[Outcome]:
 _NOTHING: Final[Any] = object()
 
 
-def _broken(error: Exception) -> Outcome:
+def _broken(error: Exception, case: Case) -> Outcome:
     if isinstance(error, MemoryError):
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error) or "out of memory")
     if isinstance(error, _TooFewError | _TooManyError):
         return Breakdown(BreakdownKind.ERROR, str(error))
     message = f"{type(error).__name__}: {_spoken(error)}"
     trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
-    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace))
+    return checked_outcome(Breakdown(BreakdownKind.ERROR, message, trace), case)
 
 
 def _spoken(error: Exception) -> str:

@@ -41,8 +41,8 @@ def _packed(tensor: TensorDesc) -> bool:
 
 def _read() -> Iterator[Defect]:
     for entry in read_document(Path(__file__).with_name("planted.yaml")).data:
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
-        yield Defect(**values)
+        lists = {key: tuple(entry[key]) for key in ("operators", "named")}
+        yield Defect(**{**entry, **lists})
 
 
 DEFECTS: Final = tuple(_read())

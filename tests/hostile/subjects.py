@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, Final
+from unittest.mock import patch
 
 import yaml
 
@@ -18,9 +21,10 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.resources import cases_directory, schemas_directory
 from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
-from dmlconf.runner.log import LogWriter
+from dmlconf.runner.log import LogWriter, read_log
 from tests.cli.process import TILE, dmlconf_here
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
+from tests.hostile.plugins import CASES, SEED_FILE, install
 from tests.reports.logs import everything
 
 __all__ = ["SUBJECTS", "Mutant", "Subject"]
@@ -246,10 +250,38 @@ def _feed_known_faults(random: Random, path: Path, base: Path) -> str:
     return "" if not problems else "the list is read, yet the lint finds problems"
 
 
+def _plugin_mutant(random: Random) -> Mutant:
+    return Mutant(str(random.getrandbits(64)).encode(), Path("tests/hostile/plugins.py"))
+
+
+def _feed_plugin(random: Random, path: Path, base: Path) -> str:
+    folder, installed = path.parent, path.parent / "installed"
+    install(installed)
+    (folder / "tile.yaml").write_text(CASES, encoding="utf-8")
+    reports = {name: folder / f"report-{name}" for name in random.sample(_REPORTS, 2)}
+    jobs = random.choice(("1", "1", "2"))
+    sys.path.insert(0, str(installed))
+    try:
+        with patch.dict(os.environ, {SEED_FILE: str(path), "PYTHONPATH": str(installed)}):
+            options = ("-q", "-j", jobs, "--timeout", "5", "--log", "run.jsonl")
+            complaint = _complaint(
+                folder, "run", "tile.yaml", "-b", "hostile", *options, reports=reports
+            )
+    finally:
+        sys.path.remove(str(installed))
+    log = folder / "run.jsonl"
+    if complaint or not log.exists():  # There is no log where the backend cannot be used.
+        return complaint
+    verdicts = read_log(log).verdicts
+    names = {verdict.case for verdict in verdicts}
+    return "" if len(names) == len(verdicts) == 12 else f"{len(verdicts)} verdicts of 12 cases"
+
+
 SUBJECTS: Final[Mapping[str, Subject]] = {
     "case": Subject(".yaml", _case_mutant, _feed_case),
     "log": Subject(".jsonl", _log_mutant, _feed_log),
     "recording": Subject(".dmlrec", _recording_mutant, _feed_recording),
     "substrate": Subject(".yaml", _substrate_mutant, _feed_substrate),
     "known-faults": Subject(".yaml", _known_faults_mutant, _feed_known_faults),
+    "plugin": Subject(".seed", _plugin_mutant, _feed_plugin),
 }

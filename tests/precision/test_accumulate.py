@@ -24,7 +24,7 @@ DRAWS: Final[dict[str, Callable[[np.random.Generator, tuple[int, int]], Array]]]
 
 @dataclass(frozen=True)
 class Allowed:
-    """The magnitude of a matrix product."""
+    """The error scale of a matrix product."""
 
     bound: Array
     half_precision: bool = False
@@ -36,7 +36,7 @@ class Allowed:
         assert self.exact is not None
         return self.exact
 
-    def magnitude(self) -> Array:
+    def error_scale(self) -> Array:
         return self.bound
 
     def stored(self) -> Array | None:

@@ -21,7 +21,7 @@ FLOATS = st.floats(-30000, 30000, width=16)
 
 
 class Allowed(NoAllowance):
-    """An allowance with an interval, or with a magnitude."""
+    """An allowance with an interval, or with an error scale."""
 
     def __init__(
         self, low: Array | None = None, high: Array | None = None, sums: Array | None = None
@@ -32,7 +32,7 @@ class Allowed(NoAllowance):
         low, high = self._ends
         return None if low is None or high is None else (low, high)
 
-    def magnitude(self) -> Array | None:
+    def error_scale(self) -> Array | None:
         return self._sums
 
 
@@ -95,7 +95,7 @@ def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
     assert counted(half(65504), Ends(65504, math.inf)) == NO_ROOM
 
 
-def test_a_sum_is_loose_by_its_magnitude_and_open_where_that_is_beyond_all_measure() -> None:
+def test_a_sum_is_loose_by_its_error_scale_and_open_where_that_is_beyond_all_measure() -> None:
     rule = PrecisionRule("accumulate", 1, "test", products=8)
     sums = np.array([1.0, 2.0**18, 2.0**301])
     found = room(half(1, 1, 1), rule, Allowed(sums=sums))

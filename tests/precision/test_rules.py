@@ -50,7 +50,7 @@ class Allowed:
     def others(self) -> tuple[Array, ...]:
         return ()
 
-    def magnitude(self) -> None:
+    def error_scale(self) -> None:
         return None
 
     def interval(self) -> tuple[Array, Array] | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from inspect import signature
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -59,9 +61,21 @@ def test_every_function_tells_what_it_returns_and_from_where_it_is_known() -> No
         assert "Source: " in (reference_function(name).__doc__ or ""), name
 
 
+def test_every_error_scale_refers_to_its_derivation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "bounds.md").read_text("utf-8")
+    headings = set(re.findall(r"^## (.+)$", page, re.M))
+    for name in operator_names():
+        rules = [rule for rules in operator(name).precision.values() for rule in rules]
+        if any(rule.kind is RuleKind.ACCUMULATE for rule in rules):
+            doc = reference_function(name, "error_scale").__doc__ or ""
+            section = re.search(r"docs/bounds\.md, ([^.]+)\.", doc)
+            assert section, name
+            assert " ".join(section[1].split()) in headings, name
+
+
 def test_what_rules_need_of_the_reference_is_there() -> None:
     parts = {
-        RuleKind.ACCUMULATE: "magnitude",
+        RuleKind.ACCUMULATE: "error_scale",
         RuleKind.INTERVAL: "interval",
         RuleKind.ONE_OF: "candidates",
     }

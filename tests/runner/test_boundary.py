@@ -84,6 +84,11 @@ OUTCOMES = {
     "faults that are none": Outputs({NAME: RIGHT}, 0.0, 5),
     "an unknown kind of fault": Outputs({NAME: RIGHT}, 0.0, (Fault("rusty", "squeaks"),)),
     "elements as text": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, "1"),)),
+    "a fault of no output": Outputs({NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", "No"),)),
+    "elements beyond the end": Outputs(
+        {NAME: RIGHT}, 0.0, (Fault(FaultKind.INPUT, "x", NAME, np.array([4])),)
+    ),
+    "more elements than memory": Outputs({NAME: np.broadcast_to(RIGHT[0], (1 << 40,))}),
     "dispatch seconds": Outputs({NAME: RIGHT}, 0.0, (), (math.inf,)),
     "endless faults": Outputs({NAME: RIGHT}, 0.0, iter(lambda: Fault(FaultKind.INPUT, "x"), 5)),
     "a stage that is none": Rejection(None, "E_FAIL"),

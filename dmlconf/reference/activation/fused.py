@@ -14,11 +14,11 @@ import numpy as np
 
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["fused", "fused_formula", "fused_magnitude", "slope"]
+__all__ = ["fused", "fused_error_scale", "fused_formula", "slope"]
 
 
 def _fused_relu(x: Array) -> Array:
@@ -89,8 +89,7 @@ _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
 
 _MOST_ROUNDINGS: Final = 256.0
-"""How many last places of its magnitude a sum may be off: more than the rule permits of 2^14 terms.
-"""
+"""How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""
 
 
 def fused(values: Array, activation: Mapping[str, Any] | None) -> Array:
@@ -121,22 +120,24 @@ def slope(activation: Mapping[str, Any] | None) -> float:
     return _SLOPES[activation["operator"]](**attributes_of(activation))
 
 
-def fused_magnitude(
+def fused_error_scale(
     values: Array,
-    magnitude: Magnitude,
+    error_scale: ErrorScale,
     activation: Mapping[str, Any] | None,
     dtype: np.dtype[Any],
-) -> Magnitude:
-    """Return the magnitude of a sum behind a fused activation, for the rule `accumulate`.
+) -> ErrorScale:
+    """Return the error scale of a sum behind a fused activation, for the rule `accumulate`.
+
+    Derived in docs/bounds.md, Fused activations.
 
     Args:
         values: the sums, FLOAT64.
-        magnitude: that of the sums.
+        error_scale: that of the sums.
         activation: the activation, whose own error and last rounding are added; or None.
         dtype: the output's type. FLOAT16 may hold the sum before the activation is applied.
     """
     if activation is None:
-        return magnitude
+        return error_scale
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
@@ -144,18 +145,18 @@ def fused_magnitude(
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
             # The exponential then grows where its argument is negative.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
-        before = magnitude
+        before = error_scale
         if dtype == np.float16:
             held = np.where(np.isfinite(values), np.maximum(np.abs(values), _LEAST_NORMAL), 0.0)
-            before = magnitude.holding(held)
-        reach = magnitude.sums * (_MOST_ROUNDINGS * STEP)
+            before = error_scale.holding(held)
+        reach = error_scale.sums * (_MOST_ROUNDINGS * STEP)
         if before.stored is not None:
             reach += before.stored * 2.0**-10
         if activation["operator"] in _LOCAL_SLOPES:
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))
             steepness = np.where(np.isfinite(values), within, steepness)
-        found = steepness * magnitude.sums + own + np.abs(fused(values, activation))
+        found = steepness * error_scale.sums + own + np.abs(fused(values, activation))
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
@@ -166,7 +167,7 @@ def fused_magnitude(
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
             found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
-        if magnitude.overflows is not None:
+        if error_scale.overflows is not None:
             # An activation may make any of its limits of an infinity.
-            found = np.where(magnitude.overflows, ANY_RESULT, found)
+            found = np.where(error_scale.overflows, ANY_RESULT, found)
         return replace(before.scaled(steepness), sums=found)

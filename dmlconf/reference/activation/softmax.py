@@ -13,7 +13,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
@@ -28,10 +28,10 @@ __all__ = [
     "activation_log_softmax_interval",
     "activation_softmax",
     "activation_softmax1",
-    "activation_softmax1_magnitude",
-    "activation_softmax_magnitude",
+    "activation_softmax1_error_scale",
+    "activation_softmax_error_scale",
     "fused_softmax",
-    "fused_softmax_magnitude",
+    "fused_softmax_error_scale",
 ]
 
 _LAST: Final = (-1,)
@@ -51,9 +51,12 @@ def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     return activation_softmax1(InputTensor, OutputTensor, _LAST)
 
 
-def activation_softmax_magnitude(InputTensor: Array, OutputTensor: TensorDesc) -> Magnitude:
-    """Return the shares, enlarged as for ACTIVATION_SOFTMAX1."""
-    return activation_softmax1_magnitude(InputTensor, OutputTensor, _LAST)
+def activation_softmax_error_scale(InputTensor: Array, OutputTensor: TensorDesc) -> ErrorScale:
+    """Return the shares, enlarged as for ACTIVATION_SOFTMAX1.
+
+    Derived in docs/bounds.md, Softmax.
+    """
+    return activation_softmax1_error_scale(InputTensor, OutputTensor, _LAST)
 
 
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
@@ -68,10 +71,12 @@ def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequ
         )
 
 
-def activation_softmax1_magnitude(
+def activation_softmax1_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Magnitude:
+) -> ErrorScale:
     """Return the shares, enlarged by what powers and quotient may lose.
+
+    Derived in docs/bounds.md, Softmax.
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
     argument is rounded. Measured: FLOAT16 holds the powers.
@@ -84,7 +89,7 @@ def activation_softmax1_magnitude(
         # Powers of what is far below have no digits left.
         powers = np.exp(below)
         least = np.where(powers > 0, _LEAST_NORMAL, 0.0) / powers.sum(_axes(Axes), keepdims=True)
-    return Magnitude(sums, shares + least)
+    return ErrorScale(sums, shares + least)
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
@@ -94,12 +99,14 @@ def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
     )
 
 
-def fused_softmax_magnitude(
-    values: Array, magnitude: Magnitude, output: TensorDesc, axes: Sequence[int]
-) -> Magnitude:
-    """Return the magnitude of the shares of sums that have magnitudes themselves.
+def fused_softmax_error_scale(
+    values: Array, error_scale: ErrorScale, output: TensorDesc, axes: Sequence[int]
+) -> ErrorScale:
+    """Return the error scale of the shares of sums that have error scales themselves.
 
     A share changes by its part of what its own sum and all others change by.
+
+    Derived in docs/bounds.md, Softmax.
     """
     with np.errstate(all="ignore"):
         shares, _ = _shares(values, axes)
@@ -109,9 +116,9 @@ def fused_softmax_magnitude(
             changed: Array = shares * (errors + everywhere)
             return changed
 
-        own = activation_softmax1_magnitude(values, output, axes)
-        held = np.abs(values) if magnitude.stored is None else np.abs(values) + magnitude.stored
-        return Magnitude(carried(magnitude.sums) + own.sums, carried(held) + own.stored)
+        own = activation_softmax1_error_scale(values, output, axes)
+        held = np.abs(values) if error_scale.stored is None else np.abs(values) + error_scale.stored
+        return ErrorScale(carried(error_scale.sums) + own.sums, carried(held) + own.stored)
 
 
 def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:

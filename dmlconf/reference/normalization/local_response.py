@@ -8,16 +8,16 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.magnitude import Magnitude
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "local_response_normalization",
+    "local_response_normalization_error_scale",
     "local_response_normalization_grad",
-    "local_response_normalization_grad_magnitude",
-    "local_response_normalization_magnitude",
+    "local_response_normalization_grad_error_scale",
 ]
 
 _CHANNELS: Final = (1,)
@@ -55,7 +55,7 @@ def local_response_normalization(
         return in_slices(normalized, InputTensor, dtype=dtype, together=together)
 
 
-def local_response_normalization_magnitude(
+def local_response_normalization_error_scale(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     CrossChannel: bool,
@@ -64,18 +64,21 @@ def local_response_normalization_magnitude(
     Beta: float,
     Bias: float,
 ) -> Array:
-    """Return the size of each result, times what the sum and the power may lose."""
+    """Return the size of each result, times what the sum and the power may lose.
+
+    Derived in docs/bounds.md, Local response normalisation.
+    """
     with np.errstate(all="ignore"):
         values = np.abs(InputTensor, dtype=np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
         terms = _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias))
         power = np.power(base, single(Beta))
         values /= power
-        magnitude: Array = values * _condition(base, terms, abs(single(Beta)))
+        error_scale: Array = values * _condition(base, terms, abs(single(Beta)))
         beyond = _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
         beyond |= _unpowered(base, terms, Beta)
         beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
-    return np.where(beyond, ANY_RESULT, magnitude)
+    return np.where(beyond, ANY_RESULT, error_scale)
 
 
 def local_response_normalization_grad(
@@ -112,7 +115,7 @@ def local_response_normalization_grad(
         return in_slices(gradients, *tensors, dtype=dtype, together=together)
 
 
-def local_response_normalization_grad_magnitude(
+def local_response_normalization_grad_error_scale(
     InputTensor: Array,
     InputGradientTensor: Array,
     OutputGradientTensor: TensorDesc,
@@ -121,11 +124,13 @@ def local_response_normalization_grad_magnitude(
     Alpha: float,
     Beta: float,
     Bias: float,
-) -> Magnitude:
+) -> ErrorScale:
     """Return the sum of the terms' sizes, times what the inner sums and powers may lose.
 
     Measured: FLOAT16 holds squares, powers and sums between two steps, so that these overflow, and
     become subnormal. Where one overflows, any result is right.
+
+    Derived in docs/bounds.md, Local response normalisation.
     """
     dtype = OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)
@@ -149,7 +154,7 @@ def local_response_normalization_grad_magnitude(
             second = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
             return second + gradient * base * factor, sums
 
-        magnitude, sums = sizes(_condition(base, terms, exponent + 1), 0.0 if is_half else lost)
+        error_scale, sums = sizes(_condition(base, terms, exponent + 1), 0.0 if is_half else lost)
         stored = None
         if is_half:
             # The base, the power and its products.
@@ -159,7 +164,7 @@ def local_response_normalization_grad_magnitude(
         beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
         beyond |= unpowered
         beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
-    return Magnitude(magnitude, stored).open_where(beyond)
+    return ErrorScale(error_scale, stored).open_where(beyond)
 
 
 def _power(base: Array, exponent: float) -> Array:

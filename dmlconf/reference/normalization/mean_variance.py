@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.fused import fused, fused_magnitude
+from dmlconf.reference.activation.fused import fused, fused_error_scale
 from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.magnitude import Magnitude
 from dmlconf.reference.numbers.rounding import greatest_product, overflows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "lost_in_variance",
     "lp_normalization",
-    "lp_normalization_magnitude",
+    "lp_normalization_error_scale",
     "mean_variance_normalization",
     "mean_variance_normalization1",
-    "mean_variance_normalization1_magnitude",
+    "mean_variance_normalization1_error_scale",
     "mean_variance_normalization2",
-    "mean_variance_normalization2_magnitude",
-    "mean_variance_normalization_magnitude",
+    "mean_variance_normalization2_error_scale",
+    "mean_variance_normalization_error_scale",
     "saturated",
 ]
 
@@ -57,7 +57,7 @@ def mean_variance_normalization(
     )
 
 
-def mean_variance_normalization_magnitude(
+def mean_variance_normalization_error_scale(
     InputTensor: Array,
     ScaleTensor: Array | None,
     BiasTensor: Array | None,
@@ -66,9 +66,12 @@ def mean_variance_normalization_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Magnitude:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
-    return mean_variance_normalization2_magnitude(
+) -> ErrorScale:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
+
+    Derived in docs/bounds.md, Normalisation.
+    """
+    return mean_variance_normalization2_error_scale(
         InputTensor,
         ScaleTensor,
         BiasTensor,
@@ -112,7 +115,7 @@ def mean_variance_normalization1(
     )
 
 
-def mean_variance_normalization1_magnitude(
+def mean_variance_normalization1_error_scale(
     InputTensor: Array,
     ScaleTensor: Array | None,
     BiasTensor: Array | None,
@@ -121,9 +124,12 @@ def mean_variance_normalization1_magnitude(
     NormalizeVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Magnitude:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
-    return mean_variance_normalization2_magnitude(
+) -> ErrorScale:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
+
+    Derived in docs/bounds.md, Normalisation.
+    """
+    return mean_variance_normalization2_error_scale(
         InputTensor,
         ScaleTensor,
         BiasTensor,
@@ -175,7 +181,7 @@ def mean_variance_normalization2(
         return in_slices(normalized, *tensors, dtype=OutputTensor.DataType.dtype, together=over)
 
 
-def mean_variance_normalization2_magnitude(
+def mean_variance_normalization2_error_scale(
     InputTensor: Array,
     ScaleTensor: Array | None,
     BiasTensor: Array | None,
@@ -185,8 +191,11 @@ def mean_variance_normalization2_magnitude(
     UseVariance: bool,
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Magnitude:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias."""
+) -> ErrorScale:
+    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
+
+    Derived in docs/bounds.md, Normalisation.
+    """
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         values = InputTensor.astype(np.float64)
@@ -201,7 +210,7 @@ def mean_variance_normalization2_magnitude(
         way = greatest_product(terms, scale.astype(np.float64))
         # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
         held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
-        lost = Magnitude(np.zeros(1))
+        lost = ErrorScale(np.zeros(1))
         others = []
         if UseVariance:
             squares = np.square(values)
@@ -222,13 +231,13 @@ def mean_variance_normalization2_magnitude(
         # The root, the quotient and its product with the scale.
         steps = 2 if ScaleTensor is None else 3
         terms = terms + steps * np.abs(values)
-        magnitude = (Magnitude(terms, held) + lost).scaled(scale)
+        error_scale = (ErrorScale(terms, held) + lost).scaled(scale)
         if BiasTensor is not None:
-            magnitude = magnitude.holding(np.abs(_scaled(values, ScaleTensor, None)))
-            magnitude += Magnitude(np.abs(wide(BiasTensor)))
-        magnitude = magnitude.overflowing_where(overflows(added) | overflows(way))
+            error_scale = error_scale.holding(np.abs(_scaled(values, ScaleTensor, None)))
+            error_scale += ErrorScale(np.abs(wide(BiasTensor)))
+        error_scale = error_scale.overflowing_where(overflows(added) | overflows(way))
         values = _scaled(values, ScaleTensor, BiasTensor)
-        found = fused_magnitude(values, magnitude, FusedActivation, dtype)
+        found = fused_error_scale(values, error_scale, FusedActivation, dtype)
         return replace(
             found,
             others=tuple(
@@ -259,10 +268,13 @@ def lp_normalization(
         return in_slices(normalized, InputTensor, dtype=dtype, together=(Axis,))
 
 
-def lp_normalization_magnitude(
+def lp_normalization_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
-) -> Magnitude:
-    """Return the size of each result, and what FLOAT16 loses of the norm."""
+) -> ErrorScale:
+    """Return the size of each result, and what FLOAT16 loses of the norm.
+
+    Derived in docs/bounds.md, Lp normalisation.
+    """
     dtype = OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
         values = InputTensor.astype(np.float64)
@@ -270,12 +282,12 @@ def lp_normalization_magnitude(
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
         held = 2 * size * _cancellation(square, Epsilon)
-        magnitude = Magnitude(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+        error_scale = ErrorScale(size, held) + lost_in_variance(size, square, Epsilon, dtype)
         others = saturated(values, square, square, Epsilon, dtype)
         if P == 1:
             norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
             others += saturated(values, np.square(norm), square, Epsilon, dtype)
-        return replace(magnitude, others=tuple(other.astype(dtype) for other in others))
+        return replace(error_scale, others=tuple(other.astype(dtype) for other in others))
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:
@@ -316,8 +328,8 @@ def saturated(
 
 def lost_in_variance(
     size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
-) -> Magnitude:
-    """Return the magnitude of what is lost where the data type holds the variance.
+) -> ErrorScale:
+    """Return the error scale of what is lost where the data type holds the variance.
 
     Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
     subnormal or zero.
@@ -333,10 +345,10 @@ def lost_in_variance(
     share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
     lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    magnitude = Magnitude(lost)
+    error_scale = ErrorScale(lost)
     if dtype == np.float16:
-        magnitude = Magnitude(np.zeros_like(lost), lost)
-    return magnitude.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
+        error_scale = ErrorScale(np.zeros_like(lost), lost)
+    return error_scale.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 
 def _scaled(values: Array, scale: Array | None, bias: Array | None) -> Array:

@@ -1,6 +1,6 @@
 """Values of recurrent layers, with what their errors are counted in where errors are followed.
 
-A layer's equations are written once, on quantities. Each carries a magnitude, which adds up the
+A layer's equations are written once, on quantities. Each carries an error scale, which adds up the
 worst of all errors and tells what may overflow, and spreads, which tell how much of the errors is
 likely to be left. Both are of first order, and cost nothing where only values are wanted.
 """
@@ -16,8 +16,8 @@ import numpy as np
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
-from dmlconf.reference.activation.fused import fused_formula, fused_magnitude
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.activation.fused import fused_error_scale, fused_formula
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
 from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent
 from dmlconf.tensors.datatypes import Array
@@ -62,22 +62,22 @@ class Activation:
 
 @dataclass(slots=True)
 class Quantity:
-    """FLOAT64 values, and where errors are followed their magnitude and spreads.
+    """FLOAT64 values, and where errors are followed their error scale and spreads.
 
     Attributes:
         value: the values.
-        magnitude: what bounds their errors; None where errors are not followed.
+        error_scale: what bounds their errors; None where errors are not followed.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             values' own unit; None where errors are not followed, and for exact values.
     """
 
     value: Array
-    magnitude: Magnitude | None
+    error_scale: ErrorScale | None
     spreads: tuple[Spread, Spread] | None = None
 
     def __getitem__(self, index: Any) -> Quantity:
-        magnitude = None if self.magnitude is None else self.magnitude[index]
-        return Quantity(self.value[index], magnitude, self._each(lambda spread: spread[index]))
+        error_scale = None if self.error_scale is None else self.error_scale[index]
+        return Quantity(self.value[index], error_scale, self._each(lambda spread: spread[index]))
 
     def __add__(self, other: Quantity) -> Quantity:
         return self._made(
@@ -99,15 +99,15 @@ class Quantity:
         self,
         value: Array,
         other: Quantity,
-        carried: Callable[[Magnitude, Magnitude], Magnitude],
+        carried: Callable[[ErrorScale, ErrorScale], ErrorScale],
         spread: Callable[[Spread, Spread], Spread],
     ) -> Quantity:
         """Return a value with what it takes of both errors, and of its own rounding."""
-        if self.magnitude is None or other.magnitude is None:
+        if self.error_scale is None or other.error_scale is None:
             return Quantity(value, None)
-        magnitude = carried(self.magnitude, other.magnitude) + Magnitude(np.abs(value))
+        error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(np.abs(value))
         single, half = map(spread, self._spreads(), other._spreads())
-        return Quantity(value, magnitude, (_rounded(single, value), half))
+        return Quantity(value, error_scale, (_rounded(single, value), half))
 
     def _spreads(self) -> tuple[Spread, Spread]:
         """Return the spreads; those of exact values where there are none."""
@@ -124,11 +124,11 @@ class Quantity:
     def complement(self) -> Quantity:
         """Return 1 - x."""
         value = 1 - self.value
-        if self.magnitude is None:
+        if self.error_scale is None:
             return Quantity(value, None)
         single, half = (spread.scaled(-1.0) for spread in self._spreads())
-        magnitude = self.magnitude + Magnitude(np.ones(1))
-        return Quantity(value, magnitude, (_rounded(single, np.ones_like(value)), half))
+        error_scale = self.error_scale + ErrorScale(np.ones(1))
+        return Quantity(value, error_scale, (_rounded(single, np.ones_like(value)), half))
 
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
@@ -137,13 +137,13 @@ class Quantity:
         passed on is as right, so any result is.
         """
         value = np.minimum(np.fmax(self.value, -threshold), threshold)
-        if self.magnitude is None:
+        if self.error_scale is None:
             return Quantity(value, None)
-        exact = Magnitude(np.zeros_like(value))
-        magnitude = exact.where(np.isinf(self.value), self.magnitude)
+        exact = ErrorScale(np.zeros_like(value))
+        error_scale = exact.where(np.isinf(self.value), self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
-        return Quantity(value, magnitude.open_where(np.isnan(self.value)), spreads)
+        return Quantity(value, error_scale.open_where(np.isnan(self.value)), spreads)
 
     def stored(self, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
         """Return the same, held in the data type, which loses a place if it is FLOAT16.
@@ -154,13 +154,13 @@ class Quantity:
             dtype: the data type.
             measured: whether DirectML was measured to do so; else only some kernels may.
         """
-        if self.magnitude is None:
+        if self.error_scale is None:
             return self
         beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
-        magnitude = self.magnitude.open_where(beyond)
+        error_scale = self.error_scale.open_where(beyond)
         if dtype == np.float16:
-            magnitude = magnitude.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
-        return Quantity(self.value, magnitude, self._held(dtype, measured))
+            error_scale = error_scale.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
+        return Quantity(self.value, error_scale, self._held(dtype, measured))
 
     def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
         """Return the spreads of what the data type holds."""
@@ -176,15 +176,15 @@ class Quantity:
     def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
         """Return the activation; `dtype` is the type of the tensors."""
         value = activation.formula(self.value)
-        if self.magnitude is None:
+        if self.error_scale is None:
             return Quantity(value, None)
-        magnitude = fused_magnitude(self.value, self.magnitude, activation.desc, dtype)
+        error_scale = fused_error_scale(self.value, self.error_scale, activation.desc, dtype)
         # A sum may be held in the data type before the last term is added.
-        sums = self.magnitude.sums
+        sums = self.error_scale.sums
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
-        held = Quantity(self.value, self.magnitude, self._held(dtype, measured=False))
+        held = Quantity(self.value, self.error_scale, self._held(dtype, measured=False))
         spreads = held._activated_spreads(activation, value)
-        return Quantity(value, magnitude.open_where(overflowed), spreads).stored(dtype)
+        return Quantity(value, error_scale.open_where(overflowed), spreads).stored(dtype)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
@@ -211,44 +211,44 @@ class Quantity:
         if np.count_nonzero(self.value) == 0:
             matrix = np.zeros_like(matrix)
         value = self.value @ matrix
-        if self.magnitude is None:
+        if self.error_scale is None:
             return Quantity(value, None)
-        magnitude = self.magnitude.times(matrix)
-        sums = _product_size(np.abs(self.value) + self.magnitude.sums, matrix)
-        magnitude = replace(magnitude, sums=sums)
+        error_scale = self.error_scale.times(matrix)
+        sums = _product_size(np.abs(self.value) + self.error_scale.sums, matrix)
+        error_scale = replace(error_scale, sums=sums)
         carried = self._each(lambda spread: spread.times(matrix, self.value))
-        return _product(Quantity(value, magnitude, carried), self.value, matrix)
+        return _product(Quantity(value, error_scale, carried), self.value, matrix)
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
         """Return this where chosen, else the other."""
         value = np.where(chosen, self.value, other.value)
-        if self.magnitude is None or other.magnitude is None:
+        if self.error_scale is None or other.error_scale is None:
             return Quantity(value, None)
         single, half = (
             mine.where(chosen, others)
             for mine, others in zip(self._spreads(), other._spreads(), strict=True)
         )
-        return Quantity(value, self.magnitude.where(chosen, other.magnitude), (single, half))
+        return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
     def nothing(self) -> Quantity:
         """Return zeros of the same sizes."""
         zeros = np.zeros_like(self.value)
-        return Quantity(zeros, None if self.magnitude is None else Magnitude(zeros))
+        return Quantity(zeros, None if self.error_scale is None else ErrorScale(zeros))
 
     def settled(self) -> Quantity:
         """Return the quantity for an output, from which no other is computed."""
         return replace(self, spreads=self._each(Spread.settled))
 
-    def narrowed(self, terms: int) -> Magnitude | None:
-        """Return the magnitude with the likely errors where they are less than the greatest.
+    def narrowed(self, terms: int) -> ErrorScale | None:
+        """Return the error scale with the likely errors where they are less than the greatest.
 
         Args:
             terms: the number of terms that the rule has; an error is counted in their roundings.
         """
-        if self.magnitude is None or self.spreads is None:
-            return self.magnitude
+        if self.error_scale is None or self.spreads is None:
+            return self.error_scale
         single, half = self.spreads
-        before = self.magnitude
+        before = self.error_scale
         sums = np.fmin(before.sums, single.limit / (_HALF_PLACE * roundings(terms)))
         sums = np.where(before.sums >= ANY_RESULT, before.sums, sums)
         if before.stored is None:
@@ -264,26 +264,26 @@ class Quantity:
 
     @staticmethod
     def constant(value: Array, followed: bool) -> Quantity:
-        """Return a summand that is known exactly and counts in the magnitude."""
-        return Quantity(value, Magnitude(np.abs(value)) if followed else None)
+        """Return a summand that is known exactly and counts in the error scale."""
+        return Quantity(value, ErrorScale(np.abs(value)) if followed else None)
 
     @staticmethod
     def stacked(parts: Sequence[Quantity], axis: int = 0) -> Quantity:
         """Return the quantities along a new axis, for an output."""
-        magnitudes = [part.magnitude for part in parts if part.magnitude is not None]
+        error_scales = [part.error_scale for part in parts if part.error_scale is not None]
         value = np.stack([part.value for part in parts], axis)
-        if not magnitudes:
+        if not error_scales:
             return Quantity(value, None)
         spreads = zip(*(part.settled()._spreads() for part in parts), strict=True)
         single, half = (Spread.stacked(each, axis) for each in spreads)
-        return Quantity(value, Magnitude.stacked(magnitudes, axis), (single, half))
+        return Quantity(value, ErrorScale.stacked(error_scales, axis), (single, half))
 
 
 def carried(
     state: Sequence[Quantity], dtype: np.dtype[Any], running: Array
 ) -> tuple[Quantity, ...]:
     """Return a state as the next step reads it: held in the data type, in sequences that run on."""
-    if any(part.magnitude is None for part in state):
+    if any(part.error_scale is None for part in state):
         return tuple(state)
     halves = [
         part._held(dtype, measured=True)[1].where(running, half)
@@ -300,8 +300,8 @@ def carried(
 
 def followed_product(rows: Array, matrix: Array, value: Array, bias: Array) -> Quantity:
     """Return the product of exact rows and a bias, which is `value`, with its errors."""
-    magnitude = Magnitude(_product_size(rows, matrix) + np.abs(bias))
-    return _product(Quantity(value, magnitude), rows, matrix, np.abs(bias))
+    error_scale = ErrorScale(_product_size(rows, matrix) + np.abs(bias))
+    return _product(Quantity(value, error_scale), rows, matrix, np.abs(bias))
 
 
 def _product(product: Quantity, left: Array, right: Array, other: Array | float = 0.0) -> Quantity:
@@ -312,15 +312,15 @@ def _product(product: Quantity, left: Array, right: Array, other: Array | float 
         left, right: the factors.
         other: the size of what is added as well.
     """
-    assert product.magnitude is not None
-    magnitude = _in_slices(product.magnitude, product.value, left, right)
+    assert product.error_scale is not None
+    error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right) + other
     single = single.widened(_HALF_PLACE * roundings(len(right) + 1) * size)
-    slices = _in_slices(Magnitude(size), product.value, left, right).stored
+    slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:
         half = half.widened(_FLOAT16_PLACE * slices)
-    return Quantity(product.value, magnitude, (single, half))
+    return Quantity(product.value, error_scale, (single, half))
 
 
 def _rounded(spread: Spread, values: Array) -> Spread:
@@ -336,6 +336,6 @@ def _product_size(left: Array, right: Array) -> Array:
     return or_any_result(size, finite_sizes(left) @ finite_sizes(right))
 
 
-def _in_slices(magnitude: Magnitude, sums: Array, left: Array, right: Array) -> Magnitude:
-    """Return the magnitude of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
-    return magnitude.in_slices(sums, np.square(left) @ np.square(right), len(right))
+def _in_slices(error_scale: ErrorScale, sums: Array, left: Array, right: Array) -> ErrorScale:
+    """Return the error scale of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
+    return error_scale.in_slices(sums, np.square(left) @ np.square(right), len(right))

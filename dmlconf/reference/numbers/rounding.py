@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 ANY_RESULT: Final = 2.0**400
-"""A magnitude with which any result is right."""
+"""An error scale with which any result is right."""
 
 STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
@@ -40,14 +40,14 @@ _FEW_STEPS: Final = 2.0**-124
 _SINGLE: Final = np.dtype(np.float32)
 
 
-def or_any_result(magnitude: Array, sizes: Array) -> Array:
-    """Return the magnitude, beyond every sum where FLOAT32 overflows on the way.
+def or_any_result(error_scale: Array, sizes: Array) -> Array:
+    """Return the error scale, beyond every sum where FLOAT32 overflows on the way.
 
     Args:
-        magnitude: of each element.
+        error_scale: of each element.
         sizes: the greatest that a sum on the way may become; infinity and NaN are no overflow.
     """
-    return np.where(overflows(sizes), ANY_RESULT, magnitude)
+    return np.where(overflows(sizes), ANY_RESULT, error_scale)
 
 
 def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:

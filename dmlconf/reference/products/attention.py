@@ -11,16 +11,16 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.softmax import fused_softmax
 from dmlconf.reference.numbers.accuracy import EXP2_HALVES
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.magnitude import Magnitude
 from dmlconf.reference.numbers.rounding import STEP, finite_sizes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "multihead_attention",
     "multihead_attention1",
-    "multihead_attention1_magnitude",
-    "multihead_attention_magnitude",
+    "multihead_attention1_error_scale",
+    "multihead_attention_error_scale",
 ]
 
 _KEYS: Final = (3,)
@@ -55,9 +55,14 @@ def multihead_attention(HeadCount: int, **fields: Any) -> tuple[Array, ...]:
     return multihead_attention1(HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields)
 
 
-def multihead_attention_magnitude(HeadCount: int, **fields: Any) -> tuple[Array | Magnitude, ...]:
-    """Return the outputs of absolute values, with what the softmax makes of the scores' errors."""
-    return multihead_attention1_magnitude(
+def multihead_attention_error_scale(
+    HeadCount: int, **fields: Any
+) -> tuple[Array | ErrorScale, ...]:
+    """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
+
+    Derived in docs/bounds.md, Softmax.
+    """
+    return multihead_attention1_error_scale(
         HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields
     )
 
@@ -84,12 +89,14 @@ def multihead_attention1(
         return _outputs(shares @ parts.spread(parts.value), parts, fields)
 
 
-def multihead_attention1_magnitude(
+def multihead_attention1_error_scale(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
-) -> tuple[Array | Magnitude, ...]:
+) -> tuple[Array | ErrorScale, ...]:
     """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
 
     Measured: FLOAT16 holds queries, keys and values with their bias, scores, powers and shares.
+
+    Derived in docs/bounds.md, Softmax.
     """
     output: TensorDesc = fields["OutputTensor"]
     heads = QueryHeadCount, KeyValueHeadCount
@@ -99,7 +106,7 @@ def multihead_attention1_magnitude(
         scores = _scores(exact, fields)
         absolute = _each(np.abs, fields)
         parts = _parts(absolute, *heads)
-        sizes = Magnitude(_sizes(parts, absolute), _held_scores(exact, fields))
+        sizes = ErrorScale(_sizes(parts, absolute), _held_scores(exact, fields))
         if not np.isfinite(sizes.sums).all():
             # Beside an infinity, finite terms may overflow to the other one, which makes NaN.
             finite = _each(finite_sizes, fields)
@@ -107,7 +114,7 @@ def multihead_attention1_magnitude(
             beyond = np.asarray(beyond.any(_KEYS, keepdims=True))
             sizes = sizes.open_where(beyond)
             scores = np.where(beyond, 0.0, scores)
-        shares = _shares_magnitude(scores, sizes, parts.query.shape[3], dtype)
+        shares = _shares_error_scale(scores, sizes, parts.query.shape[3], dtype)
         value = parts.spread(parts.value)
         values = shares.times(value)
         if fields["BiasTensor"] is not None:
@@ -127,11 +134,11 @@ def multihead_attention1_magnitude(
     def in_order(part: Array) -> Array:
         return _in_output_order(part, parts).reshape(output.Sizes)
 
-    # The type of the output cannot hold every magnitude.
-    magnitude = values.map(in_order)
+    # The type of the output cannot hold every error scale.
+    error_scale = values.map(in_order)
     if values.overflows is not None:
-        magnitude = magnitude.overflowing_where(in_order(values.overflows))
-    return magnitude, *outputs[1:]
+        error_scale = error_scale.overflowing_where(in_order(values.overflows))
+    return error_scale, *outputs[1:]
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,16 +165,16 @@ def _held_scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
     return held
 
 
-def _shares_magnitude(
-    scores: Array, sizes: Magnitude, head_size: int, dtype: np.dtype[Any]
-) -> Magnitude:
+def _shares_error_scale(
+    scores: Array, sizes: ErrorScale, head_size: int, dtype: np.dtype[Any]
+) -> ErrorScale:
     """Return the shares with what they may lose, in units of the rule's sum of products.
 
     A share changes by its part of what its own score and all others change by.
 
     Args:
         scores: what the softmax is taken of.
-        sizes: the magnitude of the scores.
+        sizes: the error scale of the scores.
         head_size: how many products there are in a score.
         dtype: the output's data type. FLOAT16 holds the scores, the powers and the shares.
     """
@@ -186,8 +193,8 @@ def _shares_magnitude(
     if dtype == np.float16 and sizes.stored is not None:
         stored = shares * (1 + carried(sizes.stored)) + _LEAST_NORMAL * (1 + shares)
         loss += (shares * sizes.stored).sum(_KEYS, keepdims=True) * 2.0**-10
-    magnitude = Magnitude(shares * (1 + carried(lost)), stored)
-    return magnitude.open_where(loss > _LARGEST_LOSS)
+    error_scale = ErrorScale(shares * (1 + carried(lost)), stored)
+    return error_scale.open_where(loss > _LARGEST_LOSS)
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.fused import fused, fused_magnitude
-from dmlconf.reference.activation.softmax import fused_softmax, fused_softmax_magnitude
+from dmlconf.reference.activation.fused import fused, fused_error_scale
+from dmlconf.reference.activation.softmax import fused_softmax, fused_softmax_error_scale
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.floats import single, wide
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["gemm", "gemm_magnitude"]
+__all__ = ["gemm", "gemm_error_scale"]
 
 
 def gemm(
@@ -48,7 +48,7 @@ def gemm(
         return found.astype(OutputTensor.DataType.dtype)
 
 
-def gemm_magnitude(
+def gemm_error_scale(
     ATensor: Array,
     BTensor: Array,
     CTensor: Array | None,
@@ -58,24 +58,26 @@ def gemm_magnitude(
     Alpha: float,
     Beta: float,
     FusedActivation: Mapping[str, Any] | None,
-) -> Magnitude:
+) -> ErrorScale:
     """Return the sums of absolute values of what `gemm` adds, carried through the activation.
 
     Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
+
+    Derived in docs/bounds.md, Sums.
     """
     alpha, beta = single(Alpha), single(Beta)
     a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
-        magnitude = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
-        beyond = np.zeros(magnitude.shape, bool)
+        error_scale = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        beyond = np.zeros(error_scale.shape, bool)
         if abs(alpha) < 1:
             beyond |= overflows(_sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0))
-        if not np.isfinite(magnitude).all():
+        if not np.isfinite(error_scale).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
-        sizes = Magnitude(magnitude).overflowing_where(beyond)
+        sizes = ErrorScale(error_scale).overflowing_where(beyond)
         if ATensor.dtype == np.float16:
             products = _sums(a, b, None, TransA, TransB, alpha, beta)
             squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
@@ -91,12 +93,12 @@ def gemm_magnitude(
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            found = fused_softmax_magnitude(sums, sizes, OutputTensor, axes)
+            found = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
             return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
-        return fused_magnitude(sums, sizes, FusedActivation, ATensor.dtype)
+        return fused_error_scale(sums, sizes, FusedActivation, ATensor.dtype)
 
 
 def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:

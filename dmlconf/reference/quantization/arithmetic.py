@@ -9,8 +9,8 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
 from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.quantization.linear import is_power_of_two, quantized, quantized_candidates
 from dmlconf.tensors.datatypes import Array
@@ -21,7 +21,7 @@ __all__ = [
     "element_wise_quantized_linear_add_candidates",
     "matrix_multiply_integer",
     "matrix_multiply_integer_to_float",
-    "matrix_multiply_integer_to_float_magnitude",
+    "matrix_multiply_integer_to_float_error_scale",
     "quantized_linear_matrix_multiply",
     "quantized_linear_matrix_multiply_candidates",
     "quantized_sum",
@@ -87,15 +87,15 @@ def element_wise_quantized_linear_add_candidates(
     with np.errstate(all="ignore"):
         a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, double)
         b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, double)
-        magnitude = np.abs(a) + np.abs(b)
+        error_scale = np.abs(a) + np.abs(b)
         quotient = (a + b) / OutputScaleTensor
-        error = magnitude / np.abs(OutputScaleTensor) * (4 * STEP)
+        error = error_scale / np.abs(OutputScaleTensor) * (4 * STEP)
         step = np.minimum(np.abs(AScaleTensor), np.abs(BScaleTensor))
-        exact = magnitude <= wide(step) * _EXACT
+        exact = error_scale <= wide(step) * _EXACT
         for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
             exact &= is_power_of_two(scale)
         error[exact] = 0
-        undefined = np.isfinite(magnitude) & (magnitude > np.finfo(np.float32).max)
+        undefined = np.isfinite(error_scale) & (error_scale > np.finfo(np.float32).max)
     for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
         undefined |= scale == 0
     zero_points = OutputZeroPointTensor, OutputZeroPointTensor
@@ -147,7 +147,7 @@ def matrix_multiply_integer_to_float(
         return sums.astype(OutputTensor.DataType.dtype)
 
 
-def matrix_multiply_integer_to_float_magnitude(
+def matrix_multiply_integer_to_float_error_scale(
     ATensor: Array,
     AScaleTensor: Array,
     AZeroPointTensor: Array | None,
@@ -156,11 +156,13 @@ def matrix_multiply_integer_to_float_magnitude(
     BZeroPointTensor: Array | None,
     BiasTensor: Array | None,
     OutputTensor: TensorDesc,
-) -> Magnitude:
+) -> ErrorScale:
     """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
 
     The scales' type may hold the dequantized numbers. Where one of them overflows, or a sum does
     beside an infinite bias, any result is right.
+
+    Derived in docs/bounds.md, Sums.
     """
     a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
     first, second = np.abs(wide(AScaleTensor)), np.abs(wide(BScaleTensor))
@@ -174,7 +176,7 @@ def matrix_multiply_integer_to_float_magnitude(
         quantum = quantum_of(AScaleTensor, BScaleTensor)
         if BiasTensor is not None:
             quantum = min(quantum, quantum_of(BiasTensor))
-        magnitude = Magnitude(sums + np.abs(bias), quantum=quantum)
+        error_scale = ErrorScale(sums + np.abs(bias), quantum=quantum)
         if OutputTensor.DataType.dtype == np.float16:
             # The dequantized numbers of both sides, and what slices of long sums add up to.
             left = centred(ATensor, AZeroPointTensor).astype(np.float64)
@@ -183,10 +185,12 @@ def matrix_multiply_integer_to_float_magnitude(
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
             held = np.fmin(2 * sums, 2 * np.abs(products) + 4 * np.sqrt(squares))
             deviation = np.fmin(held, np.sqrt(2 * squares + np.square(2 * products)))
-            magnitude = magnitude.in_slices(products, squares, a.shape[-1]).holding(held, deviation)
+            error_scale = error_scale.in_slices(products, squares, a.shape[-1]).holding(
+                held, deviation
+            )
             if BiasTensor is not None:
-                magnitude = magnitude.holding(np.abs(products))
-    return magnitude.overflowing_where(beyond)
+                error_scale = error_scale.holding(np.abs(products))
+    return error_scale.overflowing_where(beyond)
 
 
 def quantized_linear_matrix_multiply(
@@ -229,9 +233,9 @@ def quantized_linear_matrix_multiply_candidates(
     """Return what the quotient becomes if each of the operations may round either way."""
     a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
     scales = AScaleTensor, BScaleTensor, OutputScaleTensor
-    sums, magnitude = a @ b, np.abs(a) @ np.abs(b)
+    sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
     return quantized_sum_candidates(
-        sums, magnitude, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
+        sums, error_scale, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
     )
 
 
@@ -260,7 +264,7 @@ def quantized_sum(
 
 def quantized_sum_candidates(
     sums: Array,
-    magnitude: Array,
+    error_scale: Array,
     products: int,
     scales: tuple[Array, Array, Array],
     zero_point: Array | None,
@@ -275,7 +279,7 @@ def quantized_sum_candidates(
 
     Args:
         sums: as for `quantized_sum`.
-        magnitude: the sums of absolute values.
+        error_scale: the sums of absolute values.
         products: how many are summed.
         scales: as for `quantized_sum`.
         zero_point: as for `quantized_sum`.
@@ -283,13 +287,13 @@ def quantized_sum_candidates(
     """
     with np.errstate(all="ignore"):
         first, second, last = map(wide, scales)
-        terms = magnitude * np.abs(first * second)
+        terms = error_scale * np.abs(first * second)
         quotient = sums * first * second / last
         error = terms / np.abs(last) * ((products + 4) * STEP)
         exact = is_power_of_two(first) & is_power_of_two(second) & is_power_of_two(last)
-        error = np.where(exact & (magnitude <= _EXACT), 0.0, error)
+        error = np.where(exact & (error_scale <= _EXACT), 0.0, error)
         overflow = ~(terms <= np.finfo(np.float32).max) | ~(np.abs(quotient) < _LARGEST)
-        overflow |= magnitude > _LARGEST
+        overflow |= error_scale > _LARGEST
         undefined = overflow | (first * second == 0) | (last == 0)
     return quantized_candidates(
         (quotient, error), (zero_point, zero_point), output.DataType, undefined

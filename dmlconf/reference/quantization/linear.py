@@ -111,8 +111,8 @@ def element_wise_dequantize_linear_interval(
     difference = _difference(InputTensor, ZeroPointTensor)
     error: Array | float = 0.0
     if InputTensor.dtype.itemsize == 4:
-        zero_point = 0.0 if ZeroPointTensor is None else _magnitude(ZeroPointTensor)
-        error = (np.abs(difference) + _magnitude(InputTensor) + zero_point) * STEP
+        zero_point = 0.0 if ZeroPointTensor is None else _size(ZeroPointTensor)
+        error = (np.abs(difference) + _size(InputTensor) + zero_point) * STEP
     return _product_interval(difference, error, ScaleTensor, OutputTensor)
 
 
@@ -342,7 +342,7 @@ def _difference(values: Array, zero_point: Array | None) -> Array:
     return wide if zero_point is None else wide - zero_point.astype(wide.dtype)
 
 
-def _magnitude(values: Array) -> Array:
+def _size(values: Array) -> Array:
     return np.abs(values.astype(np.float64))
 
 

@@ -129,15 +129,15 @@ def quantized_linear_convolution_candidates(
     filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
     values = centred(_square(InputTensor), _one(InputZeroPointTensor))
     found = _convolved(values, filter_, OutputTensor, *attributes)
-    magnitude = _convolved(np.abs(values), np.abs(filter_), OutputTensor, *attributes)
+    error_scale = _convolved(np.abs(values), np.abs(filter_), OutputTensor, *attributes)
     if BiasTensor is not None:
         bias = _by_channel(BiasTensor.astype(np.float64))
         found += bias
-        magnitude += np.abs(bias)
+        error_scale += np.abs(bias)
     scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
     products = prod(FilterTensor.shape[1:]) + 1
     zero_point = _one(OutputZeroPointTensor)
-    return quantized_sum_candidates(found, magnitude, products, scales, zero_point, OutputTensor)
+    return quantized_sum_candidates(found, error_scale, products, scales, zero_point, OutputTensor)
 
 
 def quantized_linear_average_pooling(
@@ -210,10 +210,10 @@ def quantized_linear_average_pooling_candidates(
         )
         count = places if IncludePadding else elements(over)
         quotient = sums(values, over) * scale / count / last
-        magnitude = sums(np.abs(values), over)
-        terms = magnitude * np.abs(scale)
+        error_scale = sums(np.abs(values), over)
+        terms = error_scale * np.abs(scale)
         exact = is_power_of_two(scale) & is_power_of_two(last) & is_power_of_two(np.asarray(count))
-        exact = exact & (magnitude <= _EXACT)
+        exact = exact & (error_scale <= _EXACT)
         error = terms / count / np.abs(last) * ((places + 5) * STEP)
         error = np.where(exact, 0.0, error)
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.recurrent.sequences import (
     Activation,
     Gates,
     Quantity,
     Sequences,
     State,
+    error_scales_of,
     in_directions,
     initial,
-    magnitudes_of,
     values_of,
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["gru", "gru_magnitude"]
+__all__ = ["gru", "gru_error_scale"]
 
 
 def gru(
@@ -63,16 +63,19 @@ def gru(
     return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
 
 
-def gru_magnitude(
+def gru_error_scale(
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
     **arguments: Any,
-) -> tuple[Magnitude, ...]:
-    """Return what the errors of the outputs of `gru` are counted in, for the same arguments."""
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs of `gru`, for the same arguments.
+
+    Derived in docs/bounds.md, Recurrent layers.
+    """
     found = _layer(True, **arguments)
     terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
-        return magnitudes_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+        return error_scales_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(

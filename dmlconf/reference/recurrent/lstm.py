@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Activation,
@@ -16,14 +16,14 @@ from dmlconf.reference.recurrent.sequences import (
     Quantity,
     Sequences,
     State,
+    error_scales_of,
     in_directions,
     initial,
-    magnitudes_of,
     values_of,
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["lstm", "lstm_magnitude"]
+__all__ = ["lstm", "lstm_error_scale"]
 
 
 def lstm(
@@ -73,20 +73,23 @@ def lstm(
     return values_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
 
-def lstm_magnitude(
+def lstm_error_scale(
     ClipThreshold: float,
     UseClipThreshold: bool,
     OutputSequenceTensor: TensorDesc | None,
     OutputSingleTensor: TensorDesc | None,
     OutputCellSingleTensor: TensorDesc | None,
     **arguments: Any,
-) -> tuple[Magnitude, ...]:
-    """Return what the errors of the outputs of `lstm` are counted in, for the same arguments."""
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs of `lstm`, for the same arguments.
+
+    Derived in docs/bounds.md, Recurrent layers.
+    """
     clip = ClipThreshold if UseClipThreshold else LARGEST
     found = _layer(True, clip=clip, **arguments)
     terms = 3 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
-        return magnitudes_of(
+        return error_scales_of(
             found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
         )
 
@@ -114,7 +117,7 @@ def _layer(
         peepholes = None if PeepholeTensor is None else PeepholeTensor[0, 0, index]
         if peepholes is not None:
             seen_by_i, seen_by_o, seen_by_f = (
-                Quantity(row, Magnitude(np.zeros_like(row)))
+                Quantity(row, ErrorScale(np.zeros_like(row)))
                 for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
             )
 

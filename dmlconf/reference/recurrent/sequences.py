@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.quantity import Activation, Quantity, carried, followed_product
 from dmlconf.tensors.datatypes import Array
 
@@ -23,9 +23,9 @@ __all__ = [
     "Quantity",
     "Sequences",
     "State",
+    "error_scales_of",
     "in_directions",
     "initial",
-    "magnitudes_of",
     "values_of",
 ]
 
@@ -79,7 +79,7 @@ class Sequences:
     Attributes:
         values: sizes {steps, batch, inputs}, FLOAT64.
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
-        followed: whether magnitudes are wanted.
+        followed: whether error scales are wanted.
         dtype: the type of the tensors.
     """
 
@@ -160,7 +160,7 @@ def initial(
 ) -> Quantity:
     """Return the state before the first step: that of the tensor, or 0."""
     value = np.zeros((batch, hidden)) if tensor is None else tensor[0, direction].astype(np.float64)
-    return Quantity(value, Magnitude(np.zeros_like(value)) if followed else None)
+    return Quantity(value, ErrorScale(np.zeros_like(value)) if followed else None)
 
 
 def in_directions(
@@ -202,10 +202,10 @@ def values_of(found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]) ->
         )
 
 
-def magnitudes_of(
+def error_scales_of(
     found: Sequence[Quantity], wanted: Sequence[TensorDesc | None], terms: int
-) -> tuple[Magnitude, ...]:
-    """Return the magnitudes of the outputs that a desc has.
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs that a desc has.
 
     Args:
         found: the outputs, if they are wanted.
@@ -217,7 +217,7 @@ def magnitudes_of(
         for quantity, desc in zip(found, wanted, strict=True)
         if desc is not None
     )
-    return tuple(magnitude for magnitude in narrowed if magnitude is not None)
+    return tuple(error_scale for error_scale in narrowed if error_scale is not None)
 
 
 def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
@@ -228,10 +228,10 @@ def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
     """
     told = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
     found = hidden.where(told, hidden.nothing())
-    if found.magnitude is None:
+    if found.error_scale is None:
         return found
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
-    return replace(found, magnitude=found.magnitude.open_where(beyond))
+    return replace(found, error_scale=found.error_scale.open_where(beyond))
 
 
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:

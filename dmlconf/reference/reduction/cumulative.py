@@ -6,15 +6,15 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.blocks import in_slices
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "cumulative_product",
-    "cumulative_product_magnitude",
+    "cumulative_product_error_scale",
     "cumulative_summation",
-    "cumulative_summation_magnitude",
+    "cumulative_summation_error_scale",
 ]
 
 
@@ -32,17 +32,20 @@ def cumulative_summation(
     return _cumulated(np.add, InputTensor, Axis, AxisDirection, HasExclusiveSum)
 
 
-def cumulative_summation_magnitude(
+def cumulative_summation_error_scale(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     Axis: int,
     AxisDirection: str,
     HasExclusiveSum: bool,
-) -> Magnitude:
-    """Return the sums of absolute values."""
+) -> ErrorScale:
+    """Return the sums of absolute values.
+
+    Derived in docs/bounds.md, Sums.
+    """
     sizes = np.abs(wide(InputTensor))
     sums = _cumulated(np.add, sizes, Axis, AxisDirection, HasExclusiveSum)
-    return Magnitude(sums, quantum=quantum_of(InputTensor))
+    return ErrorScale(sums, quantum=quantum_of(InputTensor))
 
 
 def cumulative_product(
@@ -59,14 +62,17 @@ def cumulative_product(
     return _cumulated(np.multiply, InputTensor, Axis, AxisDirection, HasExclusiveProduct)
 
 
-def cumulative_product_magnitude(
+def cumulative_product_error_scale(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     Axis: int,
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> Array:
-    """Return the absolute products: each factor's rounding is a share of them."""
+    """Return the absolute products: each factor's rounding is a share of them.
+
+    Derived in docs/bounds.md, Products.
+    """
     sizes = np.abs(wide(InputTensor))
     return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
 

@@ -10,11 +10,11 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, overflows
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["argmax", "argmin", "reduce", "reduce_interval", "reduce_magnitude"]
+__all__ = ["argmax", "argmin", "reduce", "reduce_error_scale", "reduce_interval"]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
@@ -81,13 +81,15 @@ def reduce_interval(
     return extremum, extremum
 
 
-def reduce_magnitude(
+def reduce_error_scale(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
-) -> Magnitude:
-    """Return what the error of a reduction is counted in: the same of absolute values.
+) -> ErrorScale:
+    """Return the error scale of a reduction: the same of absolute values.
 
     Through a logarithm the relative error of the sum becomes an absolute one. FLOAT32 may overflow
     on the way to a result that it holds, and lose what is subnormal on the way.
+
+    Derived in docs/bounds.md, Functions of sums.
 
     Source: Direct3D 11.3 functional specification: log2 has an error of 2^-21 and exp2 a relative
     one of 2^-21, 8 halves of the last place of FLOAT32.
@@ -97,27 +99,30 @@ def reduce_magnitude(
         exact = rows.astype(np.float64)
         sizes = np.abs(exact)
         if Function == "MULTIPLY":
-            return _product_magnitude(sizes)
+            return _product_error_scale(sizes)
         if Function in ("LOG_SUM", "LOG_SUM_EXP"):
-            return _logarithm_magnitude(exact, Function)
+            return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
-            return Magnitude(sizes.sum(-1), quantum=quantum_of(rows))
+            return ErrorScale(sizes.sum(-1), quantum=quantum_of(rows))
         if Function == "AVERAGE":
-            return Magnitude(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
+            return ErrorScale(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
         squares = _sum_of_squares(sizes, sizes.dtype)
         lost = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
         if Function == "SUM_SQUARE":
             quantum = 0.0 if lost.any() else quantum_of(rows, rows)
-            return Magnitude(squares + lost / STEP, quantum=quantum)
+            return ErrorScale(squares + lost / STEP, quantum=quantum)
         root = np.sqrt(squares)
         # The root of what is left, and of what FLOAT32 does not hold.
         change = root - np.sqrt(np.maximum(squares - lost, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
-        return Magnitude(root + change / STEP, overflows=beyond)
+        return ErrorScale(root + change / STEP, overflows=beyond)
 
 
-def _logarithm_magnitude(exact: Array, function: str) -> Magnitude:
-    """Return the magnitude of the logarithm of a sum of rows, or of their powers, FLOAT64."""
+def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
+    """Return the error scale of the logarithm of a sum of rows, or of their powers, FLOAT64.
+
+    Derived in docs/bounds.md, Functions of sums.
+    """
     sizes = np.abs(exact)
     terms, weights = exact, sizes
     if function == "LOG_SUM_EXP":
@@ -129,11 +134,14 @@ def _logarithm_magnitude(exact: Array, function: str) -> Magnitude:
     # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
     beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
-    return Magnitude(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
+    return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
 
 
-def _product_magnitude(absolute: Array) -> Magnitude:
-    """Return the absolute products, which may be anything up to zero where a part underflows."""
+def _product_error_scale(absolute: Array) -> ErrorScale:
+    """Return the absolute products, which may be anything up to zero where a part underflows.
+
+    Derived in docs/bounds.md, Products.
+    """
     product = absolute.prod(-1)
     ordinary = np.isfinite(product) & (product != 0)
     beyond = overflows(np.maximum(absolute, 1).prod(-1)) & ordinary
@@ -141,7 +149,7 @@ def _product_magnitude(absolute: Array) -> Magnitude:
     underflows = (smallest < _TINY) & ordinary
     # What is subnormal on the way may be zero, or have any share of its digits left.
     sums = np.where(underflows, product / STEP, product)
-    return Magnitude(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
+    return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
 
 
 def _finite_sum(sizes: Array) -> Array:

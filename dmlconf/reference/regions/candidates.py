@@ -166,9 +166,9 @@ def _ends(
     found = [reading.at(block.y + down, block.x + across) for down, across in shifts]
     extremes = np.minimum.reduce(found), np.maximum.reduce(found)
     least, most = (of_samples(seen, block, function) for seen in extremes)
-    magnitude = of_samples(reading.greatest(block.y, block.x), block, function)
+    error_scale = of_samples(reading.greatest(block.y, block.x), block, function)
     totals = block.counts if function == "AVERAGE" else 1
     operations = totals - 1 + (_INTERPOLATION + 2 * moved / STEP if reading.linear else 0)
-    beyond = magnitude * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
-    error = np.where(beyond, np.inf, magnitude * (operations * STEP))
+    beyond = error_scale * np.maximum(totals, 2 if reading.linear else 1) > np.finfo(np.float32).max
+    error = np.where(beyond, np.inf, error_scale * (operations * STEP))
     return least, most, error

@@ -186,7 +186,7 @@ class _Problem:
 
         Sizes {batches, channels, height, width}.
         """
-        sums, magnitudes, terms, moved = (np.zeros(self.reading.values.size) for _ in range(4))
+        sums, error_scales, terms, moved = (np.zeros(self.reading.values.size) for _ in range(4))
         for part in self.parts():
             reading, gradient = part.reading, part.inner_gradient()
             for row, column, share in _touched(reading, part.block.y, part.block.x):
@@ -194,14 +194,14 @@ class _Problem:
                 _add(sums, elements, gradient * share)
                 if errors:
                     size = np.abs(gradient)
-                    _add(magnitudes, elements, size * share)
+                    _add(error_scales, elements, size * share)
                     _add(terms, elements, np.where(size > 0, 1.0, 0.0))
                     if reading.linear:
                         _add(moved, elements, size * part.uncertain())
             if errors:
                 _add_crossing(moved, part)
         if errors:
-            moved += magnitudes * (terms + _OPERATIONS) * STEP
+            moved += error_scales * (terms + _OPERATIONS) * STEP
             self._open_elements(moved)
         found, error = (
             np.moveaxis(part.reshape(self.reading.values.shape), -1, 1) for part in (sums, moved)

@@ -118,9 +118,9 @@ def _hull(choices: Sequence[Estimate]) -> Estimate:
     if len(choices) == 1:
         return first
     reach = [np.abs(one.values - first.values) + one.errors for one in choices]
-    magnitudes = np.maximum.reduce([one.magnitudes for one in choices])
+    error_scales = np.maximum.reduce([one.error_scales for one in choices])
     errors, nothing = np.maximum.reduce(reach), np.zeros_like(first.quanta)
-    return replace(first, magnitudes=magnitudes, errors=errors, quanta=nothing)
+    return replace(first, error_scales=error_scales, errors=errors, quanta=nothing)
 
 
 def _shift(input_offset: float) -> float:

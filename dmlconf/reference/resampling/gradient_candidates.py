@@ -62,12 +62,12 @@ def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDe
     beyond = ~(np.abs(values) <= _LARGEST / 4)
     values = np.where(beyond, 0.0, values)
     sums = values
-    magnitudes = uncertain = np.abs(values)
+    error_scales = uncertain = np.abs(values)
     terms = np.ones((1,) * values.ndim)
     quantum = float(np.min(quanta(values), initial=np.inf))
     for axis, (of_axis, size) in enumerate(zip(at, output.Sizes, strict=True)):
         sums = spread(sums, axis, of_axis, size)
-        magnitudes = spread(magnitudes, axis, of_axis, size)
+        error_scales = spread(error_scales, axis, of_axis, size)
         uncertain = _spread_errors(uncertain, axis, of_axis, size)
         terms = terms * along(_counts(of_axis, size), axis, values.ndim)
         beyond = reached(beyond, axis, of_axis, size)
@@ -75,8 +75,8 @@ def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDe
         share = np.where(of_axis.errors > 0, 0.0, np.minimum(quanta(weights), 1.0))
         quantum *= float(share.min(initial=1.0))
     operations = terms + 2 * values.ndim
-    errors = uncertain - magnitudes + uncertain * (STEP * operations)
-    return _rounded(sums, errors, magnitudes, quantum, output, beyond)
+    errors = uncertain - error_scales + uncertain * (STEP * operations)
+    return _rounded(sums, errors, error_scales, quantum, output, beyond)
 
 
 def _spread_errors(values: Array, axis: int, at: Coordinates, size: int) -> Array:
@@ -106,18 +106,18 @@ def _counts(at: Coordinates, size: int) -> Array:
 def _rounded(
     sums: Array,
     errors: Array,
-    magnitudes: Array,
+    error_scales: Array,
     quantum: float,
     output: TensorDesc,
     undefined: Array | bool,
 ) -> Interval:
     """Return sums in the output's type, exact ones where FLOAT32 holds all on the way.
 
-    Where the magnitude exceeds the largest number, a sum on the way may have overflowed.
+    Where the error scale exceeds the largest number, a sum on the way may have overflowed.
     """
-    exact = (magnitudes <= quantum * 2.0**_PRECISION) & (quantum >= _LEAST_NORMAL)
+    exact = (error_scales <= quantum * 2.0**_PRECISION) & (quantum >= _LEAST_NORMAL)
     room = np.where(exact, 0.0, errors)
-    room = np.where(np.isfinite(magnitudes) & (magnitudes > _LARGEST), ANY_RESULT, room)
+    room = np.where(np.isfinite(error_scales) & (error_scales > _LARGEST), ANY_RESULT, room)
     return anything_where(
         np.broadcast_to(undefined, sums.shape),
         rounded_interval(sums, room, output.DataType.dtype),
@@ -182,16 +182,16 @@ def _crowded(low: Array, high: Array) -> bool:
 
 
 def _nearest_sums(values: Array, chosen: Sequence[_Members], output: TensorDesc) -> Interval:
-    sums, magnitudes = values, np.abs(values)
+    sums, error_scales = values, np.abs(values)
     terms = np.ones((1,) * values.ndim)
     for axis, (members, size) in enumerate(zip(chosen, output.Sizes, strict=True)):
         sums = _summed(sums, axis, members, size)
-        magnitudes = _summed(magnitudes, axis, members, size)
+        error_scales = _summed(error_scales, axis, members, size)
         counts = np.bincount(members[1], minlength=size).astype(np.float64)
         terms = terms * along(np.maximum(counts, 1), axis, values.ndim)
-    errors = magnitudes * (STEP * (terms - 1))
+    errors = error_scales * (STEP * (terms - 1))
     quantum = float(np.min(quanta(values), initial=np.inf))
-    return _rounded(sums, errors, magnitudes, quantum, output, False)
+    return _rounded(sums, errors, error_scales, quantum, output, False)
 
 
 def _summed(values: Array, axis: int, members: _Members, size: int) -> Array:

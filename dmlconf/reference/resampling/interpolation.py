@@ -76,7 +76,7 @@ class Estimate:
 
     Attributes:
         values: what infinitely precise arithmetic gives, FLOAT64.
-        magnitudes: the same for the absolute values.
+        error_scales: the same for the absolute values.
         errors: how far FLOAT32 arithmetic may be off where it rounds.
         quanta: powers of two of which all that is computed on the way is a multiple; 0 where a
             coordinate is rounded, so that there is none.
@@ -84,7 +84,7 @@ class Estimate:
     """
 
     values: Array
-    magnitudes: Array
+    error_scales: Array
     errors: Array
     quanta: Array
     spans: Array
@@ -203,12 +203,12 @@ def interpolated_estimate(of: Estimate, axis: int, at: Coordinates) -> Estimate:
         )
         apart = np.maximum(apart, steeper)
     share, error = along(weight, axis, rank), along(at.errors, axis, rank)
-    sizes = of.magnitudes.take(first, axis), of.magnitudes.take(second, axis)
-    magnitudes = sizes[0] + share * (sizes[1] - sizes[0])
+    sizes = of.error_scales.take(first, axis), of.error_scales.take(second, axis)
+    error_scales = sizes[0] + share * (sizes[1] - sizes[0])
     errors = of.errors.take(first, axis) * (1 - share) + of.errors.take(second, axis) * share
-    errors += error * apart + STEP * (magnitudes + 2 * share * (sizes[0] + sizes[1]))
+    errors += error * apart + STEP * (error_scales + 2 * share * (sizes[0] + sizes[1]))
     values = lower + share * (upper - lower)
-    return Estimate(values, magnitudes, errors, *_exactness(of, axis, at, first, second, weight))
+    return Estimate(values, error_scales, errors, *_exactness(of, axis, at, first, second, weight))
 
 
 def _exactness(
@@ -253,15 +253,15 @@ def extrapolated_estimate(
     first, second = (np.clip(place, 0, last).astype(np.intp) for place in (places, places + 1))
     share, error = along(weights, axis, rank), along(coordinate_errors, axis, rank)
     (lower, sizes, errors), (upper, *ends) = (
-        [part.take(place, axis) for part in (of.values, of.magnitudes, of.errors)]
+        [part.take(place, axis) for part in (of.values, of.error_scales, of.errors)]
         for place in (first, second)
     )
     shares = np.abs(1 - share), np.abs(share)
-    magnitudes = shares[0] * sizes + shares[1] * ends[0]
+    error_scales = shares[0] * sizes + shares[1] * ends[0]
     errors = shares[0] * errors + shares[1] * ends[1] + error * np.abs(upper - lower)
-    errors += STEP * (magnitudes + 2 * shares[1] * (sizes + ends[0]))
+    errors += STEP * (error_scales + 2 * shares[1] * (sizes + ends[0]))
     values = lower + share * (upper - lower)
-    return Estimate(values, magnitudes, errors, np.zeros_like(values), magnitudes)
+    return Estimate(values, error_scales, errors, np.zeros_like(values), error_scales)
 
 
 def along(values: Array, axis: int, rank: int) -> Array:

@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.fused import fused, fused_magnitude
+from dmlconf.reference.activation.fused import fused, fused_error_scale
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import wide
-from dmlconf.reference.numbers.magnitude import Magnitude
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Window", "backward", "convolution", "convolution_magnitude", "forward"]
+__all__ = ["Window", "backward", "convolution", "convolution_error_scale", "forward"]
 
 _Index = tuple[slice | int, ...]
 
@@ -128,7 +128,7 @@ def convolution(
         return fused(sums, FusedActivation).astype(OutputTensor.DataType.dtype)
 
 
-def convolution_magnitude(
+def convolution_error_scale(
     InputTensor: Array,
     FilterTensor: Array,
     BiasTensor: Array | None,
@@ -142,11 +142,13 @@ def convolution_magnitude(
     OutputPadding: Sequence[int],
     GroupCount: int,
     FusedActivation: Mapping[str, Any] | None,
-) -> Magnitude:
+) -> ErrorScale:
     """Return the sums of absolute values of what `convolution` adds, through the activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
     transform the window (Winograd), so sums of integers need not be exact.
+
+    Derived in docs/bounds.md, Sums.
     """
     window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = wide(_reached(InputTensor, StartPadding))
@@ -161,7 +163,7 @@ def convolution_magnitude(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        found = Magnitude(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        found = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
         if not np.isfinite(found.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
@@ -175,7 +177,7 @@ def convolution_magnitude(
                 found = found.holding(np.abs(products))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            found = fused_magnitude(sums, found, FusedActivation, InputTensor.dtype)
+            found = fused_error_scale(sums, found, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(

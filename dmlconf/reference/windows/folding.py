@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["fold", "fold_magnitude", "unfold"]
+__all__ = ["fold", "fold_error_scale", "unfold"]
 
 
 def unfold(
@@ -64,7 +64,7 @@ def fold(
         return total.astype(dtype)
 
 
-def fold_magnitude(
+def fold_error_scale(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     WindowSizes: Sequence[int],
@@ -72,14 +72,17 @@ def fold_magnitude(
     Dilations: Sequence[int],
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
-) -> Magnitude:
-    """Return the sum of the absolute values."""
+) -> ErrorScale:
+    """Return the sum of the absolute values.
+
+    Derived in docs/bounds.md, Sums.
+    """
     with np.errstate(all="ignore"):
         wide = np.abs(InputTensor.astype(np.float64))
         sums = _summed(
             wide, OutputTensor, WindowSizes, Strides, Dilations, StartPadding, EndPadding
         )
-    return Magnitude(sums, quantum=quantum_of(InputTensor))
+    return ErrorScale(sums, quantum=quantum_of(InputTensor))
 
 
 def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

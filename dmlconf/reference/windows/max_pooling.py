@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.magnitude import Magnitude, quantum_of
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.reference.windows.sliding import elements, greatest, indexed, windows
 from dmlconf.tensors.datatypes import Array, DataType
@@ -26,7 +26,7 @@ __all__ = [
     "max_pooling2",
     "max_pooling2_interval",
     "max_pooling_grad",
-    "max_pooling_grad_magnitude",
+    "max_pooling_grad_error_scale",
     "max_pooling_interval",
 ]
 
@@ -189,16 +189,18 @@ def max_pooling_grad(
         return found.reshape(InputTensor.shape).astype(OutputGradientTensor.DataType.dtype)
 
 
-def max_pooling_grad_magnitude(
+def max_pooling_grad_error_scale(
     InputTensor: Array,
     InputGradientTensor: Array,
     OutputGradientTensor: TensorDesc,
     **attributes: Any,
-) -> Magnitude:
+) -> ErrorScale:
     """Return the sums of the gradients' absolute values.
 
     Measured: where a dilated window passes over the first element of all and sees nothing but
     padding, its gradient may be added there, so any result is right for that element.
+
+    Derived in docs/bounds.md, Sums.
     """
     absolute = np.abs(InputGradientTensor)
     wide = TensorDesc(DataType.FLOAT64, OutputGradientTensor.Sizes)
@@ -208,7 +210,7 @@ def max_pooling_grad_magnitude(
     over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
     if max(attributes["Dilations"]) > 1 and not elements(over).all():
         sums.flat[0] = ANY_RESULT
-    return Magnitude(sums, quantum=quantum_of(InputGradientTensor))
+    return ErrorScale(sums, quantum=quantum_of(InputGradientTensor))
 
 
 def _comparable(tensor: Array) -> tuple[Array, Any]:

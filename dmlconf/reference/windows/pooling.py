@@ -2,7 +2,7 @@
 
 EndPadding only takes part in how large the output is: whatever a position reaches beyond the input
 is padding. An `..._interval` function returns the least and the greatest right values, and an
-`..._magnitude` function the sums of the absolute values of what is added up; they take the
+`..._error_scale` function the sums of the absolute values of what is added up; they take the
 arguments of their operator.
 
 Source: the operators' pages.
@@ -18,7 +18,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.windows.sliding import elements, spread, sums, windows
 from dmlconf.tensors.datatypes import Array, DataType
@@ -26,10 +26,10 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = [
     "average_pooling",
     "average_pooling1",
-    "average_pooling1_magnitude",
+    "average_pooling1_error_scale",
+    "average_pooling_error_scale",
     "average_pooling_grad",
-    "average_pooling_grad_magnitude",
-    "average_pooling_magnitude",
+    "average_pooling_grad_error_scale",
     "lp_pooling",
     "lp_pooling1",
     "lp_pooling1_interval",
@@ -66,12 +66,15 @@ def average_pooling(
     )
 
 
-def average_pooling_magnitude(
+def average_pooling_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> Magnitude:
-    """Return what `average_pooling1_magnitude` does."""
+) -> ErrorScale:
+    """Return what `average_pooling1_error_scale` does.
+
+    Derived in docs/bounds.md, Averages.
+    """
     ones = (1,) * len(attributes["WindowSize"])
-    return average_pooling1_magnitude(InputTensor, OutputTensor, **attributes, Dilations=ones)
+    return average_pooling1_error_scale(InputTensor, OutputTensor, **attributes, Dilations=ones)
 
 
 def average_pooling1(
@@ -96,14 +99,17 @@ def average_pooling1(
         return totals.astype(OutputTensor.DataType.dtype)
 
 
-def average_pooling1_magnitude(
+def average_pooling1_error_scale(
     InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> Magnitude:
-    """Return the means of absolute values; with what FLOAT32 may overflow in."""
+) -> ErrorScale:
+    """Return the means of absolute values; with what FLOAT32 may overflow in.
+
+    Derived in docs/bounds.md, Averages.
+    """
     mean = average_pooling1(np.abs(InputTensor), _wide(OutputTensor), **attributes)
     with np.errstate(all="ignore"):
         beyond = mean * prod(attributes["WindowSize"]) > np.finfo(np.float32).max
-    return Magnitude(mean, overflows=beyond & np.isfinite(mean))
+    return ErrorScale(mean, overflows=beyond & np.isfinite(mean))
 
 
 def average_pooling_grad(
@@ -135,10 +141,13 @@ def average_pooling_grad(
         return spread(shares, over).astype(OutputGradientTensor.DataType.dtype)
 
 
-def average_pooling_grad_magnitude(
+def average_pooling_grad_error_scale(
     InputGradientTensor: Array, OutputGradientTensor: TensorDesc, **attributes: Any
 ) -> Array:
-    """Return the sums of the shares' absolute values."""
+    """Return the sums of the shares' absolute values.
+
+    Derived in docs/bounds.md, Sums.
+    """
     absolute = np.abs(InputGradientTensor)
     return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
 

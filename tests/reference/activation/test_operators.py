@@ -13,9 +13,9 @@ from dmlconf.catalogue.loader import operator, operator_sets
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.reference.activation import operators as activation
 from dmlconf.reference.activation.formulas import FORMULAS
-from dmlconf.reference.activation.fused import fused, fused_magnitude, slope
+from dmlconf.reference.activation.fused import fused, fused_error_scale, slope
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 STEPS = ("ACTIVATION_SHRINK", "ACTIVATION_THRESHOLDED_RELU")
@@ -46,8 +46,8 @@ def test_without_an_activation_values_stay() -> None:
     values = np.array([1.0, -2.0])
     assert fused(values, None) is values
     assert slope(None) == 1
-    magnitude = Magnitude(values)
-    assert fused_magnitude(values, magnitude, None, np.dtype(np.float32)) is magnitude
+    error_scale = ErrorScale(values)
+    assert fused_error_scale(values, error_scale, None, np.dtype(np.float32)) is error_scale
 
 
 @pytest.mark.parametrize("name", [name for name in FORMULAS if name not in STEPS])

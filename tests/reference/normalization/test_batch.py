@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -127,7 +127,7 @@ def test_gradients_are_those_of_finite_differences(seed: int, sizes: tuple[int, 
 
 
 @given(SEEDS, SIZES)
-def test_magnitudes_are_at_least_as_great_as_results(seed: int, sizes: tuple[int, ...]) -> None:
+def test_error_scales_are_at_least_as_great_as_results(seed: int, sizes: tuple[int, ...]) -> None:
     kept = (sizes[0], 1, 1)
     inputs: dict[str, Any] = {
         "InputTensor": uniform(seed, sizes),
@@ -143,10 +143,10 @@ def test_magnitudes_are_at_least_as_great_as_results(seed: int, sizes: tuple[int
     }
     for name in ("_GRAD", "_TRAINING_GRAD"):
         results = evaluate(name, outputs, **inputs)
-        magnitudes = evaluate(name, outputs, "magnitude", **inputs)
-        for result, magnitude in zip(results, magnitudes, strict=True):
-            assert (np.abs(result) <= Magnitude.of(magnitude).sums * (1 + 1e-6)).all()
+        error_scales = evaluate(name, outputs, "error_scale", **inputs)
+        for result, error_scale in zip(results, error_scales, strict=True):
+            assert (np.abs(result) <= ErrorScale.of(error_scale).sums * (1 + 1e-6)).all()
     tensor = inputs.pop("InputTensor")
     inputs["BiasTensor"] = inputs.pop("InputGradientTensor")
-    magnitude = Magnitude.of(forward(tensor, "magnitude", **inputs)).sums
-    assert (np.abs(forward(tensor, **inputs)) <= magnitude * (1 + 1e-6)).all()
+    error_scale = ErrorScale.of(forward(tensor, "error_scale", **inputs)).sums
+    assert (np.abs(forward(tensor, **inputs)) <= error_scale * (1 + 1e-6)).all()

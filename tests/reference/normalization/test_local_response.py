@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -82,13 +82,13 @@ def test_the_window_of_the_gradient_is_not_mirrored(seed: int, channels: int) ->
 
 
 @given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())
-def test_magnitudes_are_at_least_as_great_as_results(
+def test_error_scales_are_at_least_as_great_as_results(
     seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes)
     for more in ({}, {"InputGradientTensor": uniform(seed + 1, sizes)}):
         fields: dict[str, Any] = {"CrossChannel": cross_channel, **more}
         result = evaluate(tensor, local_size, **fields)
-        magnitude = Magnitude.of(evaluate(tensor, local_size, "magnitude", **fields)).sums
-        assert (np.abs(result) <= magnitude * (1 + 1e-6)).all()
-        assert (magnitude < 1e6).all()
+        error_scale = ErrorScale.of(evaluate(tensor, local_size, "error_scale", **fields)).sums
+        assert (np.abs(result) <= error_scale * (1 + 1e-6)).all()
+        assert (error_scale < 1e6).all()

@@ -73,7 +73,7 @@ def test_older_normalizations_are_special_forms_of_the_newest(
         "FusedActivation": {"operator": "ACTIVATION_TANH"},
     }
     axes = (1, 2, 3) if cross_channel else (2, 3)
-    for part in ("", "magnitude"):
+    for part in ("", "error_scale"):
         newest = normalized(tensor, axes, part, UseVariance=variance, **fields)
         fields["NormalizeVariance"] = variance
         name = "MEAN_VARIANCE_NORMALIZATION"
@@ -101,13 +101,13 @@ def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> 
     tensor = np.full((1, 4), 300, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": order, "OutputTensor": output}
-    found = evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields)
+    found = evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields)
     largest = np.float16(300 / 65504**0.5)
     assert found.overflows.all()
     assert {other.flat[0] for other in found.others} >= {largest, np.float16(0)}
-    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    found = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
     assert {other.flat[0] for other in found.others} == {largest, np.float16(0)}
-    found = normalized(tensor / 300, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    found = normalized(tensor / 300, (1,), "error_scale", UseMean=False, OutputTensor=output)
     assert not found.overflows.any()
     assert (found.sums < 9).all()
 
@@ -116,8 +116,8 @@ def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> No
     tensor = np.full((1, 4), 2.0**-13, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
-    assert (evaluate("LP_NORMALIZATION", tensor, "magnitude", **fields).sums > 1e38).all()
-    found = normalized(tensor, (1,), "magnitude", UseMean=False, OutputTensor=output)
+    assert (evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields).sums > 1e38).all()
+    found = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
     assert (found.sums > 1e38).all()
 
 
@@ -128,7 +128,7 @@ def test_a_single_element_gives_the_bias_or_nan(epsilon: float) -> None:
     fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}
     formula = normalized(tensor, (0,), **fields)
     assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
-    found = normalized(tensor, (0,), "magnitude", **fields)
+    found = normalized(tensor, (0,), "error_scale", **fields)
     assert (found.sums < 1e38).all() or epsilon <= 0
     measured = np.where(tensor + epsilon > 0, bias, np.nan)
     assert any(np.array_equal(other, measured, equal_nan=True) for other in found.others)

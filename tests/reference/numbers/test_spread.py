@@ -11,7 +11,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.numbers.spread import Spread, independent
-from dmlconf.reference.recurrent.gru import gru, gru_magnitude
+from dmlconf.reference.recurrent.gru import gru, gru_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
 STEPS, BATCH, INPUTS, HIDDEN = 8, 4, 6, 12
@@ -101,11 +101,11 @@ def shares(actual: Array, given: dict[str, Array], before: bool) -> Array:
     desc = arguments(given, before)
     exact = {name: values.astype(np.float64) for name, values in given.items()}
     (expected,) = gru(**{**desc, **exact})
-    (magnitude,) = gru_magnitude(**desc)
-    limit = magnitude.sums * 2.0**-24 * roundings(2 + INPUTS + HIDDEN)
+    (error_scale,) = gru_error_scale(**desc)
+    limit = error_scale.sums * 2.0**-24 * roundings(2 + INPUTS + HIDDEN)
     if given["InputTensor"].dtype == np.float16:
-        assert magnitude.stored is not None
-        limit = limit + magnitude.stored * 2.0**-10 + places(expected)
+        assert error_scale.stored is not None
+        limit = limit + error_scale.stored * 2.0**-10 + places(expected)
     share: Array = np.abs(actual - expected[:, 0]) / limit[:, 0]
     return share
 

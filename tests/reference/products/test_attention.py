@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.magnitude import Magnitude
+from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -147,7 +147,7 @@ def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -
     fields |= {"OutputTensor": TensorDesc(DataType.FLOAT32, (2, 3, 6)), "Scale": 0.5}
     fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
     del fields["PastSequenceLengthsTensor"]
-    for part in ("", "magnitude"):
+    for part in ("", "error_scale"):
         [found] = reference_function("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
         [newer] = attend((2, 3, 6), 2, part, **inputs(seed))
         if part:
@@ -195,15 +195,15 @@ def test_masks_change_the_bias_of_positions(kind: str, filtered: float) -> None:
 
 
 @given(SEEDS)
-def test_magnitudes_are_at_least_as_great_as_results(seed: int) -> None:
+def test_error_scales_are_at_least_as_great_as_results(seed: int) -> None:
     given_ = inputs(seed)
     mask = np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": "KEY_SEQUENCE_LENGTH", **given_}
     [found] = attend((2, 3, 6), 2, **fields)
-    [found_magnitude] = attend((2, 3, 6), 2, "magnitude", **fields)
-    magnitude = Magnitude.of(found_magnitude).sums
-    assert (np.abs(found) <= magnitude).all()
-    assert (magnitude < 1e4).all()
+    [scale_of_output] = attend((2, 3, 6), 2, "error_scale", **fields)
+    error_scale = ErrorScale.of(scale_of_output).sums
+    assert (np.abs(found) <= error_scale).all()
+    assert (error_scale < 1e4).all()
 
 
 def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> None:
@@ -212,10 +212,10 @@ def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> N
         "MaskType": "BOOLEAN",
     }
     fields["MaskTensor"][1] = 1
-    [found] = attend((2, 3, 6), 2, "magnitude", **inputs(1), **fields)
-    magnitude = Magnitude.of(found).sums
-    assert (magnitude[0] > 1e38).all()
-    assert (magnitude[1] < 1e4).all()
+    [found] = attend((2, 3, 6), 2, "error_scale", **inputs(1), **fields)
+    error_scale = ErrorScale.of(found).sums
+    assert (error_scale[0] > 1e38).all()
+    assert (error_scale[1] < 1e4).all()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""What the error of a sum is counted in, as the reference's `..._magnitude` functions return it."""
+"""The error scale of a sum: what its rounding errors are a share of.
+
+The reference's `..._error_scale` functions return it; docs/bounds.md derives what they compute.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,17 @@ import numpy as np
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Magnitude", "quantum_of"]
+__all__ = ["ErrorScale", "quantum_of"]
 
 _MOST_SLICES: Final = 8
 _LONGEST_WHOLE: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Magnitude:
+class ErrorScale:
     """What a kernel adds up and holds on the way to an output; arrays have the output's sizes.
+
+    Derived in docs/bounds.md, The error scale.
 
     Attributes:
         sums: the sizes of what FLOAT32 adds up: each of its roundings is a share of them, 2^-24.
@@ -41,59 +46,59 @@ class Magnitude:
     overflows: Array | None = None
     others: tuple[Array, ...] = ()
 
-    def __getitem__(self, index: Any) -> Magnitude:
+    def __getitem__(self, index: Any) -> ErrorScale:
         return self.map(lambda values: values[index])
 
-    def __add__(self, other: Magnitude) -> Magnitude:
-        """Return the magnitude of a sum, without what the addition itself may err."""
+    def __add__(self, other: ErrorScale) -> ErrorScale:
+        """Return the error scale of a sum, without what the addition itself may err."""
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
             stored = self.stored + other.stored
-        found = Magnitude(self.sums + other.sums, stored)
+        found = ErrorScale(self.sums + other.sums, stored)
         for part in (self, other):
             if part.overflows is not None:
                 found = found.overflowing_where(part.overflows)
         return found
 
-    def map(self, function: Callable[[Array], Array]) -> Magnitude:
-        """Return the magnitude with a linear function of each size, and of no overflow."""
+    def map(self, function: Callable[[Array], Array]) -> ErrorScale:
+        """Return the error scale with a linear function of each size, and of no overflow."""
         stored = None if self.stored is None else function(self.stored)
         deviation = None if self.deviation is None else function(self.deviation)
-        return Magnitude(function(self.sums), stored, deviation)
+        return ErrorScale(function(self.sums), stored, deviation)
 
-    def times(self, matrix: Array) -> Magnitude:
-        """Return the magnitude of the product with a constant matrix."""
+    def times(self, matrix: Array) -> ErrorScale:
+        """Return the error scale of the product with a constant matrix."""
         return self.map(lambda values: values @ np.abs(matrix))
 
-    def where(self, chosen: Array, other: Magnitude) -> Magnitude:
+    def where(self, chosen: Array, other: ErrorScale) -> ErrorScale:
         """Return this where chosen, else the other."""
         stored = None
         if self.stored is not None or other.stored is not None:
             first, second = (0.0 if part.stored is None else part.stored for part in (self, other))
             stored = np.where(chosen, first, second)
-        return Magnitude(np.where(chosen, self.sums, other.sums), stored)
+        return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
-    def open_where(self, undefined: Array) -> Magnitude:
-        """Return the magnitude with which any result is right where it is undefined."""
+    def open_where(self, undefined: Array) -> ErrorScale:
+        """Return the error scale with which any result is right where it is undefined."""
         return replace(self, sums=np.where(undefined, ANY_RESULT, self.sums))
 
-    def overflowing_where(self, beyond: Array) -> Magnitude:
-        """Return the magnitude where something overflows on the way as well."""
+    def overflowing_where(self, beyond: Array) -> ErrorScale:
+        """Return the error scale where something overflows on the way as well."""
         before = False if self.overflows is None else self.overflows
         return replace(self, overflows=before | beyond)
 
     @staticmethod
-    def stacked(parts: Sequence[Magnitude], axis: int = 0) -> Magnitude:
-        """Return the magnitudes along a new axis."""
+    def stacked(parts: Sequence[ErrorScale], axis: int = 0) -> ErrorScale:
+        """Return the error scales along a new axis."""
         stored = None
         if any(part.stored is not None for part in parts):
             stored = np.stack(
                 [np.zeros_like(p.sums) if p.stored is None else p.stored for p in parts], axis
             )
-        return Magnitude(np.stack([part.sums for part in parts], axis), stored)
+        return ErrorScale(np.stack([part.sums for part in parts], axis), stored)
 
-    def holding(self, sizes: Array, deviation: Array | None = None) -> Magnitude:
-        """Return the magnitude where FLOAT16 holds other values of these sizes.
+    def holding(self, sizes: Array, deviation: Array | None = None) -> ErrorScale:
+        """Return the error scale where FLOAT16 holds other values of these sizes.
 
         Args:
             sizes: what they add up to.
@@ -107,8 +112,8 @@ class Magnitude:
             self, stored=self.stored + sizes, deviation=np.hypot(before, sizes_deviation)
         )
 
-    def in_slices(self, sums: Array, squares: Array, terms: int) -> Magnitude:
-        """Return the magnitude of long sums, of which FLOAT16 may hold the sums of slices.
+    def in_slices(self, sums: Array, squares: Array, terms: int) -> ErrorScale:
+        """Return the error scale of long sums, of which FLOAT16 may hold the sums of slices.
 
         Measured on DirectML 1.8.0 to 1.15.4: from 192 terms on, GEMM and CONVOLUTION of FLOAT16 add
         up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to FLOAT16, to the result.
@@ -125,14 +130,14 @@ class Magnitude:
         held = np.fmin(self.sums, np.abs(sums) + np.sqrt(_MOST_SLICES * squares))
         return self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
 
-    def scaled(self, factor: Array | float) -> Magnitude:
-        """Return the magnitude of the product with a factor."""
+    def scaled(self, factor: Array | float) -> ErrorScale:
+        """Return the error scale of the product with a factor."""
         size = np.abs(factor)
         return replace(self.map(lambda values: values * size), overflows=self.overflows)
 
     @classmethod
-    def of(cls, found: Array | Magnitude) -> Magnitude:
-        """Return the magnitude of what adds up and holds nothing on the way."""
+    def of(cls, found: Array | ErrorScale) -> ErrorScale:
+        """Return the error scale of what adds up and holds nothing on the way."""
         return found if isinstance(found, cls) else cls(np.asarray(found))
 
 

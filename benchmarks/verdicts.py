@@ -1,0 +1,65 @@
+"""Compare the verdicts of two run logs: `python -m benchmarks.verdicts BEFORE AFTER`.
+
+For changes of the code that must change no verdict: it compares status, kind of reason, and the
+rule and margin of each output. Cases that only one log has are counted and are no difference, so a
+run of some operators can be compared with one of all. The exit code is 1 where verdicts differ.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+_MOST_SHOWN: Final = 40
+
+
+def verdicts(log: Path) -> dict[str, Mapping[str, Any]]:
+    """Return what is compared of each case, by its identifier."""
+    with log.open(encoding="utf-8") as lines:
+        records = map(json.loads, lines)
+        return {
+            record["case"]: compared(record) for record in records if record["record"] == "verdict"
+        }
+
+
+def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the status, the kind of the reason, and rule and margin of each output."""
+    reason = verdict["reason"]
+    parts = {"status": verdict["status"], "reason": reason and reason["kind"]}
+    for output, figures in (verdict.get("figures") or {}).items():
+        parts[f"{output}.rule"] = figures.get("rule")
+        parts[f"{output}.margin"] = figures.get("margin")
+    return parts
+
+
+def main(before: Path, after: Path) -> int:
+    """Print the cases whose verdicts differ, and return 1 if there are some."""
+    old, new = verdicts(before), verdicts(after)
+    both = [case for case in old if case in new]
+    kinds: Counter[str] = Counter()
+    lines = []
+    for case in both:
+        names = {**old[case], **new[case]}
+        changes = {
+            name: (old[case].get(name), new[case].get(name))
+            for name in names
+            if old[case].get(name) != new[case].get(name)
+        }
+        kinds.update(name.rpartition(".")[2] for name in changes)
+        if changes:
+            shown = "; ".join(f"{name} {was} -> {now}" for name, (was, now) in changes.items())
+            lines.append(f"{case}: {shown}")
+    print(*lines[:_MOST_SHOWN], sep="\n")
+    print(
+        f"{len(both)} cases compared, {len(lines)} differ ({dict(kinds)}); "
+        f"{len(old) - len(both)} only before, {len(new) - len(both)} only after"
+    )
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:3])))

@@ -1,0 +1,254 @@
+"""Gradients of normalisation by a mean and a variance that several elements share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.normalization.parameters import (
+    deviation_of,
+    finite_sum,
+    shared_dimensions,
+    sizes_of,
+    unbounded,
+)
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "batch_normalization_grad",
+    "batch_normalization_grad_error_scale",
+    "batch_normalization_training_grad",
+    "batch_normalization_training_grad_error_scale",
+]
+
+
+def batch_normalization_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
+
+    These are, with `d` for `sqrt(variance + Epsilon)`, `gradient * scale / d`, and the sums of
+    `gradient * (x - mean) / d` and of the gradient along the dimensions in which the scale has
+    size 1.
+
+    Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
+    """
+    with np.errstate(all="ignore"):
+        gradient = wide(InputGradientTensor)
+        scale, bias = _parameter_gradients(
+            gradient, wide(InputTensor) - wide(MeanTensor), shared_dimensions(ScaleTensor)
+        )
+        deviation = deviation_of(VarianceTensor, Epsilon)
+        gradient *= wide(ScaleTensor) / deviation
+        return (
+            gradient.astype(OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+        )
+
+
+def batch_normalization_grad_error_scale(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
+    """Return the three gradients of absolute values.
+
+    Measured: FLOAT16 holds sums before they are divided.
+
+    Derived in docs/bounds.md, Gradients of normalisation.
+    """
+    with np.errstate(all="ignore"):
+        over = shared_dimensions(ScaleTensor)
+        gradient, deviation = sizes_of(InputGradientTensor), deviation_of(VarianceTensor, Epsilon)
+        scale, bias = _parameter_error_scales(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
+        way = greatest_product(gradient, ScaleTensor, 1 / deviation)
+        gradient *= sizes_of(ScaleTensor) / deviation
+        error_scale = ErrorScale(gradient, overflows=overflows(way))
+        sums, _ = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        return error_scale, _divided(scale, sums, deviation, OutputScaleGradientTensor), bias
+
+
+def batch_normalization_training_grad(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
+
+    The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
+    dimensions in which the scale has size 1,
+    `scale / sqrt(v) * (g - mean(g) - (x - Mean) * mean(g * (x - Mean)) / v)`. The others are those
+    of BATCH_NORMALIZATION_GRAD.
+
+    Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It takes the mean of
+    the input where MeanTensor was measured to count.
+    """
+    over = shared_dimensions(ScaleTensor)
+    with np.errstate(all="ignore"):
+        gradient = wide(InputGradientTensor)
+        centred = wide(InputTensor) - wide(MeanTensor)
+        scale, bias = _parameter_gradients(gradient, centred, over)
+        deviation = deviation_of(VarianceTensor, Epsilon)
+        count = _count(InputTensor, over)
+        centred *= scale / count / np.square(deviation)
+        gradient -= bias / count
+        gradient -= centred
+        gradient *= wide(ScaleTensor) / deviation
+        return (
+            gradient.astype(OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+        )
+
+
+def batch_normalization_training_grad_error_scale(
+    InputTensor: Array,
+    InputGradientTensor: Array,
+    MeanTensor: Array,
+    VarianceTensor: Array,
+    ScaleTensor: Array,
+    OutputGradientTensor: TensorDesc,
+    OutputScaleGradientTensor: TensorDesc,
+    OutputBiasGradientTensor: TensorDesc,
+    Epsilon: float,
+) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
+    """Return the three gradients of absolute values, in which nothing cancels out.
+
+    Measured: FLOAT16 holds the sums, the means, the terms and their differences.
+
+    Derived in docs/bounds.md, Gradients of normalisation.
+    """
+    over = shared_dimensions(ScaleTensor)
+    with np.errstate(all="ignore"):
+        gradient = sizes_of(InputGradientTensor)
+        centred = sizes_of(InputTensor) + sizes_of(MeanTensor)
+        scale, bias = _parameter_error_scales(
+            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        )
+        deviation = deviation_of(VarianceTensor, Epsilon)
+        count = _count(InputTensor, over)
+        square = np.square(deviation)
+        way = greatest_product(centred, scale.sums / count, 1 / square)
+        change = (wide(InputTensor) - wide(MeanTensor)) / count / square
+        mean = bias.scaled(1 / count)
+        terms = ErrorScale(gradient) + mean + scale.scaled(change)
+        sums, total = _parameter_gradients(
+            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+        )
+        difference = wide(InputGradientTensor) - total / count
+        held = np.abs(total) / count + 2 * np.abs(sums * change) + np.abs(difference)
+        gradient += mean.sums + centred * scale.sums / count / square
+        way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
+        factor = sizes_of(ScaleTensor) / deviation
+        error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
+        error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
+        error_scale = error_scale.overflowing_where(overflows(way))
+        other = difference - _saturated(sums, OutputScaleGradientTensor) * change
+        other *= wide(ScaleTensor) / deviation
+        return (
+            replace(error_scale, others=(other.astype(OutputGradientTensor.DataType.dtype),)),
+            _divided(scale, sums, deviation, OutputScaleGradientTensor),
+            bias,
+        )
+
+
+def _parameter_error_scales(
+    tensor: Array, gradient: Array, mean: Array, over: tuple[int, ...], output: TensorDesc
+) -> tuple[ErrorScale, ErrorScale]:
+    """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
+
+    They are held in the type of the outputs. Measured: along dimensions that do not lie side by
+    side, FLOAT16 holds the sums along some of them as well.
+    """
+    slopes, sizes = wide(gradient), sizes_of(gradient)
+    products = slopes * (wide(tensor) - wide(mean))
+    scale, bias = _parameter_gradients(sizes, sizes_of(tensor) + sizes_of(mean), over)
+    held = np.abs(products.sum(over, keepdims=True)) + _partial(products, over)
+    of_scale = _held(ErrorScale(scale), held, output)
+    of_bias = ErrorScale(bias, _partial(slopes, over))
+    return of_scale, of_bias.overflowing_where(
+        overflows(finite_sum(sizes, over), output.DataType.dtype)
+    )
+
+
+def _partial(terms: Array, over: tuple[int, ...]) -> Array:
+    """Return the sizes of the sums along some dimensions, where not all lie side by side."""
+    counted = [axis for axis in over if terms.shape[axis] > 1]
+    between = range(counted[0], counted[-1]) if counted else ()
+    kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
+    total: Array = np.zeros_like(terms.sum(over, keepdims=True))
+    for last in kept[-1:]:
+        inner = tuple(axis for axis in counted if axis > last)
+        outer = tuple(axis for axis in counted if axis < last)
+        for first, second in ((inner, outer), (outer, inner)):
+            sums = np.abs(terms.sum(first, keepdims=True)).sum(second, keepdims=True)
+            total = np.fmax(total, sums)
+    return total
+
+
+def _parameter_gradients(
+    gradient: Array, centred: Array, over: tuple[int, ...]
+) -> tuple[Array, Array]:
+    """Return the sums of `gradient * centred` and of the gradient."""
+    return (gradient * centred).sum(over, keepdims=True), gradient.sum(over, keepdims=True)
+
+
+def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorScale:
+    """Return the error scale of a sum that is held in the output's type before it is used.
+
+    What is subnormal in FLOAT16 has fewer digits there.
+    """
+    info = np.finfo(output.DataType.dtype)
+    if output.DataType.dtype == np.float16:
+        least = float(info.smallest_subnormal) / float(info.eps)
+        error_scale = error_scale.holding(
+            np.maximum(sizes, np.where(error_scale.sums > 0, least, 0.0))
+        )
+    return error_scale.overflowing_where(error_scale.sums > info.max)
+
+
+def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
+    """Return an error scale over the deviation; dividing does not undo overflow."""
+    other = _saturated(sums, output) / deviation
+    return replace(held.scaled(1 / deviation), others=(other.astype(output.DataType.dtype),))
+
+
+def _saturated(sums: Array, output: TensorDesc) -> Array:
+    """Return sums that are held in an output's type as its largest number where they are beyond."""
+    largest = float(np.finfo(output.DataType.dtype).max)
+    return np.where(np.isfinite(sums), np.clip(sums, -largest, largest), sums)
+
+
+def _count(tensor: Array, over: tuple[int, ...]) -> int:
+    return math.prod(tensor.shape[axis] for axis in over)

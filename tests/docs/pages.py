@@ -1,0 +1,115 @@
+"""Pages of the documentation that are made from the program: the command line and the formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from dmlconf.cli.main import cli
+from dmlconf.resources import schemas_directory
+
+__all__ = ["DOCS", "PAGES", "write"]
+
+DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+
+_WIDTH: Final = 96
+
+
+def write() -> None:
+    """Write every page anew."""
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
+
+
+def command_line() -> str:
+    """Return the page of the commands, each with its `--help`."""
+    lines = ["# Command line", "", "Every command with what `--help` prints for it.", ""]
+    for name, command in _commands(cli, "dmlconf", None):
+        context = click.Context(
+            command, info_name=name, max_content_width=_WIDTH, terminal_width=_WIDTH,
+            help_option_names=["-h", "--help"],
+        )  # fmt: skip
+        lines += [f"## {name}", "", "```text", _trimmed(command.get_help(context)), "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _commands(
+    command: click.Command, name: str, parent: click.Context | None
+) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name, parent=parent)
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            assert found is not None
+            if not found.hidden:
+                yield from _commands(found, f"{name} {child}", context)
+
+
+def _trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip()
+
+
+def formats() -> str:
+    """Return the page of the files that dmlconf writes, from their schemas."""
+    lines = [
+        "# Formats of logs, reports and recordings",
+        "",
+        "Fields may be added; names and meanings stay within a version. The JSON Schemas in",
+        "`schemas/` have every detail.",
+        "",
+    ]
+    for name in ("run-log", "report", "recording"):
+        schema = json.loads((schemas_directory() / f"{name}.schema.json").read_text("utf-8"))
+        title = schema["title"].removeprefix("the ").removeprefix("a ")
+        lines += [f"## {title[0].upper()}{title[1:]}", "", schema["description"], ""]
+        lines += [f"Schema: `schemas/{name}.schema.json`.", ""]
+        if "properties" in schema:
+            lines += [*_table(schema), ""]
+        for part, definition in schema["$defs"].items():
+            if "properties" in definition:
+                lines += [f"### {part} ({title})", "", *_table(definition), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _table(schema: Mapping[str, Any]) -> Iterator[str]:
+    yield "| Field | Type | Meaning |"
+    yield "|---|---|---|"
+    required = schema.get("required", ())
+    for name, field in schema["properties"].items():
+        type_ = _type(field).replace("|", "or")
+        meaning = field.get("description", "") if isinstance(field, dict) else ""
+        optional = "" if name in required else "optional; "
+        yield f"| `{name}` | {type_} | {(optional + meaning).removesuffix('; ')} |"
+        items = field.get("items", {}) if isinstance(field, dict) else {}
+        if isinstance(items, dict) and "properties" in items:
+            for row in list(_table(items))[2:]:
+                yield row.replace("| `", f"| `{name}[].", 1)
+
+
+def _type(schema: Any) -> str:
+    if not isinstance(schema, dict):
+        return "any"
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    for key in ("oneOf", "anyOf"):
+        if key in schema:
+            return " | ".join(map(_type, schema[key]))
+    type_ = schema.get("type", "any")
+    if type_ == "array":
+        return f"array of {_type(schema.get('items'))}"
+    return " | ".join(type_) if isinstance(type_, list) else str(type_)
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "command-line.md": command_line,
+    "formats.md": formats,
+}

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_what_the_program_says(name: str) -> None:
+    # `python -m tests.docs` writes it anew.
+    assert (DOCS / name).read_text("utf-8") == PAGES[name]()
+
+
+ROOT = DOCS.parent
+MARKDOWN = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_files_lead_somewhere(path: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", path.read_text("utf-8"))
+    missing = [target for target in targets if not (path.parent / target).exists()]
+    assert missing == []
