@@ -30,7 +30,13 @@ from dmlconf.cli.options import (
 from dmlconf.cli.outcome import FAIL_ON, Demands, parse_statuses, run_exit_code, severity
 from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
-from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, show
+from dmlconf.cli.reporting import (
+    REPORT_GROUP,
+    parse_reports,
+    report_option,
+    show,
+    show_failures_option,
+)
 from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
@@ -86,6 +92,8 @@ _EXIT_GROUP: Final = "Decide the exit code"
 @option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
+        help="Stop after so many failures.")  # fmt: skip
 @option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
         group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
         )  # fmt: skip
@@ -100,6 +108,7 @@ _EXIT_GROUP: Final = "Decide the exit code"
         help="Show more of what did not simply pass.")  # fmt: skip
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
         help="Show failures and the last line only.")  # fmt: skip
+@show_failures_option
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -112,6 +121,7 @@ def command(
     repeat: int,
     shuffle: int | None,
     fail_fast: bool,
+    max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
@@ -120,6 +130,7 @@ def command(
     durations: int,
     verbose: bool,
     quiet: bool,
+    failures: int | None,
     color: str,
     **selection: Any,
 ) -> int:
@@ -150,6 +161,7 @@ def command(
     again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
     given = {name: value for name, value in again.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
+    stop_after = 1 if fail_fast else max_failures
     demands = Demands(fail_on, min_passed)
     if waiver_file is not None:
         options["waivers"] = str(waiver_file)
@@ -172,7 +184,7 @@ def command(
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
             verdicts = repeated(plan, judge, repeat, shuffle, tell)
             with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
+                footer = _logged(log, plan, verdicts, header, advance, stop_after)
         finally:
             backend.close()
         if suite.challenge is None:  # Recordings are of the data that the files say.
@@ -180,13 +192,13 @@ def command(
                 warn(recording.stale_note(paths))
         shown = show(
             read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color,
-            durations=durations,
+            durations=durations, failures=failures,
         )  # fmt: skip
         code, complaints = run_exit_code(footer, demands)
         for complaint in complaints:
             say(f"Error: {complaint}")
         codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
-        if not footer.complete and not quiet:
+        if codes[-1]:
             say(f"The run log is {log}")
     return max(codes, key=severity)
 
@@ -218,7 +230,7 @@ def _logged(
     verdicts: Generator[Verdict, None, None],
     header: Header,
     advance: Callable[[bool], None],
-    **how: bool,
+    max_failures: int | None,
 ) -> Footer:
     """Run the plan, and write the log to the path."""
 
@@ -226,7 +238,8 @@ def _logged(
         advance(verdict.status.fails_run)
 
     with opened_log(path) as stream:
-        return run(plan, verdicts, LogWriter(stream), header, on_verdict, **how)
+        writer = LogWriter(stream)
+        return run(plan, verdicts, writer, header, on_verdict, most_failures=max_failures)
 
 
 def _default_log() -> Path:
