@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dmlconf.cases.attributes import array_length, read_attribute, require_scalars
 from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.files import CaseFiles
 from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.model import (
     Case,
@@ -19,9 +20,10 @@ from dmlconf.cases.model import (
     Provenance,
 )
 from dmlconf.cases.tensor_entry import expected_array, read_tensor, require_list
+from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import constraint_names
-from dmlconf.catalogue.desc import Desc, tensors_of
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace, namespace
@@ -50,14 +52,15 @@ def build(planned: PlannedCase) -> Case:
     faults = Faults()
     desc: Desc = {}
     data: _Data = {}
+    files = CaseFiles(template.about.location.path.parent)
     with faults.collected():
         for name, node in written.get("let", {}).items():
             names[name] = evaluated(node, names)
-        desc, data = _desc(operator, written["desc"], names)
+        desc, data = _desc(operator, written["desc"], names, files)
     with faults.collected():
         _check_constraint(operator, entry.get("expect", {}).get("constraint"))
     faults.raise_any()
-    expectation = _expectation(operator, entry, evaluated(written["expect"], names), desc)
+    expectation = _expectation(operator, entry, evaluated(written["expect"], names), desc, files)
     if not isinstance(expectation, ExpectedRejection):
         _require_data(operator, desc, data)
     in_place = entry.get("in_place", {})
@@ -71,6 +74,8 @@ def build(planned: PlannedCase) -> Case:
         tags=template.tags,
         about=template.about,
         in_place=in_place,
+        tolerances=read_tolerances(entry.get("tolerance", {}), _outputs(operator, desc)),
+        files=files.digests,
     )
 
 
@@ -89,14 +94,16 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 _Data = dict[str, Array | Fill]
 
 
-def _desc(operator: Operator, written: Mapping[str, Any], names: Namespace) -> tuple[Desc, _Data]:
+def _desc(
+    operator: Operator, written: Mapping[str, Any], names: Namespace, files: CaseFiles
+) -> tuple[Desc, _Data]:
     desc: dict[str, Any] = {}
     data: _Data = {}
     faults = Faults()
     for field in operator.fields:
         node = written.get(field.name, _ABSENT)
         try:
-            desc[field.name] = _field(field, node, names, data)
+            desc[field.name] = _field(field, node, names, data, files)
         except CaseError as error:
             faults.add(error)
     faults.raise_any()
@@ -106,19 +113,19 @@ def _desc(operator: Operator, written: Mapping[str, Any], names: Namespace) -> t
     return desc, data
 
 
-def _field(field: Field, node: Any, names: Namespace, data: _Data) -> Any:
+def _field(field: Field, node: Any, names: Namespace, data: _Data, files: CaseFiles) -> Any:
     where = ("desc", field.name)
     if field.is_tensor and field.is_array:
         items = _items(node, names, where)
         return items and tuple(
-            read_tensor(item, f"{field.name}[{index}]", data, (*where, index))
+            read_tensor(item, f"{field.name}[{index}]", data, files, (*where, index))
             for index, item in enumerate(items)
         )
     value = evaluated(node, names)
     if value is None:
         return None
     if field.is_tensor:
-        return read_tensor(value, field.name, data, where)
+        return read_tensor(value, field.name, data, files, where)
     return read_attribute(field, value, where)
 
 
@@ -160,15 +167,26 @@ def _check_in_place(operator: Operator, in_place: Mapping[str, str]) -> None:
             raise CaseError(("in_place", output), message)
 
 
+def _outputs(operator: Operator, desc: Desc) -> dict[str, TensorDesc]:
+    return {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
+
+
 def _expectation(
-    operator: Operator, entry: Mapping[str, Any], expect: Mapping[str, Any] | None, desc: Desc
+    operator: Operator,
+    entry: Mapping[str, Any],
+    expect: Mapping[str, Any] | None,
+    desc: Desc,
+    files: CaseFiles,
 ) -> ExpectedOutputs | ExpectedRejection | None:
     if expect is None:
+        if "origin" in entry:
+            message = "`origin` says where the expected values are from, and there are none"
+            raise CaseError(("origin",), message, "give the case `expect`, or say it in its `note`")
         return None
-    provenance = Provenance.RECORDED if "recorded" in entry else Provenance.DOCUMENTED
+    provenance = _provenance(entry)
     if "rejected" in expect:
         return ExpectedRejection(expect["rejected"], expect.get("constraint"), provenance)
-    tensors = {name: t for name, _, t in tensors_of(operator, desc, FieldKind.OUTPUT)}
+    tensors = _outputs(operator, desc)
     outputs = {}
     faults = Faults()
     for name, value in expect.items():
@@ -177,9 +195,15 @@ def _expectation(
             with faults.collected():
                 if target not in tensors:
                     raise CaseError(place, f"the desc has no output {target}")
-                outputs[target] = expected_array(item, tensors[target], place)
+                outputs[target] = expected_array(item, tensors[target], files, place)
     faults.raise_any()
     return ExpectedOutputs(outputs, provenance)
+
+
+def _provenance(entry: Mapping[str, Any]) -> Provenance:
+    if "recorded" in entry:
+        return Provenance.RECORDED
+    return Provenance.STATED if "origin" in entry else Provenance.DOCUMENTED
 
 
 def _expected_tensors(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
@@ -35,6 +37,7 @@ class Provenance(StrEnum):
     """Where expected values come from, the most trusted first."""
 
     DOCUMENTED = "documented"
+    STATED = "stated"
     RECORDED = "recorded"
     REFERENCE = "reference"
 
@@ -58,6 +61,13 @@ class Fill:
     arguments: Mapping[str, Any]
 
 
+class _Derived(dict[str, Any]):
+    """What a case has derived from its desc so far; another process derives it again."""
+
+    def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
+        return _Derived, ()
+
+
 class _Inputs(dict[str, Array]):
     """What `Case.inputs` returns, so that it need not be computed again."""
 
@@ -71,8 +81,8 @@ class ExpectedOutputs:
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: of what the case states whether a page says so or a real DirectML computed it,
-            else what they are from.
+        provenance: of what the case states whether a page says so, a real DirectML computed it, or
+            they are from elsewhere, as the case says; else what they are from.
         others: where those outputs are from that the case does not state beside others.
         samples: what is known of outputs that are not known as a whole.
     """
@@ -94,7 +104,7 @@ class ExpectedRejection:
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
         constraint: name of the constraint that is broken, or None where the case leaves it open.
-        provenance: whether a page says so or a real DirectML did so.
+        provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
     hresult: str
@@ -113,6 +123,7 @@ class About:
         note: free text, or None.
         recorded: what real DirectML the expectation is from, or None.
         documented: where the page is wrong, what it says and why that is wrong, or None.
+        origin: where the expectation is from, if neither from the page nor recorded, or None.
     """
 
     location: Location
@@ -121,6 +132,7 @@ class About:
     note: str | None = None
     recorded: str | None = None
     documented: Any = None
+    origin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +148,8 @@ class Case:
         in_place: output tensors that share the buffer of an input, by output.
         tags: for selection.
         about: what people want to know.
+        tolerances: what the case permits beside the operator's rules or in their place, by output.
+        files: SHA-256 in hexadecimal of the files that its data are from, by name.
     """
 
     identifier: str
@@ -146,6 +160,9 @@ class Case:
     tags: tuple[str, ...]
     about: About
     in_place: Mapping[str, str] = field(default_factory=dict)
+    tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     @property
     def operator(self) -> Operator:
@@ -169,10 +186,26 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor."""
+        """Return the precision rule of an output tensor; the case's own where it gives a reason."""
+        tolerance = self.tolerances.get(output)
+        if tolerance is not None and tolerance.reason is not None:
+            return tolerance.rule
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
-        return self.operator.rule(field, data_type, self.operator.names(self.desc))
+        names = self._once("names", lambda: self.operator.names(self.desc))
+        return self.operator.rule(field, data_type, names)
+
+    def violations(self) -> tuple[str, ...]:
+        """Return the names of the enforced constraints that the desc breaks."""
+        broken: tuple[str, ...] = self._once(
+            "violations", lambda: violations(self.operator, self.desc)
+        )
+        return broken
+
+    def narrower_rule(self, output: str) -> PrecisionRule | None:
+        """Return the rule that holds beside that of `rule`; None where there is none."""
+        tolerance = self.tolerances.get(output)
+        return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.
@@ -188,7 +221,9 @@ class Case:
 
     def with_inputs(self) -> Case:
         """Return the case with its inputs' arrays as data, for one who asks for them often."""
-        return replace(self, data=_Inputs(self.inputs()))
+        case = replace(self, data=_Inputs(self.inputs()))
+        object.__setattr__(case, "_derived", self._derived)  # The desc is the same.
+        return case
 
     def _input(self, name: str, tensor: TensorDesc) -> Array:
         data = self.data.get(name, _ZEROS)
@@ -196,10 +231,20 @@ class Case:
             data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
         return as_stored(data, tensor.Strides)
 
-    def outputs(self) -> dict[str, TensorDesc]:
+    def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""
-        found = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
-        return {name: tensor for name, _, tensor in found}
+        outputs: Mapping[str, TensorDesc] = self._once("outputs", self._outputs)
+        return outputs
+
+    def _outputs(self) -> Mapping[str, TensorDesc]:
+        tensors = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
+        return {name: tensor for name, _, tensor in tensors}
+
+    def _once(self, name: str, derive: Callable[[], Any]) -> Any:
+        """Return what is derived from the desc, which never changes."""
+        if name not in self._derived:
+            self._derived[name] = derive()
+        return self._derived[name]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from dmlconf.cases.errors import CaseError
+from dmlconf.cases.files import CaseFiles
 from dmlconf.cases.model import Fill
 from dmlconf.cases.values import ValuesError, tensor_values
 from dmlconf.catalogue import loader as catalogue
@@ -34,12 +35,24 @@ _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
 
 # The fills whose arguments are all whole numbers.
 _WHOLE: Final = frozenset({"integers", "sequence"})
+_WHOLE_ARGUMENTS: Final = frozenset({"seed", "every", "outliers", "fan_in"})
 
 
 def read_tensor(
-    written: Any, name: str, data: dict[str, Array | Fill], where: Sequence[str | int]
+    written: Any,
+    name: str,
+    data: dict[str, Array | Fill],
+    files: CaseFiles,
+    where: Sequence[str | int],
 ) -> TensorDesc:
     """Return the desc of a tensor, and put its data, if it has any, into `data` under `name`.
+
+    Args:
+        written: the tensor's entry.
+        name: the tensor's, arrays as `InputTensors[0]`.
+        data: the case's data by tensor.
+        files: reads what the entry names.
+        where: the entry's place in the case's.
 
     Raises:
         CaseError: the entry does not make a tensor.
@@ -60,7 +73,7 @@ def read_tensor(
     )
     if "values" in written or "fill" in written:
         _limit_size(sizes, (*where, "Sizes"))
-        data[name] = _tensor_data(written, tensor, where)
+        data[name] = _tensor_data(written, tensor, files, where)
     return tensor
 
 
@@ -126,6 +139,8 @@ def _strides(
 
 
 def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
+    if value == ():
+        return ()
     known = catalogue.enumeration("DML_TENSOR_FLAGS").values
     if not isinstance(value, str):
         require_list(value, where)
@@ -138,15 +153,12 @@ def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
 
 
 def _tensor_data(
-    written: Mapping[str, Any], tensor: TensorDesc, where: Sequence[str | int]
+    written: Mapping[str, Any], tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]
 ) -> Array | Fill:
     if "fill" in written:
         return _fill(written["fill"], tensor, (*where, "fill"))
     where = (*where, "values")
-    try:
-        array = tensor_values(written["values"], tensor.Sizes, tensor.DataType)
-    except ValuesError as error:
-        raise CaseError((*where, *error.where), error.message, error.hint) from error
+    array = _values(written["values"], tensor, files, where)
     strides = tensor.Strides
     if strides is not None and len(strides) == array.ndim:
         same = as_stored(array, strides) == array
@@ -173,7 +185,7 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
     ):
         raise CaseError(where, f"fill {name}: its arguments are numbers by name")
     for key, value in arguments.items():
-        if (name in _WHOLE or key == "seed") and not isinstance(value, int):
+        if (name in _WHOLE or key in _WHOLE_ARGUMENTS) and not isinstance(value, int):
             message = f"fill {name}: {key} is {value}, yet must be a whole number"
             raise CaseError((*where, name, key), message)
     fault = _fill_fault(name, tuple(arguments.items()), tensor.DataType)
@@ -198,8 +210,16 @@ def _fill_fault(
     return None
 
 
-def expected_array(value: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Array:
+def expected_array(
+    value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]
+) -> Array:
     """Return the array that a case expects of an output.
+
+    Args:
+        value: what the case says: numbers, a fill, or the name of a file.
+        tensor: the output.
+        files: reads what the case names.
+        where: the place of the value in the case's entry.
 
     Raises:
         CaseError: the numbers do not make the tensor.
@@ -208,6 +228,15 @@ def expected_array(value: Any, tensor: TensorDesc, where: Sequence[str | int]) -
     if isinstance(value, Mapping) and set(value) == {"fill"}:
         made = _fill(value["fill"], tensor, (*where, "fill"))
         return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)
+    return _values(value, tensor, files, where)
+
+
+def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]) -> Array:
+    """Return the elements that are listed, or those of the file that is named."""
+    if isinstance(value, Mapping):
+        if set(value) != {"file"}:
+            raise CaseError(where, f"{value!r} is neither a list nor {{file: NAME.npy}}")
+        return files.read(value["file"], tensor, (*where, "file"))
     try:
         return tensor_values(value, tensor.Sizes, tensor.DataType)
     except ValuesError as error:

@@ -43,6 +43,7 @@ class PrecisionRule:
         flushes: whether subnormal numbers may be taken for zero.
         typical: the share of the limit that measured devices use at most; None where it is
             unknown, or no smaller than the limit itself.
+        absolute: for `relative`, an error that is permitted beside that share of the value.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class PrecisionRule:
     products: int = 1
     flushes: bool = False
     typical: float | None = None
+    absolute: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import click
 
 from dmlconf.cases.build import build
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
@@ -152,7 +151,7 @@ def _expectation(case: Case) -> Iterator[Text]:
         constraint = f", because it breaks {expected.constraint}" if expected.constraint else ""
         yield _styled(f"Expected: rejected with {expected.hresult}{constraint}", "bold green")
         for broken in case.operator.constraints:
-            if broken.name in violations(case.operator, case.desc):
+            if broken.name in case.violations():
                 yield _styled(f"  {broken.name}: {broken.require}", "dim")
                 for name, term in case.operator.terms_in(broken.require).items():
                     yield _styled(f"    where {name} = {term}", "dim")
@@ -161,7 +160,7 @@ def _expectation(case: Case) -> Iterator[Text]:
         for name, array in expected.outputs.items():
             yield _styled(f"{name}", "bold")
             yield _indented(grid(array))
-    source = case.about.recorded or f"the page {case.about.page}"
+    source = case.about.recorded or case.about.origin or f"the page {case.about.page}"
     yield _row("source", f"{expected.provenance}: {source}")
 
 

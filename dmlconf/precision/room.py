@@ -106,7 +106,8 @@ def _absolute(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 
 
 def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
-    return _around(expected, rule.limit * np.abs(expected, dtype=np.float64))
+    relative = rule.limit * np.abs(expected, dtype=np.float64)
+    return _around(expected, relative + rule.absolute)
 
 
 def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:

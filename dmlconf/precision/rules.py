@@ -133,7 +133,7 @@ def _beyond(actual: Array, expected: Array, rule: PrecisionRule) -> Array:
         share = np.subtract(actual, expected, dtype=np.float64)
         np.abs(share, out=share)
         if rule.kind == RuleKind.RELATIVE:
-            share /= np.abs(expected, dtype=np.float64) * rule.limit
+            share /= np.abs(expected, dtype=np.float64) * rule.limit + rule.absolute
         else:
             share /= rule.limit
         # An infinite expectation has an infinite relative limit, which only itself may use.

@@ -38,6 +38,7 @@ _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
 
 _PROVENANCES: Final[Mapping[str, str]] = {
     "documented": "of the case",
+    "stated": "of the case",
     "recorded": "as recorded",
     "reference": "of the reference",
 }
@@ -184,7 +185,7 @@ def rule_lines(verdict: Verdict) -> list[str]:
     Logs from before margins were kept give no lines.
     """
     return [
-        f"{tensor}: rule: {_rule(figures)}{_room(figures)}{_expected_by(figures)}"
+        f"{tensor}: rule: {_rule(figures)}{_room(figures)}{_expected_by(figures, verdict.origin)}"
         f"{_sourced(figures.get('source'))}"
         for tensor, figures in verdict.figures.items()
         if figures.get("margin") is not None
@@ -204,9 +205,12 @@ def _rule(figures: Mapping[str, Any]) -> str:
     return f"{figures['rule']} {figures['limit']:g}, {used}"
 
 
-def _expected_by(figures: Mapping[str, Any]) -> str:
+def _expected_by(figures: Mapping[str, Any], origin: str | None) -> str:
     provenance = figures.get("expectation")
-    return f", expected values {_PROVENANCES[provenance]}" if provenance else ""
+    if not provenance:
+        return ""
+    named = f" ({origin})" if provenance == "stated" and origin else ""
+    return f", expected values {_PROVENANCES[provenance]}{named}"
 
 
 def _room(figures: Mapping[str, Any]) -> str:

@@ -145,6 +145,8 @@ def _verdict(
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
         output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
+        origin=case.about.origin,
+        files=case.files,
     )
 
 
@@ -231,6 +233,11 @@ def _judge_outputs(
         pair = paired(actual, wanted)
         permitted = pair.allowance(allowance)
         comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
+        narrower = case.narrower_rule(name)
+        if narrower is not None and comparison.passed:
+            own = pair.located(compare(pair.actual, pair.expected, narrower, permitted))
+            if not own.passed or own.margin >= comparison.margin:
+                rule, comparison = narrower, own
         figures[name] = figures_of(
             comparison,
             rule,

@@ -180,6 +180,10 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["unchecked_outputs"] = list(verdict.unchecked_outputs)
     if verdict.output_digests:
         data["output_digests"] = dict(verdict.output_digests)
+    if verdict.origin is not None:
+        data["origin"] = verdict.origin
+    if verdict.files:
+        data["files"] = dict(verdict.files)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

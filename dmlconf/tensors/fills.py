@@ -1,9 +1,15 @@
-"""Named generators of tensor data, the same on every machine and NumPy version."""
+"""Named generators of tensor data, the same on every machine and NumPy version.
+
+A generator makes any part of a tensor by itself: `count` elements from the element `first` on, in
+row-major order. So tensors are made in blocks that stay in the processor's cache.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -13,26 +19,48 @@ from dmlconf.tensors.datatypes import Array, DataType
 __all__ = ["FILLS", "fill", "splitmix64"]
 
 
-def splitmix64(seed: int, count: int) -> Array:
-    """Return `count` pseudo-random UINT64 numbers.
+_BLOCK: Final = 1 << 17
+"""Elements that are made at once."""
+
+
+def splitmix64(seed: int, count: int, first: int = 0) -> Array:
+    """Return `count` pseudo-random UINT64 numbers, from the one at `first` on; not to be written.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
-    states = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (_drawn if count <= _MOST_KEPT else _draw)(seed, count, first)
+
+
+def _draw(seed: int, count: int, first: int) -> Array:
+    states = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    states *= np.uint64(0x9E3779B97F4A7C15)
     mixed = states + np.uint64(seed & 0xFFFF_FFFF_FFFF_FFFF)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     result: Array = mixed ^ (mixed >> np.uint64(31))
+    result.flags.writeable = False
     return result
 
 
-def _constant(count: int, data_type: DataType, *, value: float) -> Array:
+# Cases of a matrix follow each other and differ in other things than their seeds.
+_drawn: Final = lru_cache(maxsize=64)(_draw)
+_MOST_KEPT: Final = 1 << 12
+"""Of longer rows, drawing them again takes little beside all else that is done with them."""
+
+
+def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
     """Every element is `value`."""
     return np.full(count, value, data_type.dtype)
 
 
 def _sequence(
-    count: int, data_type: DataType, *, start: int = 0, step: int = 1, period: int | None = None
+    first: int,
+    count: int,
+    data_type: DataType,
+    *,
+    start: int = 0,
+    step: int = 1,
+    period: int | None = None,
 ) -> Array:
     """Count from `start` by `step`, and begin again after `period` elements.
 
@@ -49,7 +77,7 @@ def _sequence(
         room = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
         longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
         period = max(1, min(room + 1, longest))
-    steps = np.arange(count, dtype=np.int64) % period
+    steps = np.arange(first, first + count, dtype=np.int64) % period
     return _shifted(steps * step, start, data_type)
 
 
@@ -69,33 +97,129 @@ _ALL: Final = 2**64
 """As many numbers as 64 bits can tell apart."""
 
 
-def _integers(count: int, data_type: DataType, *, low: int, high: int, seed: int = 0) -> Array:
+def _integers(
+    first: int, count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
+) -> Array:
     """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
     spread = high - low + 1
     if spread > _ALL:
         raise ValueError(f"{low} to {high} are more numbers than 64 bits can tell apart")
-    drawn = splitmix64(seed, count)
+    drawn = splitmix64(seed, count, first)
     if spread <= _FEW:
         drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
     elif spread < _ALL:
-        drawn %= np.uint64(spread)
+        drawn = drawn % np.uint64(spread)
     wrapped = drawn + np.uint64(low % _ALL)
     return (wrapped if data_type is DataType.UINT64 else wrapped.view(np.int64)).astype(
         data_type.dtype
     )
 
 
-def _uniform(count: int, data_type: DataType, *, low: float, high: float, seed: int = 0) -> Array:
+def _uniform(
+    first: int, count: int, data_type: DataType, *, low: float, high: float, seed: int = 0
+) -> Array:
     """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
-    fraction = (splitmix64(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    fraction = (splitmix64(seed, count, first) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return (low + fraction * (high - low)).astype(data_type.dtype)
 
 
-def _specials(count: int, data_type: DataType, *, seed: int = 0, every: int = 1) -> Array:
+_OUTLIER: Final = 60
+"""Deviations between the mean and an outlier, as activations of language models have them.
+
+Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022.
+"""
+
+_CELL_BITS: Final = 6
+_CELLS: Final = 1 << _CELL_BITS
+"""Pieces of the quantile function between two powers of two."""
+
+_LEAST_POWER: Final = -54
+_GRID: Final = 2.0**30
+
+
+@cache
+def _quantiles() -> tuple[Array, Array]:
+    """Return the ends of the pieces of the normal quantile function, and their differences.
+
+    The piece number `64 * i + j` begins where a greater magnitude has the probability
+    `2^(i - 54) * (1 + j / 64)`. Ends are rounded to multiples of 2^-30, so that the last place of a
+    machine's logarithm does not matter.
+    """
+    normal = NormalDist()
+    ends = [
+        round(-normal.inv_cdf(2.0 ** (power - 1) * (1 + cell / _CELLS)) * _GRID) / _GRID
+        for power in range(_LEAST_POWER, 0)
+        for cell in range(_CELLS)
+    ]
+    begins = np.array([*ends, 0.0, 0.0])
+    return begins, np.append(np.diff(begins), 0.0)
+
+
+def _normal(
+    first: int,
+    count: int,
+    data_type: DataType,
+    *,
+    mean: float = 0,
+    deviation: float = 1,
+    seed: int = 0,
+    least: float = -math.inf,
+    outliers: int = 0,
+    fan_in: int = 1,
+) -> Array:
+    """Normally distributed numbers, rounded to the data type and limited to what it holds.
+
+    Each is the value at a pseudo-random probability of the quantile function, which is linear
+    between the ends of `_quantiles`; all of that is exact or rounded once, by IEEE 754. With
+    `least: 0` they are what a RELU leaves of them; with `outliers` each so many-th element is 60
+    deviations from the mean. As weights, the deviation is divided by the root of `fan_in`.
+    """
+    if deviation < 0:
+        raise ValueError(f"deviation is {deviation}, and must be at least 0")
+    if outliers < 0:
+        raise ValueError(f"outliers is {outliers}, and must be at least 0")
+    if fan_in < 1:
+        raise ValueError(f"fan_in is {fan_in}, and must be at least 1")
+    drawn = splitmix64(seed, count, first)
+    greater = (drawn >> np.uint64(11)).astype(np.float64)
+    greater += 0.5
+    greater *= 2.0**-53
+    bits = greater.view(np.int64)
+    lower_bits = 52 - _CELL_BITS
+    piece = (bits >> lower_bits) - ((1023 + _LEAST_POWER) << _CELL_BITS)
+    share = (bits & ((1 << lower_bits) - 1)) * 2.0**-lower_bits
+    begins, lengths = _quantiles()
+    values = begins[piece] + lengths[piece] * share
+    if outliers:
+        values[(-first - seed) % outliers :: outliers] = _OUTLIER
+    np.negative(values, out=values, where=(drawn & np.uint64(1)).astype(bool))
+    values *= deviation / math.sqrt(fan_in)
+    values += mean
+    np.maximum(values, least, out=values)
+    if not data_type.is_float:
+        np.rint(values, out=values)
+    return _limited(values, data_type)
+
+
+def _limited(values: Array, data_type: DataType) -> Array:
+    """Return FLOAT64 values in the data type; the nearest of its own for what it does not hold."""
+    limited = np.clip(values, float(data_type.minimum), float(data_type.maximum))
+    if data_type.bits < 64 or data_type.is_float:
+        return limited.astype(data_type.dtype)
+    beyond = limited >= float(data_type.maximum)  # 2^63 and 2^64 are no INT64 and UINT64.
+    limited[beyond] = 0
+    made = limited.astype(data_type.dtype)
+    made[beyond] = int(data_type.maximum)
+    return made
+
+
+def _specials(
+    first: int, count: int, data_type: DataType, *, seed: int = 0, every: int = 1
+) -> Array:
     """Numbers that are easily lost, in turn from the one at `seed` on; a prime number of them.
 
     Floating-point types: signed zeros, infinities, NaN, subnormal, smallest, largest and
@@ -106,14 +230,14 @@ def _specials(count: int, data_type: DataType, *, seed: int = 0, every: int = 1)
     if every < 1:
         raise ValueError(f"every is {every}, and must be at least 1")
     kinds = _special_floats(data_type) if data_type.is_float else _special_integers(data_type)
-    place = np.arange(count)
+    place = np.arange(first, first + count)
     special = kinds[(place // every + seed) % len(kinds)]
     if every == 1:
         return special
     if data_type.is_float:
-        ordinary = _uniform(count, data_type, low=-1, high=1, seed=seed)
+        ordinary = _uniform(first, count, data_type, low=-1, high=1, seed=seed)
     else:
-        ordinary = _integers(count, data_type, low=0, high=7, seed=seed)
+        ordinary = _integers(first, count, data_type, low=0, high=7, seed=seed)
     return np.where(place % every == 0, special, ordinary)
 
 
@@ -139,6 +263,7 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "sequence": _sequence,
     "integers": _integers,
     "uniform": _uniform,
+    "normal": _normal,
     "specials": _specials,
 }
 """The generators by name; their keyword arguments are what a case may say."""
@@ -154,4 +279,11 @@ def fill(
         OverflowError: likewise, for integers.
         TypeError: the generator has no such argument, or lacks one.
     """
-    return FILLS[name](math.prod(sizes), data_type, **arguments).reshape(sizes)
+    count, generator = math.prod(sizes), FILLS[name]
+    if count <= _BLOCK:
+        return generator(0, count, data_type, **arguments).reshape(sizes)
+    made = np.empty(count, data_type.dtype)
+    for first in range(0, count, _BLOCK):
+        block = made[first : first + _BLOCK]
+        block[:] = generator(first, len(block), data_type, **arguments)
+    return made.reshape(sizes)

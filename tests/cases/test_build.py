@@ -202,7 +202,7 @@ def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
 def test_fill_is_kept_and_made_when_asked(tmp_path: Path, written: str, fill: Fill) -> None:
     case = built(tmp_path, changed(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
-    made = FILLS[fill.name](2, DataType.FLOAT32, **fill.arguments)
+    made = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
     assert np.array_equal(case.inputs()["InputTensor"], made)
 
 
@@ -245,7 +245,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         f.yaml:5:58: a fill has one name
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, fill: {sequence: , constant: }}
                |                                                          ^^^^^^^^^^^^^^^^^^^^^^^^
-            hint: one of constant, sequence, integers, uniform, specials
+            hint: one of constant, sequence, integers, uniform, normal, specials
         """,
     ),
     "a fill that lacks an argument": (

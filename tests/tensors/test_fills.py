@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def whole_numbers(data_type: DataType) -> st.SearchStrategy[int]:
 
 
 def test_knows_the_named_fills() -> None:
-    assert list(FILLS) == ["constant", "sequence", "integers", "uniform", "specials"]
+    assert list(FILLS) == ["constant", "sequence", "integers", "uniform", "normal", "specials"]
 
 
 def test_random_numbers_are_those_of_the_published_generator() -> None:
@@ -150,6 +151,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "sequence": {},
     "integers": {"low": 0, "high": 7, "seed": 5},
     "uniform": {"low": 0, "high": 7, "seed": 5},
+    "normal": {"mean": 3, "deviation": 2, "seed": 5, "outliers": 7, "fan_in": 2},
     "specials": {"seed": 5},
 }
 
@@ -181,13 +183,96 @@ def test_data_are_the_same_on_every_machine() -> None:
     # Recordings hold outputs for these inputs, so no release may change them.
     digest = hashlib.sha256()
     for name, arguments in ARGUMENTS.items():
+        if name == "normal":
+            continue
         for data_type in (DataType.FLOAT32, DataType.INT64, DataType.UINT8):
             values = fill(name, (300,), data_type, arguments)
             digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
     assert digest.hexdigest() == EXPECTED_DIGEST
 
 
+def test_normal_numbers_are_the_same_on_every_machine() -> None:
+    values = normal_numbers(3000, mean=0.1, deviation=0.3, seed=7, outliers=1001)
+    digest = hashlib.sha256(values.astype("<f8").tobytes()).hexdigest()
+    assert digest == NORMAL_DIGEST
+
+
+NORMAL_DIGEST = "52ad26dec96f1a93b3135b130a9145d812315e8856b617bb480a7c5351dcead3"
 EXPECTED_DIGEST = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc7626656"
+
+
+@pytest.mark.parametrize("name", FILLS)
+@pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
+def test_large_data_are_what_one_block_would_be(name: str, data_type: DataType) -> None:
+    count = (1 << 17) * 2 + 5
+    made = fill(name, (count,), data_type, ARGUMENTS[name])
+    whole = FILLS[name](0, count, data_type, **ARGUMENTS[name])
+    assert made.tobytes() == whole.tobytes()
+
+
+def normal_numbers(count: int = 1 << 16, **arguments: float) -> Any:
+    return fill("normal", (count,), DataType.FLOAT64, arguments)
+
+
+def test_normal_numbers_are_distributed_as_their_name_says() -> None:
+    values = normal_numbers(mean=3, deviation=2)
+    expected = NormalDist(3, 2)
+    for at in (-3, -1, 0, 2, 3, 3.5, 5, 9):
+        share = np.count_nonzero(values <= at) / values.size
+        assert abs(share - expected.cdf(at)) < 0.006
+    assert 3.9 < (np.abs(values - 3) / 2).max() < 6
+
+
+def test_normal_numbers_are_not_those_of_the_next_seed() -> None:
+    one, other = normal_numbers(seed=1), normal_numbers(seed=2)
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
+    assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.02
+
+
+def test_no_logarithm_is_so_near_a_tie_that_its_last_place_matters() -> None:
+    scaled = [
+        -NormalDist().inv_cdf(2.0 ** (power - 1) * (1 + cell / 64)) * 2.0**30
+        for power in range(-54, 0)
+        for cell in range(64)
+    ]
+    nearest = min(abs(value % 1 - 0.5) for value in scaled)
+    assert nearest > 1e-5  # A logarithm that is 16 places off moves a value by 1e-6 at most.
+
+
+def test_outliers_are_60_deviations_from_the_mean() -> None:
+    values = normal_numbers(1000, mean=1, deviation=0.5, outliers=97)
+    far = np.flatnonzero(np.abs(values - 1) > 5)
+    assert far.tolist() == list(range(0, 1000, 97))
+    assert set(values[far]) == {31, -29}
+
+
+def test_a_least_value_makes_what_a_relu_leaves() -> None:
+    values, without = normal_numbers(least=0), normal_numbers()
+    assert np.array_equal(values, np.maximum(without, 0))
+    assert 0.48 < np.mean(values == 0) < 0.52
+
+
+def test_weights_are_scaled_by_the_root_of_their_fan_in() -> None:
+    assert np.array_equal(normal_numbers(100, fan_in=16), normal_numbers(100) / 4)
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_normal_numbers_are_limited_to_the_data_type(data_type: DataType) -> None:
+    deviation = 1e30 if data_type.is_float else 1e20
+    values = fill("normal", (300,), data_type, {"deviation": deviation, "outliers": 2})
+    if data_type in (DataType.FLOAT32, DataType.FLOAT64):
+        assert np.isfinite(values).all()
+    else:
+        assert {int(values.min()), int(values.max())} == {
+            int(data_type.minimum),
+            int(data_type.maximum),
+        }
+
+
+@pytest.mark.parametrize(("name", "value"), [("deviation", -1), ("outliers", -1), ("fan_in", 0)])
+def test_refuses_normal_numbers_that_are_none(name: str, value: int) -> None:
+    with pytest.raises(ValueError, match=f"{name} is {value}, and must be at least"):
+        normal_numbers(3, **{name: value})
 
 
 @pytest.mark.parametrize(

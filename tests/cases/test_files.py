@@ -1,0 +1,132 @@
+"""Tensor data from files: what is read, and what is refused with its place."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from tests.documents import refusals
+
+TILE = """\
+operator: TILE
+cases:
+  - desc:
+      InputTensor: {Sizes: [2, 3], DataType: %s, values: {file: %s}}
+      OutputTensor: {Sizes: [2, 3], DataType: %s}
+      Repeats: [1, 1]
+"""
+ELEMENTS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def case_file(folder: Path, name: str, data_type: str = "FLOAT32") -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / "cases.yaml"
+    path.write_text(TILE % (data_type, name, data_type))
+    return path
+
+
+def refusal(path: Path) -> str:
+    return refusals.refusal(lambda: load_suite([path]), path.parent)
+
+
+def built(path: Path) -> Case:
+    return build(next(load_suite([path]).plan()))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [ELEMENTS, ELEMENTS.ravel(), np.asfortranarray(ELEMENTS), ELEMENTS.astype(">f4")],
+    ids=["nested", "flat", "column-major", "big-endian"],
+)
+def test_a_file_gives_the_elements_in_the_order_of_sizes(tmp_path: Path, stored: Any) -> None:
+    path = case_file(tmp_path, "a.npy")
+    np.save(tmp_path / "a.npy", stored)
+    case = built(path)
+    assert case.inputs()["InputTensor"].tolist() == ELEMENTS.tolist()
+    assert case.inputs()["InputTensor"].dtype == np.float32
+    digest = hashlib.sha256((tmp_path / "a.npy").read_bytes()).hexdigest()
+    assert case.files == {"a.npy": digest}
+
+
+def test_an_expected_output_may_be_a_file_in_a_folder_below(tmp_path: Path) -> None:
+    path = case_file(tmp_path, "a.npy")
+    path.write_text(path.read_text() + "    expect: {OutputTensor: {file: data/b.npy}}\n")
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "a.npy", ELEMENTS)
+    np.save(tmp_path / "data/b.npy", ELEMENTS + 1)
+    case = built(path)
+    assert case.expectation.outputs["OutputTensor"].tolist() == (ELEMENTS + 1).tolist()  # type: ignore[union-attr]
+    assert set(case.files) == {"a.npy", "data/b.npy"}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("../outside.npy", "../outside.npy is outside the case file's folder"),
+        ("/outside.npy", "/outside.npy is outside the case file's folder"),
+        ("link.npy", "link.npy is outside the case file's folder"),
+        ("missing.npy", "missing.npy cannot be read: No such file or directory"),
+        ("folder.npy", "folder.npy is a folder, not a regular file"),
+        ("a.npz", "'a.npz' is not the name of a .npy file"),
+        ("a", "'a' is not the name of a .npy file"),
+    ],
+)
+def test_refuses_what_is_no_file_below_the_case_files_folder(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    path = case_file(tmp_path / "cases", name)
+    np.save(tmp_path / "outside.npy", ELEMENTS)
+    (tmp_path / "cases/link.npy").symlink_to(tmp_path / "outside.npy")
+    (tmp_path / "cases/folder.npy").mkdir()
+    assert message in refusal(path)
+    assert "cases.yaml:4:" in refusal(path)
+
+
+def saved(array: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def zipped() -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a.npy", saved(ELEMENTS))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (saved(np.array([{}] * 6), allow_pickle=True), "holds Python objects"),
+        (saved(ELEMENTS.astype(np.float64)), "holds FLOAT64 where DataType is FLOAT32"),
+        (saved(ELEMENTS.T.copy()), "has the shape (3, 2) where Sizes are (2, 3)"),
+        (saved(ELEMENTS)[:-1], "is 151 bytes long where its header promises 152"),
+        (saved(ELEMENTS) + b"x", "is 153 bytes long where its header promises 152"),
+        (saved(ELEMENTS)[:20], "is not a NumPy array"),
+        (b"", "is not a NumPy array"),
+        (zipped(), "is not a NumPy array"),
+    ],
+    ids=["pickle", "type", "shape", "short", "long", "header", "empty", "zip"],
+)
+def test_refuses_what_is_not_the_tensors_array(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = case_file(tmp_path, "a.npy")
+    (tmp_path / "a.npy").write_bytes(content)
+    assert message in refusal(path)
+
+
+def test_refuses_bytes_that_are_no_4_bit_numbers(tmp_path: Path) -> None:
+    path = case_file(tmp_path, "a.npy", "UINT4")
+    np.save(tmp_path / "a.npy", np.array([[0, 1, 15], [16, 2, 3]], np.uint8))
+    assert "has numbers from 0 to 16, which UINT4 does not hold" in refusal(path)

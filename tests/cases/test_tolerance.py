@@ -1,0 +1,105 @@
+"""Tolerances and origins that a case states: less than the rule, or more with a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case, Provenance
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.runner.judge import judge
+from dmlconf.runner.log import verdict_data
+from dmlconf.runner.verdict import Status, Verdict
+from tests.documents import refusals
+
+SINE = """\
+operator: ELEMENT_WISE_SIN
+cases:
+  - desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [0, 1.5707963]}
+      OutputTensor: {Sizes: [2], DataType: FLOAT32}
+    expect: {OutputTensor: [0, 1]}
+"""
+
+
+def path_of(folder: Path, *lines: str) -> Path:
+    path = folder / "sine.yaml"
+    path.write_text(SINE + "".join(f"    {line}\n" for line in lines))
+    return path
+
+
+def refusal(path: Path) -> str:
+    return refusals.refusal(lambda: load_suite([path]), path.parent)
+
+
+def case_of(folder: Path, *lines: str) -> Case:
+    return build(next(load_suite([path_of(folder, *lines)]).plan()))
+
+
+def verdict(case: Case, *values: float) -> Verdict:
+    outcome = Outputs({"OutputTensor": np.array(values, np.float32)}, 0.0)
+    return judge(case, outcome, lambda case: None)
+
+
+def test_a_tolerance_without_a_reason_only_permits_less(tmp_path: Path) -> None:
+    rule = case_of(tmp_path)
+    less = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.00001}}")
+    more = case_of(tmp_path, "tolerance: {OutputTensor: {absolute: 0.5}}")
+    assert verdict(rule, 0.0005, 1).status is Status.PASSED
+    assert verdict(less, 0.0005, 1).status is Status.FAILED
+    assert verdict(less, 0.000005, 1).status is Status.PASSED
+    assert verdict(less, 0.000005, 1).figures["OutputTensor"]["source"] == "tolerance of the case"
+    assert verdict(more, 0.01, 1).status is Status.FAILED
+
+
+def test_a_tolerance_with_a_reason_stands_in_place_of_the_rule(tmp_path: Path) -> None:
+    line = 'tolerance: {OutputTensor: {absolute: 0.01, relative: 0.1, reason: "tables of 8 bits"}}'
+    case = case_of(tmp_path, line)
+    judged = verdict(case, 0.009, 1.1)
+    assert judged.status is Status.PASSED
+    assert judged.figures["OutputTensor"]["source"] == "tolerance of the case: tables of 8 bits"
+    assert verdict(case, 0.011, 1).status is Status.FAILED
+    assert verdict(case, 0, 1.12).status is Status.FAILED
+
+
+def test_an_origin_stands_in_place_of_documented(tmp_path: Path) -> None:
+    judged = verdict(case_of(tmp_path, "origin: kernel tests of Example 2.3"), 0, 1)
+    assert judged.expectation is Provenance.STATED
+    data = verdict_data(judged)
+    assert data["origin"] == "kernel tests of Example 2.3"
+    schema = bundled_schema("run-log")
+    checker = validator({"$defs": schema["$defs"], "$ref": "#/$defs/verdictLine"})
+    assert not list(checker.iter_errors({"record": "verdict", **data, "tags": list(data["tags"])}))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tolerance: {InputTensor: {ulp: 1}}", "the desc has no output InputTensor"),
+        ("tolerance: {OutputTensor: {reason: why}}", "has no limit"),
+        ("tolerance: {OutputTensor: {ulp: 1, absolute: 1}}", "`ulp` stands alone"),
+        ("tolerance: {OutputTensor: {ulp: 0}}", "0 is not a number above 0"),
+        ("tolerance: {OutputTensor: {ulp: .nan}}", "nan is not a number above 0"),
+        ("tolerance: {OutputTensor: {relative: .inf}}", "an infinite limit judges nothing"),
+        ("tolerance: {OutputTensor: {ulps: 1}}", "unknown field `ulps`"),
+    ],
+)
+def test_refuses_tolerances_that_do_not_make_sense(tmp_path: Path, line: str, message: str) -> None:
+    path = path_of(tmp_path, line)
+    assert message in refusal(path)
+    assert "sine.yaml:7:" in refusal(path)
+
+
+def test_refuses_an_origin_without_expected_values(tmp_path: Path) -> None:
+    path = path_of(tmp_path, "origin: elsewhere")
+    path.write_text(path.read_text().replace("    expect: {OutputTensor: [0, 1]}\n", ""))
+    assert "there are none" in refusal(path)
+
+
+def test_refuses_an_origin_beside_a_recording(tmp_path: Path) -> None:
+    assert refusal(path_of(tmp_path, "origin: elsewhere", "recorded: DirectML 1.15.4"))
