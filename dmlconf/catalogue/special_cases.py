@@ -57,16 +57,18 @@ def _field_faults(
                 yield where, f"{name} is a tensor, which can only be absent: null"
             elif key == "with" and of.constants[name] is None and not others[name].optional:
                 yield where, f"{name} of {general.name} is not optional"
-    for name in of.computed.keys() & of.constants.keys():
-        yield ("specialises", "with", name), f"{name} is computed as well"
-    for name in others.keys() - own.keys() - of.constants.keys() - of.computed.keys():
-        yield ("specialises",), f"{name} of {general.name} needs a value"
+    for name in others:
+        if name in of.computed and name in of.constants:
+            yield ("specialises", "with", name), f"{name} is computed as well"
+        if not any(name in given for given in (own, of.constants, of.computed)):
+            yield ("specialises",), f"{name} of {general.name} needs a value"
     read = {name for part in of.computed.values() for name in part.names}
     for name, field in own.items():
         if name in others and field.kind is not others[name].kind:
             yield ("specialises",), f"{name} is an {others[name].kind} of {general.name}"
-        if name not in others and name not in read:
-            yield ("specialises",), f"{general.name} takes no account of {name}"
+    unused = [name for name in own if name not in others and name not in read]
+    if unused:
+        yield ("specialises",), f"{general.name} takes no account of {', '.join(unused)}"
     outputs = [field.name for field in operator.of_kind(FieldKind.OUTPUT)]
     theirs = [f.name for f in general.of_kind(FieldKind.OUTPUT) if f.name not in of.constants]
     if outputs != theirs:
