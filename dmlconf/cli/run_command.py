@@ -67,7 +67,7 @@ __all__ = ["command"]
 @click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE", help="Write the run log here.")  # fmt: skip
 @click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json, junit, markdown, svg or text.")  # fmt: skip
+              help="Also report as html, json, junit, markdown, svg or text.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
 @click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
 @color_option

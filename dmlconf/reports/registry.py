@@ -26,6 +26,7 @@ def _late(module: str, function: str = "render") -> Render:
 
 
 FORMATS: Final[Mapping[str, Render]] = {
+    "html": _late("html"),
     "json": _late("json_report"),
     "junit": _late("junit"),
     "markdown": _late("markdown"),
