@@ -43,6 +43,7 @@ from dmlconf.certification.replay import (
     judge_again,
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.documents.store import Store
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.session import Limits, processes_that_pay
@@ -71,6 +72,7 @@ class Demand:
         profile: the profile that it must be of; None for any bundled one.
         substrate: the content of a file of a substrate's limits that are accepted as an excuse;
             None accepts none.
+        store: keeps what case files hold that were checked; None checks them again.
         limits: how many processes judge; None for as many as pay off.
     """
 
@@ -79,6 +81,7 @@ class Demand:
     challenge: int | None = None
     profile: Profile | None = None
     substrate: bytes | None = None
+    store: Store | None = None
     limits: Limits | None = None
 
 
@@ -123,7 +126,7 @@ def _verification(
         statement=_statement(certificate, folder),
     )  # fmt: skip
     profile = _profile(certificate, demand)
-    suite = load_suite(demand.suite_paths, challenge=predicate.challenge)
+    suite = load_suite(demand.suite_paths, store=demand.store, challenge=predicate.challenge)
     findings = [*_other_versions(certificate, suite, profile), *_other_demands(certificate, demand)]
     if profile is None or findings:
         return replace(known, findings=tuple(findings))

@@ -32,6 +32,9 @@ from dmlconf.certification.making import (
 from dmlconf.certification.profiles import required_cases, shortcomings
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.verification import not_allowed
+from dmlconf.cli.cache import user_store
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend, complete_profile
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
@@ -39,16 +42,12 @@ from dmlconf.cli.options import (
     backend_options,
     challenge_option,
     color_option,
-    complete_backend,
-    complete_profile,
     directml_option,
     jobs_option,
-    named_profile,
-    paths_argument,
-    suite_paths,
     with_directml,
 )
 from dmlconf.cli.progress import progress
+from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.reader import LARGEST_FILE_BYTES
@@ -73,21 +72,21 @@ _MOST_NAMED: Final = 10
 _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 
 
-@click.command("certify")
+@click.command("certify", cls=Command, short_help="Write a certificate of what a backend computes.")
 @paths_argument
-@click.option("-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
+@option("-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
               help="What to certify: directml, a plugin's, or recording:PATH for what was recorded "
               "before, in the environment of the recording.")  # fmt: skip
-@click.option("--profile", required=True, metavar="PROFILE", shell_complete=complete_profile,
+@option("--profile", required=True, metavar="PROFILE", shell_complete=complete_profile,
               help="Which cases must have a verdict, such as 5_0 or 5_0+model.")  # fmt: skip
-@click.option("-o", "--output", required=True, metavar=f"FILE{SUFFIX}",
+@option("-o", "--output", required=True, metavar=f"FILE{SUFFIX}",
               type=click.Path(path_type=Path, dir_okay=False),
               help="Write the certificate to this file.")  # fmt: skip
-@click.option("--key", metavar="KEY.pem", type=click.Path(path_type=Path),
+@option("--key", metavar="KEY.pem", type=click.Path(path_type=Path),
               help="Sign it with this private key; `dmlconf sign` does so later.")  # fmt: skip
-@click.option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+@option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Accept the known failures that are listed here.")  # fmt: skip
-@click.option(
+@option(
     "--statement",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -95,11 +94,11 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 )
 @challenge_option("Change the data of all generated cases by this number, which whoever will "
                   "verify has chosen.")  # fmt: skip
-@click.option("--resume", is_flag=True, help="Go on with a certification that was interrupted.")
+@option("--resume", is_flag=True, help="Go on with a certification that was interrupted.")
 @directml_option
 @jobs_option("1")
 @backend_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -144,9 +143,9 @@ def command(
         accepted.require_cases(paths)
     replaced(output, None)
     demanded = named_profile(profile)
-    suite = load_suite(suite_paths(paths), challenge=challenge)
+    suite = load_suite(suite_paths(paths), store=user_store(), challenge=challenge)
     plan = list(required_cases(demanded, suite.plan()))
-    require_valid(plan)
+    require_valid(suite, plan)
     if not plan:
         say(f"Error: no case is of profile {demanded.name}")
         return ExitCode.NOTHING_SELECTED

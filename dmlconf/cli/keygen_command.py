@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from dmlconf.certification.keys import new_key_pair
+from dmlconf.cli.command import Command
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
 
 
-@click.command("keygen")
+@click.command("keygen", cls=Command, short_help="Make a key to sign certificates with.")
 @click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
 def command(key: Path) -> int:
     """Make a key to sign certificates with: KEY.pem, and its public half KEY.pub.pem.

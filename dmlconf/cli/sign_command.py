@@ -8,6 +8,7 @@ import click
 
 from dmlconf.certification.certificate import signed
 from dmlconf.certification.keys import read_private_key
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
 from dmlconf.documents.problems import printable
@@ -15,9 +16,9 @@ from dmlconf.documents.problems import printable
 __all__ = ["command"]
 
 
-@click.command("sign")
+@click.command("sign", cls=Command, short_help="Add a signature to a certificate.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--key", required=True, metavar="KEY.pem", type=click.Path(path_type=Path),
+@option("--key", required=True, metavar="KEY.pem", type=click.Path(path_type=Path),
               help="The private key to sign with.")  # fmt: skip
 def command(file: Path, key: Path) -> int:
     """Add a signature to the certificate FILE.

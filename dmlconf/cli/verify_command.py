@@ -13,17 +13,14 @@ from dmlconf.certification.findings import Result
 from dmlconf.certification.keys import read_public_key
 from dmlconf.certification.reports import FORMATS, table
 from dmlconf.certification.verification import Demand, verify
+from dmlconf.cli.cache import user_store
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_profile
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import (
-    challenge_option,
-    color_option,
-    complete_profile,
-    jobs_option,
-    named_profile,
-    suite_paths,
-)
+from dmlconf.cli.options import challenge_option, color_option, jobs_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.cli.selection import named_profile, suite_paths
 from dmlconf.runner.session import Limits
 
 __all__ = ["command"]
@@ -35,26 +32,26 @@ _CODES: Final = {
 }
 
 
-@click.command("verify")
+@click.command("verify", cls=Command, short_help="Judge all outputs in a certificate again.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--key", "keys", multiple=True, metavar="PUB.pem",
+@option("--key", "keys", multiple=True, metavar="PUB.pem",
               type=click.Path(path_type=Path),
               help="A public key that must have signed it.")  # fmt: skip
 @challenge_option("The number that it must have been made for.")
-@click.option("--profile", metavar="PROFILE", shell_complete=complete_profile,
+@option("--profile", metavar="PROFILE", shell_complete=complete_profile,
               help="The profile that it must be of; the one that it names where not given. A "
               "profile of your own is the path of its file.")  # fmt: skip
-@click.option(
+@option(
     "--substrate",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help="Accept the limits listed here as an excuse for failures.",
 )
 @jobs_option("as many as pay off")
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
+@option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
               help="Also report as json or markdown.")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
     file: Path,
@@ -84,6 +81,7 @@ def command(
         challenge=challenge,
         profile=None if profile is None else named_profile(profile),
         substrate=substrate.read_bytes() if substrate else None,
+        store=user_store(),
         limits=Limits(jobs) if jobs else None,
     )
     with ExitStack() as stack:
