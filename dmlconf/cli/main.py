@@ -23,7 +23,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "new", "config",
+    "report", "compare", "new", "config", "doctor",
 )  # fmt: skip
 
 
