@@ -14,6 +14,7 @@ from typing import Final
 
 import click
 
+from dmlconf.cli.cache import VARIABLE, user_store
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.configuration import read_configuration
 from dmlconf.cli.exit_codes import ExitCode
@@ -151,6 +152,17 @@ def _configuration() -> Iterator[_Finding]:
     yield _Finding("configuration", _State.FINE, told)
 
 
+def _cache() -> Iterator[_Finding]:
+    store = user_store()
+    if store is None:
+        told = f"turned off by {VARIABLE}: every case file is checked anew"
+        yield _Finding("cache", _State.ABSENT, told, f"unset {VARIABLE} to start sooner")
+        return
+    files = [each for each in store.folder.glob("*") if each.is_file()]
+    size = sum(each.stat().st_size for each in files) / 1e6
+    yield _Finding("cache", _State.FINE, f"{len(files):,} files in {store.folder}, {size:,.1f} MB")
+
+
 def _lab() -> Iterator[_Finding]:
     if not sys.platform.startswith("linux"):
         return
@@ -168,5 +180,5 @@ def _lab() -> Iterator[_Finding]:
 
 
 _CHECKS: Final[tuple[Callable[[], Iterator[_Finding]], ...]] = (
-    _python, _numpy, _suite, _directml, _configuration, _logs, _lab,
+    _python, _numpy, _suite, _directml, _configuration, _logs, _cache, _lab,
 )  # fmt: skip
