@@ -80,8 +80,8 @@ def load_suite(
     every_case: bool = False,
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
-    challenge: int | None = None,
     store: Store | None = None,
+    challenge: int | None = None,
 ) -> Suite:
     """Load the case files under the paths.
 
@@ -94,10 +94,10 @@ def load_suite(
         every_case: build all cases of every matrix as well.
         operators: read files of these operators only; all where there are none.
         files: read files of these operators and names (without ending) only; likewise.
-        challenge: changes the seeds of all generated data but that of cases that a page gives or
-            that state outputs; a number from 0 up to 2**64 - 1.
         store: keeps what files hold that were checked; without it, or where every case is to be
             built, files are checked each time.
+        challenge: changes the seeds of all generated data but that of cases that a page gives or
+            that state outputs; a number from 0 up to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
@@ -127,7 +127,7 @@ def load_suite(
     if challenge is not None:
         changed = {template: replace(template, challenge=challenge) for template in templates}
         templates = tuple(changed.values())
-        expansions = {changed[template]: each for template, each in expansions.items()}
+        expansions = {changed[template]: expansion for template, expansion in expansions.items()}
         valid = frozenset(changed[template] for template in valid)
     return Suite(templates, digest.hexdigest(), expansions, valid, challenge)
 

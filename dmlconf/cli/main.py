@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "new", "config", "doctor",
+    "report", "compare", "waive", "new", "config", "doctor",
 )  # fmt: skip
 
 

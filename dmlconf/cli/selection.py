@@ -226,12 +226,9 @@ def _loaded(
     for operators, files in _scopes(lists):
         wanted = selection.operators & operators if operators else selection.operators
         suite = load_suite(
-            suite_paths(paths),
-            operators=wanted,
-            files=files,
+            suite_paths(paths), operators=wanted, files=files, store=user_store(),
             challenge=challenge,
-            store=user_store(),
-        )
+        )  # fmt: skip
         identifiers = [case.identifier for case in suite.plan()] if lists else []
         resolutions = [resolved(each.cases, identifiers) for each in lists]
         names = [full for full, _ in resolutions]
