@@ -25,6 +25,7 @@ LAYERS: Final = (
     {"reference"},
     {"backends"},
     {"runner"},
+    {"diagnosis"},
     {"reports", "strength", "coverage"},
     {"comparison"},
     {"certification"},

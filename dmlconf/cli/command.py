@@ -42,7 +42,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--last-failed": "use --failed",
     "--lf": "use --failed",
     "--markers": "use --tag",
-    "--maxfail": "use -x or --fail-fast",
+    "--maxfail": "use --max-failures",
     "--random-order-seed": "use --shuffle SEED",
     "--rerun-failed": "use --failed",
     "--seed": "use --shuffle SEED",

@@ -23,6 +23,7 @@ from dmlconf.certification.profiles import (
     read_profile,
     required_cases,
 )
+from dmlconf.cli.cache import user_store
 from dmlconf.cli.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.command import option, options
 from dmlconf.cli.completion import (
@@ -161,7 +162,9 @@ def load(
         every_case: build all cases of every matrix as well.
         operators: read files of these operators only; all where there are none.
     """
-    return load_suite(suite_paths(paths), every_case=every_case, operators=set(operators))
+    return load_suite(
+        suite_paths(paths), every_case=every_case, operators=set(operators), store=user_store()
+    )
 
 
 def load_chosen(
@@ -222,7 +225,10 @@ def _loaded(
     unknown: list[list[str]] = []
     for operators, files in _scopes(lists):
         wanted = selection.operators & operators if operators else selection.operators
-        suite = load_suite(suite_paths(paths), operators=wanted, files=files, challenge=challenge)
+        suite = load_suite(
+            suite_paths(paths), operators=wanted, files=files, store=user_store(),
+            challenge=challenge,
+        )  # fmt: skip
         identifiers = [case.identifier for case in suite.plan()] if lists else []
         resolutions = [resolved(each.cases, identifiers) for each in lists]
         names = [full for full, _ in resolutions]
@@ -283,7 +289,7 @@ def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[
         InvalidFilesError: a file is invalid, or a chosen case is.
     """
     suite, plan = load_chosen(paths, **selection)
-    require_valid(plan)
+    require_valid(suite, plan)
     return suite, plan
 
 

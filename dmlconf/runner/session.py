@@ -137,6 +137,9 @@ def _with_inputs(case: Case) -> Case:
     return case
 
 
+_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
+
+
 def nobody(case: Case) -> None:
     """Tell no expected outcome."""
 
@@ -176,7 +179,7 @@ def run(
     header: Header,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     *,
-    fail_fast: bool = False,
+    most_failures: int | None = None,
 ) -> Footer:
     """Run the plan, and write header, verdicts and footer to the log.
 
@@ -189,7 +192,7 @@ def run(
         log: receives every verdict as it is reached.
         header: the log's first line.
         on_verdict: is called with every verdict after it was logged.
-        fail_fast: whether to stop at the first verdict that fails the run.
+        most_failures: after how many verdicts that fail the run to stop; None for never.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -200,6 +203,7 @@ def run(
     counts: Counter[Status] = Counter()
     places = {planned.identifier: place for place, planned in enumerate(plan)}
     unreached = ReasonKind.INTERRUPTED
+    failures = 0
 
     uninterrupted = Uninterrupted()
 
@@ -216,8 +220,9 @@ def run(
                 for verdict in verdicts:
                     record(verdict)
                     raise_if_interrupted()
-                    if fail_fast and verdict.status.fails_run:
-                        unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
+                    failures += verdict.status.fails_run
+                    if failures == most_failures:
+                        unreached = _STOPPED.get(failures, ReasonKind.TOO_MANY_FAILURES)
                         break
         except KeyboardInterrupt:
             pass
