@@ -126,7 +126,7 @@ def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -
         "--report", "json:r.json", "--log", "log.jsonl",
     )  # fmt: skip
     assert done.returncode == 1
-    assert "challenge  77" in done.stdout
+    assert "5 cases, challenge 77" in done.stdout
     assert "--challenge 77 --case element_wise_add/small/generated" in done.stdout
     assert json.loads((tmp_path / "r.json").read_text())["run"]["options"]["challenge"] == 77
     shown = [
