@@ -52,6 +52,13 @@ class ErrorScale:
     overflows: Array | None = None
     others: tuple[Array, ...] = ()
 
+    @property
+    def exact(self) -> Array:
+        """Where every way to add up makes the same values, in FLOAT32 and in what is held."""
+        exact: Array = self.sums <= self.quantum * 2.0**24
+        exact &= self.quantum > 0
+        return exact if self.stored is None else exact & (self.stored == 0)
+
     def __getitem__(self, index: Any) -> ErrorScale:
         return self.map(lambda values: values[index])
 
