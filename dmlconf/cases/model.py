@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
@@ -20,6 +21,7 @@ from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
 __all__ = [
+    "DOCUMENTED_TAG",
     "About",
     "Case",
     "CaseTemplate",
@@ -30,6 +32,10 @@ __all__ = [
     "PlannedCase",
     "Provenance",
 ]
+
+
+DOCUMENTED_TAG: Final = "documented"
+"""The tag of cases that a documentation page gives."""
 
 
 class Provenance(StrEnum):
@@ -58,6 +64,13 @@ class Fill:
 
     name: str
     arguments: Mapping[str, Any]
+
+
+class _Derived(dict[str, Any]):
+    """What a case has derived from its desc so far; another process derives it again."""
+
+    def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
+        return _Derived, ()
 
 
 class _Inputs(dict[str, Array]):
@@ -154,6 +167,7 @@ class Case:
     in_place: Mapping[str, str] = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     @property
     def operator(self) -> Operator:
@@ -183,7 +197,15 @@ class Case:
             return tolerance.rule
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
-        return self.operator.rule(field, data_type, self.operator.names(self.desc))
+        names = self._once("names", lambda: self.operator.names(self.desc))
+        return self.operator.rule(field, data_type, names)
+
+    def violations(self) -> tuple[str, ...]:
+        """Return the names of the enforced constraints that the desc breaks."""
+        broken: tuple[str, ...] = self._once(
+            "violations", lambda: violations(self.operator, self.desc)
+        )
+        return broken
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
         """Return the rule that holds beside that of `rule`; None where there is none."""
@@ -204,7 +226,9 @@ class Case:
 
     def with_inputs(self) -> Case:
         """Return the case with its inputs' arrays as data, for one who asks for them often."""
-        return replace(self, data=_Inputs(self.inputs()))
+        case = replace(self, data=_Inputs(self.inputs()))
+        object.__setattr__(case, "_derived", self._derived)  # The desc is the same.
+        return case
 
     def _input(self, name: str, tensor: TensorDesc) -> Array:
         data = self.data.get(name, _ZEROS)
@@ -212,10 +236,20 @@ class Case:
             data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
         return as_stored(data, tensor.Strides)
 
-    def outputs(self) -> dict[str, TensorDesc]:
+    def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""
-        found = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
-        return {name: tensor for name, _, tensor in found}
+        outputs: Mapping[str, TensorDesc] = self._once("outputs", self._outputs)
+        return outputs
+
+    def _outputs(self) -> Mapping[str, TensorDesc]:
+        tensors = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
+        return {name: tensor for name, _, tensor in tensors}
+
+    def _once(self, name: str, derive: Callable[[], Any]) -> Any:
+        """Return what is derived from the desc, which never changes."""
+        if name not in self._derived:
+            self._derived[name] = derive()
+        return self._derived[name]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,6 +263,8 @@ class CaseTemplate:
         data: the entry as the file has it, which fits the schema.
         tags: for selection; the first is the name of its file, which tells its kind.
         about: what people want to know.
+        challenge: the number that changes the seeds of generated data; None for the data that the
+            file says.
     """
 
     identifier: str
@@ -237,6 +273,13 @@ class CaseTemplate:
     data: Mapping[str, Any]
     tags: tuple[str, ...]
     about: About
+    challenge: int | None = None
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether a challenge leaves the data alone: a page gives it, or outputs follow from it."""
+        expect = self.data.get("expect") or {}
+        return DOCUMENTED_TAG in self.tags or ("expect" in self.data and "rejected" not in expect)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -14,16 +13,18 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.cache import turn_off
 from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
+from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "new",
+    "report", "compare", "waive", "new", "config",
 )  # fmt: skip
 
 
@@ -55,15 +56,25 @@ class _LazyGroup(click.Group):
         return code  # noqa: RET504 - The block may end before the assignment.
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_SETTINGS: Final = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 1000,  # That is, as wide as the terminal.
+}
+
+
+@click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="dmlconf")
-def cli() -> None:
+@click.option("--no-cache", is_flag=True, help="Check every case file anew, and keep nothing.")
+def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the results that they are documented to give."""
+    if no_cache:
+        turn_off()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
     _replace_closed_streams()
+    compute_in_one_thread()
     code = _run(arguments)
     _heed_no_interrupt()
     _end_by_exit_code()
@@ -99,8 +110,7 @@ def _heed_no_interrupt() -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # A short run is mostly imports, which make no garbage: looking for it took a tenth of the time.
-    gc.set_threshold(50_000)
+    collect_garbage_seldom()
     treat_termination_as_interrupt()
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)

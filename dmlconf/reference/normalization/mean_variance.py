@@ -21,126 +21,10 @@ __all__ = [
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_error_scale",
-    "mean_variance_normalization",
-    "mean_variance_normalization1",
-    "mean_variance_normalization1_error_scale",
     "mean_variance_normalization2",
     "mean_variance_normalization2_error_scale",
-    "mean_variance_normalization_error_scale",
     "saturated",
 ]
-
-
-def mean_variance_normalization(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    CrossChannel: bool,
-    NormalizeVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> Array:
-    """Return MEAN_VARIANCE_NORMALIZATION1 along height and width, and channels if CrossChannel.
-
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION_OPERATOR_DESC.
-    """
-    return mean_variance_normalization2(
-        InputTensor,
-        ScaleTensor,
-        BiasTensor,
-        OutputTensor,
-        (1, 2, 3) if CrossChannel else (2, 3),
-        True,
-        NormalizeVariance,
-        Epsilon,
-        FusedActivation,
-    )
-
-
-def mean_variance_normalization_error_scale(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    CrossChannel: bool,
-    NormalizeVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> ErrorScale:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
-
-    Derived in docs/bounds.md, Normalisation.
-    """
-    return mean_variance_normalization2_error_scale(
-        InputTensor,
-        ScaleTensor,
-        BiasTensor,
-        OutputTensor,
-        (1, 2, 3) if CrossChannel else (2, 3),
-        True,
-        NormalizeVariance,
-        Epsilon,
-        FusedActivation,
-    )
-
-
-def mean_variance_normalization1(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Axes: Sequence[int],
-    NormalizeVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> Array:
-    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
-
-    Mean and variance are those of the elements along the axes, the variance that of a population.
-    Without NormalizeVariance nothing is divided. Scale and bias are broadcast along dimensions of
-    size 1.
-
-    Source: the page of DML_MEAN_VARIANCE_NORMALIZATION1_OPERATOR_DESC; broadcasting was measured.
-    """
-    return mean_variance_normalization2(
-        InputTensor,
-        ScaleTensor,
-        BiasTensor,
-        OutputTensor,
-        Axes,
-        True,
-        NormalizeVariance,
-        Epsilon,
-        FusedActivation,
-    )
-
-
-def mean_variance_normalization1_error_scale(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Axes: Sequence[int],
-    NormalizeVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> ErrorScale:
-    """Return what each step of the normalisation adds up: the input, its mean, and the bias.
-
-    Derived in docs/bounds.md, Normalisation.
-    """
-    return mean_variance_normalization2_error_scale(
-        InputTensor,
-        ScaleTensor,
-        BiasTensor,
-        OutputTensor,
-        Axes,
-        True,
-        NormalizeVariance,
-        Epsilon,
-        FusedActivation,
-    )
 
 
 def mean_variance_normalization2(
@@ -353,7 +237,8 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
     """
     count = tensor.size // mean.size
     exact: Array = added <= quantum_of(tensor) * 2.0**24
-    return exact & ((mean == 0) | (count & (count - 1) == 0))
+    exact &= (mean == 0) | (count & (count - 1) == 0)
+    return exact
 
 
 def lost_in_variance(

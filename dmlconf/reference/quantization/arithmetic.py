@@ -321,7 +321,8 @@ def _dequantized(
 
 def _rounded(values: Array) -> Array:
     """Tell which numbers FLOAT16 rounds."""
-    return np.isfinite(values) & (values.astype(np.float16) != values)
+    rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
+    return rounded
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
