@@ -12,7 +12,8 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.resources import cases_directory
-from dmlconf.tensors.fills import FILLS, challenged
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.fills import FILLS, challenged, fill
 from tests.cli.process import dmlconf_here
 
 SUITE = """\
@@ -101,11 +102,22 @@ def test_values_stay_within_what_the_fill_says(suite: Path) -> None:
         assert ((data >= 1) & (data <= 9)).all()
 
 
-def test_fills_without_a_seed_stay() -> None:
-    for name in ("constant", "sequence"):
-        assert challenged(name, {"period": 3}, 5) == {"period": 3}
+def test_constants_and_sequences_with_a_period_stay_and_all_else_changes() -> None:
+    assert challenged("constant", {"value": 3}, 5) == {"value": 3}
+    assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
+    assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
     for name in FILLS.keys() - {"constant", "sequence"}:
         assert challenged(name, {"seed": 1}, 5) != {"seed": 1}
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType) -> None:
+    for challenge in range(1, 20):
+        arguments = challenged("sequence", {"start": 2}, challenge)
+        plain = fill("sequence", (100,), data_type, {"start": 2})
+        changed = fill("sequence", (100,), data_type, arguments)
+        assert len(np.unique(changed)) == len(np.unique(plain))
+        assert data_type.bits < 8 or not np.array_equal(changed, plain)
 
 
 def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -> None:
@@ -114,7 +126,7 @@ def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -
         "--report", "json:r.json", "--log", "log.jsonl",
     )  # fmt: skip
     assert done.returncode == 1
-    assert "challenge  77" in done.stdout
+    assert "5 cases, challenge 77" in done.stdout
     assert "--challenge 77 --case element_wise_add/small/generated" in done.stdout
     assert json.loads((tmp_path / "r.json").read_text())["run"]["options"]["challenge"] == 77
     shown = [
