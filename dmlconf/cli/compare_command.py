@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option
-from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, write
 from dmlconf.cli.run_sources import read_run
 
 if TYPE_CHECKING:
@@ -17,27 +18,21 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_FORMATS = ("json", "markdown", "html")
+_FORMATS = ("html", "json", "markdown")
 
 
-@click.command("compare", short_help="Tell what changed between two runs.")
+@click.command("compare", cls=Command, short_help="Tell what changed between two runs.")
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
-              metavar="SHARE", help="A passing case has drifted where it uses this much more of "
-              "its limit.")  # fmt: skip
-@click.option(
-    "--suite",
-    "suite",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The case files that recordings are of; the bundled suite by default.",
-)
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as html, json or markdown.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="List every case that changed.")
-@click.option("-q", "--quiet", is_flag=True, help="Show new failures and the last line only.")
+@option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
+        metavar="SHARE", help="A passing case has drifted where it uses this much more of its "
+        "limit.")  # fmt: skip
+@option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+        help="The case files that recordings are of; the bundled suite by default.")  # fmt: skip
+@report_option(_FORMATS)
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show new failures and the last line only.")  # fmt: skip
 @color_option
 def command(
     base: Path,

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
 from dmlconf.cli.options import color_option
-from dmlconf.cli.reporting import parse_reports, show, write
+from dmlconf.cli.reporting import (
+    REPORT_GROUP,
+    parse_reports,
+    report_option,
+    show,
+    show_failures_option,
+    write,
+)
 from dmlconf.runner.log import read_log
 
 __all__ = ["command"]
 
 
-@click.command("report")
+@click.command("report", cls=Command, short_help="Make reports from the log of a run.")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as html, json, junit, markdown, svg or text.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
-@click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
+@report_option()
+@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
+        help="List the N slowest cases.")  # fmt: skip
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
+        help="Show more of what did not simply pass.")  # fmt: skip
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show failures and the last line only.")  # fmt: skip
+@show_failures_option
 @color_option
-def command(
-    logs: tuple[Path, ...],
-    report_options: tuple[str, ...],
-    verbose: bool,
-    quiet: bool,
-    color: str,
-) -> int:
+def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
     """Make reports from a run LOG; from the latest run's where there is none.
 
     Of several LOGS it makes a scoreboard: operators by runs, as html, json or markdown. The exit
@@ -40,7 +47,7 @@ def command(
     path = logs[0] if logs else latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")
-    shown = show(read_log(path), reports, verbose=verbose, quiet=quiet, color=color)
+    shown = show(read_log(path), reports, color=color, **how)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
 
 

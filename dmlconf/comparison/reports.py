@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["FORMATS", "closing_sentence", "render_json", "render_markdown", "render_terminal"]
+__all__ = [
+    "closing_sentence",
+    "comparison_data",
+    "render_json",
+    "render_markdown",
+    "render_terminal",
+    "suite_note",
+]
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
@@ -224,7 +231,3 @@ def render_json(comparisons: Sequence[tuple[Comparison, tuple[str, str]]]) -> st
         "comparisons": [comparison_data(comparison, names) for comparison, names in comparisons],
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
-
-
-FORMATS: Final = ("json", "markdown")
-"""The formats of `--report`."""

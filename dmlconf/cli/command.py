@@ -1,0 +1,182 @@
+"""Commands and options of the command line: help in groups, environment variables, hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from dmlconf.cli.configuration import (
+    COMMANDS,
+    Setting,
+    default_value,
+    long_name,
+    read_configuration,
+    settings_of,
+)
+from dmlconf.documents.problems import InvalidFilesError
+
+__all__ = ["SETTINGS", "Command", "Option", "environment_variable", "option", "options"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_LIST: Final = "`dmlconf list` names the cases that a run takes"
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    "--co": _LIST,
+    "--collect-only": _LIST,
+    "--dry-run": _LIST,
+    "--exitfirst": "use -x or --fail-fast",
+    "--ff": "use --failed",
+    "--filter": "use -k for text in identifiers, or --where for conditions over descs",
+    "--gtest_filter": "use --case with a pattern, such as --case 'gather/*'",
+    "--html": "use --report html:FILE",
+    "--json": "use --report json or --report json:FILE",
+    "--junit": "use --report junit:FILE",
+    "--junit-xml": "use --report junit:FILE",
+    "--junitxml": "use --report junit:FILE",
+    "--last-failed": "use --failed",
+    "--lf": "use --failed",
+    "--markers": "use --tag",
+    "--maxfail": "use --max-failures",
+    "--random-order-seed": "use --shuffle SEED",
+    "--rerun-failed": "use --failed",
+    "--seed": "use --shuffle SEED",
+    "--workers": "use -j or --jobs",
+    "-m": "use --tag",
+    "-n": "use -j or --jobs",
+}
+"""What options of other test runners are here, by their name."""
+
+_OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
+
+
+class Option(click.Option):
+    """An option with the heading that it stands under in the help."""
+
+    def __init__(self, *args: Any, group: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
+    """Return `click.option` for an `Option`."""
+    return click.option(*names, cls=Option, **attributes)
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds several options, in their order."""
+
+    def decorated(function: _Function) -> _Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorated
+
+
+def environment_variable(command: str, option: click.Option) -> str:
+    """Return the variable that gives an option its value, such as `DMLCONF_RUN_TIMEOUT`."""
+    return f"DMLCONF_{command}_{long_name(option)}".upper().replace("-", "_")
+
+
+SETTINGS: Final = "dmlconf.settings"
+"""The key of a context's `meta` under which the settings of the configuration file are."""
+
+
+@contextmanager
+def _placed(ctx: click.Context) -> Iterator[None]:
+    """Tell of a wrong value with its place, if it is the configuration file's."""
+    try:
+        yield
+    except click.BadParameter as error:
+        settings: dict[str, Setting] = ctx.meta.get(SETTINGS, {})
+        for parameter in ctx.command.params:
+            named = error.param is parameter or error.param_hint in parameter.opts
+            setting = settings.get(str(parameter.name))
+            source = ctx.get_parameter_source(str(parameter.name))
+            if named and setting is not None and source is ParameterSource.DEFAULT_MAP:
+                raise InvalidFilesError([setting.problem(error.message)]) from error
+        raise
+
+
+class Command(click.Command):
+    """A command whose options stand in groups and can be set by environment variables."""
+
+    def __init__(self, name: str | None, **attributes: Any) -> None:
+        super().__init__(name, **attributes)
+        for parameter in self.params:
+            if isinstance(parameter, click.Option):
+                own = environment_variable(name or "", parameter)
+                given = parameter.envvar
+                others = [given] if isinstance(given, str) else [*(given or ())]
+                parameter.envvar = [own, *others]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the configuration and the arguments.
+
+        An option of another test runner is explained by its name here.
+
+        Raises:
+            InvalidFilesError: the configuration file is invalid.
+        """
+        profile = self._configure(ctx, args)
+        with _placed(ctx):
+            try:
+                rest = super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                known = _ELSEWHERE.get(error.option_name, "")
+                own = {name for parameter in self.params for name in parameter.opts}
+                if not known or not own.issuperset(_OPTION.findall(known)):
+                    raise
+                told = f"No such option: {error.option_name}: {known}."
+                raise click.UsageError(told, ctx) from error
+        if profile is not None:
+            ctx.params["profile"] = None
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a value that it refuses is told with its place in the configuration."""
+        with _placed(ctx):
+            return super().invoke(ctx)
+
+    def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
+        """Set defaults by the configuration file; return the profile if it is one of the file's."""
+        configuration = read_configuration() if self.name in COMMANDS else None
+        if configuration is None:
+            return None
+        given = self._given_profile(ctx, args)
+        settings = settings_of(configuration, self, given)
+        parameters = {str(parameter.name): parameter for parameter in self.params}
+        ctx.meta[SETTINGS] = settings
+        ctx.default_map = {
+            name: default_value(parameters[name], setting.value)
+            for name, setting in settings.items()
+        }
+        return given if given in configuration.profiles else None
+
+    def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
+        for parameter in self.params:
+            if parameter.name == "profile":
+                try:
+                    given, _, _ = self.make_parser(ctx).parse_args(list(args))
+                except click.UsageError:
+                    return None  # The arguments are read again, and it is told then.
+                name = given.get("profile") or parameter.value_from_envvar(ctx)
+                return None if name is None else str(name)
+        return None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group of options under its heading, the general ones last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                groups.setdefault(getattr(parameter, "group", "Options"), []).append(record)
+        for heading in sorted(groups, key=lambda name: name == "Options"):
+            with formatter.section(heading):
+                formatter.write_dl(groups[heading])
