@@ -376,8 +376,10 @@ did you mean same-sizes?
         """
         frob.yaml:31:14: an expression of 255 characters; at most 200, so give a name under \
 `terms` to a part of it
-            31 |     require: all(axis < InputTensor.DimensionCount for axis in Axes) and AxisCount != 10 and AxisCou
-               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            31 |     require: all(axis < InputTensor.DimensionCount for axis in Axes) \
+and AxisCount != 10 and AxisCou
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\
+^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
     "a constraint that cannot be read": (
