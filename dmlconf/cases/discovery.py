@@ -1,4 +1,4 @@
-"""Find case files."""
+"""Find case files under paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load suites: find case files, check them, and plan their cases."""
+"""Load suites: check their case files, and plan their cases."""
 
 from __future__ import annotations
 
