@@ -31,7 +31,7 @@ from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 
-__all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
+__all__ = ["Against", "Recorded", "expectation_of", "judge", "not_run", "unsupported_reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def judge(
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-    expected = _expected(case, against)
+    expected = expectation_of(case, against)
     if expected is None:
         if isinstance(outcome, Outputs) and outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
@@ -159,7 +159,8 @@ def _digests(outcome: Outputs) -> dict[str, str]:
     return {name: digest[:16] for name, digest in digests.items()}
 
 
-def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what is expected of a case: what it states, else what `against` gives."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated
