@@ -27,7 +27,7 @@ from dmlconf.runner.samples import is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.sample import Sample
+from dmlconf.tensors.sample import Sample, elements_digest
 
 __all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
 
@@ -144,9 +144,16 @@ def _verdict(
         seconds=outcome.seconds,
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
+        output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
         origin=case.about.origin,
         files=case.files,
     )
+
+
+def _digests(outcome: Outputs) -> dict[str, str]:
+    digests = {name: elements_digest(array) for name, array in outcome.arrays.items()}
+    digests |= {name: sample.digest for name, sample in outcome.samples.items()}
+    return {name: digest[:16] for name, digest in digests.items()}
 
 
 def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:

@@ -178,6 +178,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["dispatch_seconds"] = [round(seconds, 9) for seconds in verdict.dispatch_seconds]
     if verdict.unchecked_outputs:
         data["unchecked_outputs"] = list(verdict.unchecked_outputs)
+    if verdict.output_digests:
+        data["output_digests"] = dict(verdict.output_digests)
     if verdict.origin is not None:
         data["origin"] = verdict.origin
     if verdict.files:

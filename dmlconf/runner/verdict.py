@@ -101,6 +101,8 @@ class Verdict:
             has none.
         unchecked_outputs: outputs that nothing independent tells the right values of, beside
             others that were compared.
+        output_digests: the first 16 hexadecimal digits of the SHA-256 of each output's elements,
+            which tell whether two runs gave the same bits.
         origin: where the case's own expectation is from, as it says; None where it does not.
         files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
     """
@@ -116,5 +118,6 @@ class Verdict:
     location: str = ""
     dispatch_seconds: tuple[float, ...] = ()
     unchecked_outputs: tuple[str, ...] = ()
+    output_digests: Mapping[str, str] = field(default_factory=dict)
     origin: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)

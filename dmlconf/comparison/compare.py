@@ -1,0 +1,214 @@
+"""Compare the verdicts of two runs, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Status, Verdict
+
+__all__ = ["Change", "Changed", "Comparison", "Difference", "compare"]
+
+DRIFT: Final = 0.1
+"""A share of the limit: a margin that grows by more has drifted."""
+
+
+class Change(StrEnum):
+    """What became of a case between two runs, the gravest first."""
+
+    FAILS_NEWLY = "fails newly"
+    FAILS_OTHERWISE = "fails in another way"
+    STILL_FAILS = "still fails"
+    MENDED = "mended"
+    STATUS = "another status"
+    DRIFTED = "drifted toward its limit"
+    BITS = "other bits within the rule"
+    NEW = "only in the new run"
+    GONE = "only in the base"
+    SAME = "the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A case in two runs.
+
+    Attributes:
+        case: its identifier.
+        operator: its operator.
+        change: what became of it.
+        base: its verdict in the base; None where that has none.
+        new: its verdict in the new run; None where that has none.
+    """
+
+    case: str
+    operator: str
+    change: Change
+    base: Verdict | None
+    new: Verdict | None
+
+    @property
+    def detail(self) -> str:
+        """The particulars in a few words."""
+        base, new = self.base, self.new
+        if base is None or new is None:
+            verdict = base or new
+            return str(verdict.status) if verdict is not None else ""
+        if self.change is Change.DRIFTED:
+            return f"{_margin(base):.0%} of the limit, now {_margin(new):.0%}"
+        if self.change is Change.BITS:
+            return f"in {', '.join(_changed_outputs(base, new))}"
+        if self.change is Change.STILL_FAILS:
+            return _reason(new)
+        if self.change is Change.MENDED:
+            return f"was {base.status}: {_reason(base)}"
+        return f"{base.status}, now {new.status}: {_reason(new)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A fact about two runs that is not the same.
+
+    Attributes:
+        name: what it is.
+        base: its value in the base; empty for none.
+        new: its value in the new run; empty for none.
+    """
+
+    name: str
+    base: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        base: the run that is compared with.
+        new: the other run.
+        differences: what differs in their environments, suites and options.
+        changes: one entry for each case of either run, the gravest first.
+    """
+
+    base: RunLog
+    new: RunLog
+    differences: tuple[Difference, ...]
+    changes: tuple[Changed, ...]
+
+    def of(self, change: Change) -> list[Changed]:
+        """Return the cases with this change, in the order of the runs."""
+        return [entry for entry in self.changes if entry.change is change]
+
+    @property
+    def fails_newly(self) -> bool:
+        """Whether the new run fails where the base did not."""
+        return bool(self.changes) and self.changes[0].change is Change.FAILS_NEWLY
+
+    @property
+    def shared(self) -> int:
+        """Number of cases that both runs have."""
+        return sum(entry.base is not None and entry.new is not None for entry in self.changes)
+
+
+def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
+    """Compare two runs.
+
+    Args:
+        base: the run that is compared with.
+        new: the other run.
+        drift: by how much of the limit a margin must grow to have drifted, such as 0.1.
+    """
+    before = {verdict.case: verdict for verdict in base.verdicts}
+    after = {verdict.case: verdict for verdict in new.verdicts}
+    order = list(dict.fromkeys((*after, *before)))
+    changes = [_changed(case, before.get(case), after.get(case), drift) for case in order]
+    ranks = {change: rank for rank, change in enumerate(Change)}
+    changes.sort(key=lambda entry: ranks[entry.change])
+    return Comparison(base, new, tuple(_differences(base, new)), tuple(changes))
+
+
+def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float) -> Changed:
+    verdict = new or base
+    assert verdict is not None
+    return Changed(case, verdict.operator, _change(base, new, drift), base, new)
+
+
+def _change(base: Verdict | None, new: Verdict | None, drift: float) -> Change:
+    if base is None or base.status is Status.NOT_RUN:
+        # A failure of a case that the base never met is news to whoever gates on it.
+        return Change.FAILS_NEWLY if new is not None and new.status.fails_run else Change.NEW
+    if new is None or new.status is Status.NOT_RUN:
+        return Change.GONE
+    if new.status.fails_run:
+        if not base.status.fails_run:
+            return Change.FAILS_NEWLY
+        return Change.STILL_FAILS if _kind(base) == _kind(new) else Change.FAILS_OTHERWISE
+    if base.status.fails_run and new.status is Status.PASSED:
+        return Change.MENDED
+    if base.status is not new.status:
+        return Change.STATUS
+    if new.status is Status.PASSED and _margin(new) - _margin(base) > drift:
+        return Change.DRIFTED
+    return Change.BITS if _changed_outputs(base, new) else Change.SAME
+
+
+def _kind(verdict: Verdict) -> tuple[Status, str]:
+    return verdict.status, str(verdict.reason.kind) if verdict.reason else ""
+
+
+def _reason(verdict: Verdict) -> str:
+    return str(verdict.reason.kind) if verdict.reason else str(verdict.status)
+
+
+def _margin(verdict: Verdict) -> float:
+    """Return the greatest share of its limit that an output uses; 0 where no rule has one."""
+    margins = (float(output.get("margin") or 0.0) for output in verdict.figures.values())
+    return max(margins, default=0.0)
+
+
+def _changed_outputs(base: Verdict, new: Verdict) -> list[str]:
+    """Return the outputs whose bits differ; none where a log of an older version tells nothing."""
+    return [
+        name
+        for name, digest in new.output_digests.items()
+        if base.output_digests.get(name, digest) != digest
+    ]
+
+
+def _differences(base: RunLog, new: RunLog) -> list[Difference]:
+    """Return what differs of the runs: environment first, then suite and options."""
+    before, after = _facts(base), _facts(new)
+    return [
+        Difference(name, before.get(name, ""), after.get(name, ""))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name, "") != after.get(name, "")
+    ]
+
+
+def _facts(log: RunLog) -> dict[str, str]:
+    header = log.header
+    environment = {key: value for key, value in header.environment.items() if key != "details"}
+    facts = {"backend": header.backend, **_texts("", environment)}
+    facts["backend"] = header.backend
+    facts |= _texts("", header.environment.get("details", {}))
+    facts["dmlconf"] = header.dmlconf
+    facts["suite"] = header.suite_digest[:12]
+    facts["catalogue"] = header.catalogue_digest[:12]
+    facts["compared with"] = header.against
+    return facts | _texts("option ", header.options)
+
+
+def _texts(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return values as text by their names; nested ones by the path to each."""
+    texts: dict[str, str] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            texts |= _texts(f"{prefix}{key}.", value)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            texts[f"{prefix}{key}"] = ", ".join(map(str, value))
+        elif value is not None:
+            texts[f"{prefix}{key}"] = str(value)
+    return texts
