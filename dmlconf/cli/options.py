@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,9 +16,17 @@ from dmlconf.backends import registry
 from dmlconf.backends.options import split_options
 from dmlconf.cases.loader import Suite, load_suite, require_valid
 from dmlconf.cases.model import PlannedCase
-from dmlconf.cases.selection import KeywordError, Selection, select
+from dmlconf.cases.selection import (
+    MODEL_TAG,
+    KeywordError,
+    Selection,
+    names_models,
+    select,
+    without_models,
+)
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
@@ -31,6 +39,7 @@ __all__ = [
     "complete_case",
     "complete_operator",
     "jobs_option",
+    "leave_out_models",
     "load",
     "load_chosen",
     "load_runnable",
@@ -92,6 +101,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         click.option(
             "--tag", "tags", multiple=True, shell_complete=_complete_tag,
             help="Take cases with this tag only, such as documented or boundary.",
+        ),
+        click.option(
+            "--without-tag", "without_tags", multiple=True, shell_complete=_complete_tag,
+            help="Leave out cases with this tag, such as slow.",
         ),
         click.option(
             "--case", "identifiers", multiple=True, metavar="CASE",
@@ -251,6 +264,27 @@ def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[
     return suite, plan
 
 
+def leave_out_models(
+    paths: Sequence[Path], plan: list[PlannedCase], selection: Mapping[str, Any], why: str
+) -> list[PlannedCase]:
+    """Return the plan without cases of models, unless the user asks for them, and say so.
+
+    Args:
+        paths: as given.
+        plan: what the options choose.
+        selection: the options, as `load_chosen` takes them.
+        why: continues "cases of the tag `model` are left out".
+    """
+    asked = (selection["tags"], selection["identifiers"], selection["keywords"])
+    if names_models(paths, *asked):
+        return plan
+    kept, count = without_models(plan)
+    if count:
+        told = f"{count:,} case{'s' if count != 1 else ''} of the tag `{MODEL_TAG}`"
+        warn(f"{told} left out {why}: take them with --tag {MODEL_TAG}")
+    return kept
+
+
 def _file_of(identifier: str) -> tuple[str, str]:
     """Return the operator of a case and the name of its file, as its identifier has them."""
     name, _, rest = identifier.partition("/")
@@ -270,6 +304,7 @@ def _selected(
     identifiers: Sequence[str],
     feature_level: str | None,
     quick: bool = False,
+    without_tags: Sequence[str] = (),
 ) -> Selection:
     """Return what the options choose.
 
@@ -284,6 +319,7 @@ def _selected(
             identifiers=frozenset(identifiers),
             feature_level=None if feature_level is None else _level(feature_level),
             quick=quick,
+            without_tags=frozenset(without_tags),
         )
         list(select((), selection))
     except (KeywordError, UnknownOperatorError) as error:

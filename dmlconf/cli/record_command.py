@@ -22,6 +22,7 @@ from dmlconf.cli.options import (
     complete_backend,
     directml_option,
     jobs_option,
+    leave_out_models,
     load_runnable,
     long_selection_options,
     nothing_selected,
@@ -107,6 +108,7 @@ def command(
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
     _save(output / SUFFIX if by_operator else output, None)
     _, plan = load_runnable(paths, **selection)
+    plan = leave_out_models(paths, plan, selection, "of recordings, which they would make large")
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE

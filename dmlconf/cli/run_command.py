@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -21,6 +21,7 @@ from dmlconf.cli.options import (
     complete_backend,
     directml_option,
     jobs_option,
+    leave_out_models,
     load_runnable,
     nothing_selected,
     paths_argument,
@@ -45,6 +46,12 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
 
 __all__ = ["command"]
+
+_WITHOUT_MODELS: Final = {
+    "numpy": "on numpy, which nothing would judge there",
+    "recording": "of a replay, because they are not recorded",
+}
+"""Backends that take cases of models only when asked for, and why."""
 
 
 @click.command("run")
@@ -108,18 +115,25 @@ def command(
     options = {key: value for key, value in selection.items() if value} | {"against": against}
     codes = []
     for name in names:
-        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
+        cases = plan
+        if name.name in _WITHOUT_MODELS:
+            cases = leave_out_models(paths, plan, selection, _WITHOUT_MODELS[name.name])
+            if not cases:
+                return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
         # Of a backend that is trusted, each process builds and judges its cases as well.
         apart = limits.jobs > 1 and not name.isolated
         backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
         try:
-            expected = expectations(against, backend, suite, plan, suite_paths(paths))
+            expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
-            header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
+            header = make_header(
+                suite, map(str, paths), len(cases), backend, expected.name, options
+            )
             log = log_file or _default_log()
-            verdicts = _verdicts(plan, backend, expected, limits, known)
-            with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
+            verdicts = _verdicts(cases, backend, expected, limits, known)
+            with progress(len(cases), quiet=quiet, color=color) as advance:
+                footer = _logged(log, cases, verdicts, header, advance, fail_fast=fail_fast)
         finally:
             backend.close()
         for recording in expected.recordings:

@@ -18,6 +18,7 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
 from dmlconf.cli.options import color_option, complete_case, load_chosen, nothing_selected
 from dmlconf.documents.problems import printable
+from dmlconf.runner.memory import shortage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,14 +91,17 @@ def _about(case: Case) -> Iterator[Text]:
 
 
 def _tensors(case: Case) -> Iterator[Text]:
-    inputs = case.inputs() if case.data else {}
+    missing = shortage(case)
+    inputs = case.inputs() if case.data and missing is None else {}
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
         data = case.data.get(name)
         if isinstance(data, Fill):
             yield _styled(f"  filled by {data.name}{_arguments(data.arguments)}", "dim")
-        if name in case.data:
+        if name in inputs and name in case.data:
             yield _indented(grid(inputs[name]))
+        elif name in case.data:
+            yield _styled(f"  not shown: the case {missing}", "dim")
     for name, tensor in case.outputs().items():
         yield _styled(f"{name}  ", "bold") + _styled(f"output  {_described(tensor)}")
 

@@ -14,6 +14,7 @@ from dmlconf.cli.options import (
     Number,
     color_option,
     jobs_option,
+    leave_out_models,
     load_chosen,
     nothing_selected,
     paths_argument,
@@ -140,6 +141,7 @@ def command(
     """
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)
+    plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection["tags"], selection["identifiers"])
     wanted = chosen or _FIGURES
