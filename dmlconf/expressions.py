@@ -168,12 +168,15 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 _ATTRIBUTES: Final = frozenset(
     {
+        "Broadcast",
         "DataType",
         "DimensionCount",
+        "ElementCount",
         "Flags",
         "GuaranteedBaseOffsetAlignment",
         "MinimumTensorSizeInBytes",
         "OverlappingStrides",
+        "Packed",
         "Sizes",
         "Strides",
         "TotalTensorSizeInBytes",

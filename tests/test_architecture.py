@@ -26,6 +26,7 @@ LAYERS: Final = (
     {"backends"},
     {"runner"},
     {"reports", "strength", "coverage"},
+    {"comparison"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

@@ -10,7 +10,7 @@ from typing import Final
 from dmlconf.backends.options import choose
 from dmlconf.backends.protocol import Backend, BackendError
 
-__all__ = ["ENTRY_POINT_GROUP", "BackendName", "backend_names", "create", "parse"]
+__all__ = ["ENTRY_POINT_GROUP", "BackendName", "backend_names", "create", "option_words", "parse"]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
 """A plugin's entry point in this group names a function from the options' text to a `Backend`."""
@@ -55,6 +55,18 @@ class BackendName:
 def backend_names() -> list[str]:
     """Return the names of all backends that can be used."""
     return [*_BUILT_IN, *(name for name in _plugins() if name not in _BUILT_IN)]
+
+
+def option_words(name: str) -> tuple[str, ...]:
+    """Return what may stand behind the colon of a backend that comes with dmlconf, for completion.
+
+    A word that ends in `=` needs a value.
+    """
+    built_in = _BUILT_IN.get(name)
+    words: tuple[str, ...] = ()
+    if built_in is not None:
+        words = getattr(import_module(built_in.module), "OPTION_WORDS", ())
+    return words
 
 
 def parse(text: str) -> BackendName:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.tensor_entry import require_list
-from dmlconf.cases.values import ValuesError, tensor_values
+from dmlconf.cases.values import ValuesError, require_fit, tensor_values
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
@@ -112,7 +112,10 @@ def _stored(data_type: DataType, negative: bool) -> DataType:
 
 def _require_fit(value: Any, data_type: DataType, where: Sequence[str | int]) -> None:
     try:
-        tensor_values(value, (1,), data_type)
+        if isinstance(value, int | float):
+            require_fit(value, data_type)
+        else:
+            tensor_values(value, (1,), data_type)
     except ValuesError as error:
         raise CaseError(where, error.message, error.hint) from error
 

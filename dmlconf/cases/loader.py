@@ -15,7 +15,6 @@ from dmlconf.cases.matrix import expand
 from dmlconf.cases.model import About, Case, CaseTemplate, ExpectedRejection, Location, PlannedCase
 from dmlconf.cases.schema import case_checker, desc_checker, entry_checker
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
@@ -311,7 +310,7 @@ def _check_constraints(case: Case) -> None:
     """Raise `CaseError` for a case that every backend must reject and that does not say so."""
     if isinstance(case.expectation, ExpectedRejection):
         return
-    broken = violations(case.operator, case.desc)
+    broken = case.violations()
     if broken:
         hint = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
         message = f"{case.identifier} breaks {', '.join(broken)}, but expects no rejection"

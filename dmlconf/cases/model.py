@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
@@ -58,6 +59,13 @@ class Fill:
 
     name: str
     arguments: Mapping[str, Any]
+
+
+class _Derived(dict[str, Any]):
+    """What a case has derived from its desc so far; another process derives it again."""
+
+    def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
+        return _Derived, ()
 
 
 class _Inputs(dict[str, Array]):
@@ -154,6 +162,7 @@ class Case:
     in_place: Mapping[str, str] = field(default_factory=dict)
     tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    _derived: _Derived = field(default_factory=_Derived, init=False, repr=False, compare=False)
 
     @property
     def operator(self) -> Operator:
@@ -183,7 +192,15 @@ class Case:
             return tolerance.rule
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
-        return self.operator.rule(field, data_type, self.operator.names(self.desc))
+        names = self._once("names", lambda: self.operator.names(self.desc))
+        return self.operator.rule(field, data_type, names)
+
+    def violations(self) -> tuple[str, ...]:
+        """Return the names of the enforced constraints that the desc breaks."""
+        broken: tuple[str, ...] = self._once(
+            "violations", lambda: violations(self.operator, self.desc)
+        )
+        return broken
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
         """Return the rule that holds beside that of `rule`; None where there is none."""
@@ -217,7 +234,9 @@ class Case:
 
     def with_inputs(self) -> Case:
         """Return the case with its inputs' arrays as data, for one who asks for them often."""
-        return replace(self, data=_Inputs(self.inputs()))
+        case = replace(self, data=_Inputs(self.inputs()))
+        object.__setattr__(case, "_derived", self._derived)  # The desc is the same.
+        return case
 
     def _input(self, name: str, tensor: TensorDesc) -> Array:
         data = self.data.get(name, _ZEROS)
@@ -225,10 +244,20 @@ class Case:
             data = fill(data.name, tensor.Sizes, tensor.DataType, data.arguments)
         return as_stored(data, tensor.Strides)
 
-    def outputs(self) -> dict[str, TensorDesc]:
+    def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""
-        found = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
-        return {name: tensor for name, _, tensor in found}
+        outputs: Mapping[str, TensorDesc] = self._once("outputs", self._outputs)
+        return outputs
+
+    def _outputs(self) -> Mapping[str, TensorDesc]:
+        tensors = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
+        return {name: tensor for name, _, tensor in tensors}
+
+    def _once(self, name: str, derive: Callable[[], Any]) -> Any:
+        """Return what is derived from the desc, which never changes."""
+        if name not in self._derived:
+            self._derived[name] = derive()
+        return self._derived[name]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

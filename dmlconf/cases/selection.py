@@ -1,4 +1,4 @@
-"""Choose cases: by keyword expression, operator, tag, identifier, feature level and kind."""
+"""Choose cases: by keywords, operator, tag, identifier, condition, feature level and kind."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Final
 
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
+from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.where import Condition
 from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
@@ -47,7 +49,9 @@ class Selection:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
         operators: names in the catalogue.
         tags: a case needs one of them.
-        identifiers: identifiers of single cases.
+        identifiers: identifiers of cases, or patterns with `*` and `?`.
+        lists: more of these; a case needs to be in each list.
+        where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the first such case of each operator and kind.
         without_tags: a case has none of them.
@@ -57,6 +61,8 @@ class Selection:
     operators: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     identifiers: frozenset[str] = frozenset()
+    lists: tuple[frozenset[str], ...] = ()
+    where: str | None = None
     feature_level: FeatureLevel | None = None
     quick: bool = False
     without_tags: frozenset[str] = frozenset()
@@ -67,9 +73,14 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
     Raises:
         KeywordError: the keyword expression cannot be read.
-        InvalidFilesError: a case cannot be built, so its feature level cannot be told.
+        ConditionError: the condition cannot be read, or it applies to no case that is left.
+        InvalidFilesError: a case cannot be built, so what it needs cannot be told.
     """
     matches = keyword_matcher(selection.keywords) if selection.keywords else None
+    condition = Condition(selection.where) if selection.where is not None else None
+    lists = [identifier_matcher(names) for names in selection.lists]
+    if selection.identifiers:
+        lists.append(identifier_matcher(selection.identifiers))
     taken: set[tuple[str, str]] = set()
     for case in cases:
         template = case.template
@@ -79,9 +90,11 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
             continue
         if not selection.without_tags.isdisjoint(template.tags):
             continue
-        if selection.identifiers and case.identifier not in selection.identifiers:
+        if not all(is_listed(case.identifier) for is_listed in lists):
             continue
         if matches is not None and not matches(case.identifier.casefold()):
+            continue
+        if condition is not None and not condition.holds(case):
             continue
         if selection.feature_level is not None and not _within(case, selection.feature_level):
             continue
@@ -91,15 +104,14 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
                 continue
             taken.add(kind)
         yield case
+    if condition is not None:
+        condition.check()
 
 
-def names_models(
-    paths: Iterable[Path], tags: Iterable[str], identifiers: Iterable[str], keywords: str | None
-) -> bool:
-    """Tell whether what a user writes asks for cases of models: by tag, file, name or keyword."""
+def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
+    """Tell whether what a user writes asks for cases of models: by tag, file or keyword."""
     return (
         MODEL_TAG in tags
-        or bool(list(identifiers))
         or any(path.stem == MODEL_TAG for path in paths)
         or MODEL_TAG in re.split(r"\W+", keywords or "")
     )

@@ -138,6 +138,8 @@ def _strides(
 
 
 def _flags(value: Any, where: Sequence[str | int]) -> tuple[str, ...]:
+    if value == ():
+        return ()
     known = catalogue.enumeration("DML_TENSOR_FLAGS").values
     if not isinstance(value, str):
         require_list(value, where)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["ValuesError", "tensor_values"]
+__all__ = ["ValuesError", "require_fit", "tensor_values"]
 
 
 class ValuesError(ValueError):
@@ -56,6 +56,17 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
         flat = [int(value) for value in flat]
     with np.errstate(over="ignore"):
         return np.array(flat, data_type.dtype).reshape(sizes)
+
+
+def require_fit(value: float, data_type: DataType) -> None:
+    """Refuse a number that does not fit a data type.
+
+    Raises:
+        ValuesError: it does not.
+    """
+    problem = _misfit(value, data_type)
+    if problem:
+        raise ValuesError(problem[0], (), problem[1])
 
 
 def _shape(values: Any) -> tuple[int, ...] | None:
@@ -112,6 +123,8 @@ def _misfit(value: Any, data_type: DataType) -> tuple[str, str | None] | None:
 
 
 def _float_misfit(value: float, data_type: DataType) -> tuple[str, str | None] | None:
+    if abs(value) <= data_type.maximum:
+        return None
     try:
         with np.errstate(over="ignore"):
             fits = bool(np.isfinite(np.array(value, np.float64).astype(data_type.dtype)))

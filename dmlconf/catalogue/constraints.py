@@ -9,7 +9,7 @@ from typing import Final
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
 from dmlconf.catalogue.model import Constraint, FieldKind, Operator
-from dmlconf.catalogue.support import tables_that_hold
+from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import ExpressionError, Namespace, namespace
 
 __all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
@@ -37,7 +37,8 @@ def constraint_names(operator: Operator) -> frozenset[str]:
 def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
     """Return the names of the enforced constraints that the desc breaks, most general first."""
     broken = dict.fromkeys(_broken_fields(operator, desc))
-    tables = tables_that_hold(operator, desc)
+    names = operator.names({**operator_sets(), **desc_values(operator, desc)})
+    tables = tables_that_hold(operator, desc, names)
     for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
         broken.update(dict.fromkeys(_broken_by_tensor(field.kind, tensor)))
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
@@ -46,7 +47,7 @@ def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
             broken["supported-data-type"] = None
         if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
             broken["supported-dimension-count"] = None
-    broken.update(dict.fromkeys(_broken_by_operator(operator, desc)))
+    broken.update(dict.fromkeys(_broken_by_operator(operator, names)))
     return tuple(broken)
 
 
@@ -66,9 +67,7 @@ def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
     )
 
 
-def _broken_by_operator(operator: Operator, desc: Desc) -> Iterator[str]:
-    fields = {field.name: desc.get(field.name) for field in operator.fields}
-    values = operator.names({**operator_sets(), **fields})
+def _broken_by_operator(operator: Operator, values: Namespace) -> Iterator[str]:
     for constraint in operator.constraints:
         if constraint.enforced and not _keeps(constraint, values):
             yield constraint.name

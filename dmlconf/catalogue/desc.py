@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,23 @@ class TensorDesc:
     def DimensionCount(self) -> int:
         """Number of dimensions."""
         return len(self.Sizes)
+
+    @property
+    def ElementCount(self) -> int:
+        """Number of elements."""
+        return math.prod(self.Sizes)
+
+    @property
+    def Packed(self) -> bool:
+        """Whether elements follow each other, last dimension first, whatever says so."""
+        return self.Strides is None or layout.is_packed(self.Sizes, self.Strides)
+
+    @property
+    def Broadcast(self) -> bool:
+        """Whether a stride of 0 repeats elements along a dimension."""
+        return self.Strides is not None and any(
+            stride == 0 and size > 1 for size, stride in zip(self.Sizes, self.Strides, strict=False)
+        )
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:

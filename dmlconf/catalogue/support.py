@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dmlconf.catalogue.desc import Desc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator, Support, SupportTable
+from dmlconf.expressions import Namespace
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -55,11 +56,20 @@ def desc_values(operator: Operator, desc: Desc) -> Mapping[str, Any]:
     return {field.name: desc.get(field.name) for field in operator.fields}
 
 
-def tables_that_hold(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
-    """Return the tables for the desc's attribute values, newest first."""
+def tables_that_hold(
+    operator: Operator, desc: Desc, names: Namespace | None = None
+) -> tuple[SupportTable, ...]:
+    """Return the tables for the desc's attribute values, newest first.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+        names: the desc's values and the terms, where they are known already.
+    """
     if all(table.when is None for table in operator.support):
         return operator.support
-    names = operator.names(desc_values(operator, desc))
+    if names is None:
+        names = operator.names(desc_values(operator, desc))
     return tuple(
         table for table in operator.support if table.when is None or table.when.evaluate(names)
     )

@@ -11,10 +11,13 @@ import click
 
 from dmlconf.cases.loader import valid_case
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_names
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import Number, color_option, load, paths_argument, suite_paths
+from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.progress import progress
-from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.cli.reporting import parse_reports, report_option, write
+from dmlconf.cli.selection import load, paths_argument, suite_paths
 from dmlconf.coverage import report
 from dmlconf.coverage.measure import OperatorCoverage, measure
 from dmlconf.documents.problems import printable
@@ -28,16 +31,15 @@ _FORMATS: Final[Mapping[str, Callable[[Sequence[OperatorCoverage]], str]]] = {
 }
 
 
-@click.command("coverage")
+@click.command("coverage", cls=Command, short_help="Tell what of the documentation is covered.")
 @paths_argument
-@click.option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
-              help="Look at this operator only.")  # fmt: skip
-@click.option("--missing", is_flag=True, help="List what no case covers.")
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json or markdown.")  # fmt: skip
-@click.option("--fail-under", type=Number(0, 100), metavar="PERCENT",
+@option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
+        shell_complete=complete_operator, help="Look at this operator only.")  # fmt: skip
+@option("--missing", is_flag=True, help="List what no case covers.")
+@report_option(_FORMATS)
+@option("--fail-under", type=Number(0, 100), metavar="PERCENT",
               help="Fail where a lower share is covered.")  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(
     paths: tuple[Path, ...],

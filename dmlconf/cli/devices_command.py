@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option
 from dmlconf.documents.problems import printable
@@ -25,11 +26,9 @@ _WIDE: Final = 120
 """Columns of a terminal from which on the adapters fit into one table."""
 
 
-@click.command("devices")
-@click.option(
-    "--directml", "path", metavar="FILE", help="Use this DirectML, and do not look for one."
-)
-@click.option("--json", "as_json", is_flag=True, help="List as JSON.")
+@click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
+@option("--directml", "path", metavar="FILE", help="Use this DirectML, and do not look for one.")
+@option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option
 def command(path: str | None, as_json: bool, color: str) -> int:
     """List the adapters that `--backend directml:adapter=INDEX` can run on.

@@ -24,6 +24,9 @@ class ExitCode(IntEnum):
     """No case was selected."""
     INCOMPLETE = 6
     """The run is incomplete."""
+    NOTHING_CHECKED = 7
+    """The run is complete and nothing fails it, but nothing passed: every verdict is unchecked or
+    unsupported."""
     OUTPUT = 8
     """A report could not be written, though every verdict was reached and none fails the run."""
     INTERNAL = 70

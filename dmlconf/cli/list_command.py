@@ -8,22 +8,23 @@ from typing import Any
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import load_chosen, nothing_selected, paths_argument, selection_options
+from dmlconf.cli.selection import load_chosen, nothing_selected, paths_argument, selection_options
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
 
 
-@click.command("list")
+@click.command("list", cls=Command, short_help="Name the cases that a run would take.")
 @paths_argument
 @selection_options
-@click.option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
+@option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
 def command(paths: tuple[Path, ...], as_json: bool, **selection: Any) -> int:
     """List the cases under PATHS (the bundled suite where there are none), one a line."""
     _, plan = load_chosen(paths, **selection)
     if not plan:
-        return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection)
     if as_json:
         cases = [
             {

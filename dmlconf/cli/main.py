@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -18,12 +17,13 @@ from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
+from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "new",
+    "report", "compare", "new",
 )  # fmt: skip
 
 
@@ -64,6 +64,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line, and exit with one of `ExitCode`."""
     _replace_closed_streams()
+    compute_in_one_thread()
     code = _run(arguments)
     _heed_no_interrupt()
     _end_by_exit_code()
@@ -99,8 +100,7 @@ def _heed_no_interrupt() -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # A short run is mostly imports, which make no garbage: looking for it took a tenth of the time.
-    gc.set_threshold(50_000)
+    collect_garbage_seldom()
     treat_termination_as_interrupt()
     try:
         code = cli.main(args=arguments, prog_name="dmlconf", standalone_mode=False)

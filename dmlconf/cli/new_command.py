@@ -9,23 +9,25 @@ import click
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import complete_operator, load
+from dmlconf.cli.selection import load
 from dmlconf.documents.problems import printable
 
 __all__ = ["command"]
 
 
-@click.group("new")
+@click.group("new", short_help="Begin a new case.")
 def command() -> None:
     """Begin a new case."""
 
 
-@command.command("case")
+@command.command("case", cls=Command, short_help="Write a case file to begin from.")
 @click.argument("name", metavar="OPERATOR", shell_complete=complete_operator)
-@click.option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
+@option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
               help="The case's name.")  # fmt: skip
-@click.option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@option("--output", "file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write here instead of to standard output; never over a file that exists.",
               )  # fmt: skip
 def _case(name: str, case_name: str, file: Path | None) -> int:

@@ -18,8 +18,11 @@ from dmlconf.catalogue.loader import (
 )
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, Support
 from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import color_option, complete_operator, load
+from dmlconf.cli.options import color_option
+from dmlconf.cli.selection import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["command", "markdown_table"]
 
 
-@click.command("operators")
+@click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
 @click.argument("name", required=False, shell_complete=complete_operator)
-@click.option("--markdown", is_flag=True, help="List them as a table in Markdown.")
+@option("--markdown", is_flag=True, help="List them as a table in Markdown.")
 @color_option
 def command(name: str | None, markdown: bool, color: str) -> int:
     """List the operators of the catalogue, or show all that it has of the one with this NAME."""

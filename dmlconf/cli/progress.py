@@ -1,23 +1,80 @@
-"""A progress bar on standard error."""
+"""Progress on standard error: a bar on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
+from typing import Final
+
+from dmlconf.cli.console import say
 
 __all__ = ["progress"]
+
+_SECONDS: Final = 30.0
+"""Without a terminal, no more time passes without a line."""
+
+_LEAST_CASES: Final = 1000
+"""From so many cases on, each tenth of them has a line."""
 
 
 @contextmanager
 def progress(total: int, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
-    """Show a progress bar, if standard error is a terminal; yield what to call after each case.
+    """Show a progress bar or signs of life; yield what to call after each case.
 
     It is to be called with whether the case fails the run.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield lambda failing: None
-        return
+    elif sys.stderr.isatty():
+        with _bar(total, color) as advance:
+            yield advance
+    else:
+        signs = _SignsOfLife(total)
+        try:
+            yield signs.advance
+        finally:
+            signs.end()
+
+
+class _SignsOfLife:
+    """Writes how far a run is, each half minute and at each tenth of a large plan."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = self._failing = 0
+        self._began = monotonic()
+        self._ended = threading.Event()
+        # A case that hangs calls nothing, so time has a thread of its own.
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._clock.start()
+
+    def advance(self, failing: bool) -> None:
+        self._done += 1
+        self._failing += failing
+        if self._total >= _LEAST_CASES and self._tenths(self._done) > self._tenths(self._done - 1):
+            self._write()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _tenths(self, done: int) -> int:
+        return 10 * done // self._total
+
+    def _tick(self) -> None:
+        while not self._ended.wait(_SECONDS):
+            self._write()
+
+    def _write(self) -> None:
+        failing = f", {self._failing:,} failing" if self._failing else ""
+        seconds = monotonic() - self._began
+        say(f"{self._done:,} of {self._total:,} cases{failing}, {seconds:.0f} s")
+
+
+@contextmanager
+def _bar(total: int, color: str) -> Iterator[Callable[[bool], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from dmlconf.cli.console import make_console

@@ -14,22 +14,26 @@ import click
 from dmlconf.backends import registry
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Recording
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import (
+    BACKEND_GROUP,
     backend_options,
     color_option,
-    complete_backend,
     directml_option,
     jobs_option,
-    leave_out_models,
+    with_directml,
+)
+from dmlconf.cli.progress import progress
+from dmlconf.cli.selection import (
     load_runnable,
     long_selection_options,
     nothing_selected,
     paths_argument,
-    with_directml,
 )
-from dmlconf.cli.progress import progress
 from dmlconf.documents.problems import printable
 from dmlconf.runner.recorder import LeftOut, record, recording_head
 from dmlconf.runner.renewal import Part, parts_kept, renewed
@@ -52,19 +56,19 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Pat
     return value
 
 
-@click.command("record")
+@click.command("record", cls=Command, short_help="Keep what a backend makes of cases.")
 @paths_argument
-@click.option(
-    "-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
-    help="What to record, such as directml.",
+@option(
+    "-b", "--backend", required=True, metavar="BACKEND", group=BACKEND_GROUP,
+    shell_complete=complete_backend, help="What to record, such as directml.",
 )  # fmt: skip
-@click.option(
+@option(
     "-o", "--output", required=True, metavar="FILE|FOLDER", type=click.Path(path_type=Path),
     callback=_checked,
     help="Write the recording to this file, NAME.dmlrec, or to one file for each operator, "
     "FOLDER/<operator>/NAME.dmlrec.",
 )  # fmt: skip
-@click.option(
+@option(
     "--name", metavar="NAME",
     help="Name the files in FOLDER so; the default is BACKEND-VERSION, such as directml-1.15.4.",
 )  # fmt: skip
@@ -72,7 +76,7 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Pat
 @long_selection_options
 @jobs_option("1")
 @backend_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -110,7 +114,7 @@ def command(
     _, plan = load_runnable(paths, **selection)
     plan = leave_out_models(paths, plan, selection, "of recordings, which they would make large")
     if not plan:
-        return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     opened = open_backend(tested, Limits(jobs or 1, timeout))
     try:

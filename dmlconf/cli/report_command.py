@@ -6,32 +6,55 @@ from pathlib import Path
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
 from dmlconf.cli.options import color_option
-from dmlconf.cli.reporting import parse_reports, show
+from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, show, write
 from dmlconf.runner.log import read_log
 
 __all__ = ["command"]
 
 
-@click.command("report")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json, junit, markdown, svg or text.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
-@click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
+@click.command("report", cls=Command, short_help="Make reports from the log of a run.")
+@click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
+@report_option()
+@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
+        help="List the N slowest cases.")  # fmt: skip
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
+        help="Show more of what did not simply pass.")  # fmt: skip
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show failures and the last line only.")  # fmt: skip
 @color_option
 def command(
-    log: Path | None, report_options: tuple[str, ...], verbose: bool, quiet: bool, color: str
+    logs: tuple[Path, ...],
+    report_options: tuple[str, ...],
+    durations: int,
+    verbose: bool,
+    quiet: bool,
+    color: str,
 ) -> int:
     """Make reports from a run LOG; from the latest run's where there is none.
 
-    The exit code tells only whether the reports were made; the run's own is that of the run.
+    Of several LOGS it makes a scoreboard: operators by runs, as html, json or markdown. The exit
+    code tells only whether the reports were made; the run's own is that of the run.
     """
-    reports = parse_reports(report_options, log=log)
-    path = log or latest_log()
+    if len(logs) > 1:
+        return _scoreboard(logs, report_options, color)
+    reports = parse_reports(report_options, log=logs[0] if logs else None)
+    path = logs[0] if logs else latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")
-    shown = show(read_log(path), reports, verbose=verbose, quiet=quiet, color=color)
+    shown = show(
+        read_log(path), reports, verbose=verbose, quiet=quiet, color=color, durations=durations
+    )
+    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
+
+
+def _scoreboard(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str) -> int:
+    from dmlconf.comparison.scoreboard import FORMATS, render, render_terminal, scoreboard
+
+    reports = parse_reports(report_options, FORMATS)
+    board = scoreboard([read_log(path) for path in logs], list(map(str, logs)))
+    shown = write(reports, lambda name: render(board, name), render_terminal(board), color)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

@@ -7,20 +7,28 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from dmlconf.cli.command import option
+from dmlconf.cli.completion import complete_report
 from dmlconf.documents.problems import printable
-from dmlconf.reports.registry import FORMATS, parse_report
+from dmlconf.reports.registry import FORMATS, GITHUB, parse_report
 from dmlconf.runner.log import RunLog
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
-__all__ = ["parse_reports", "show", "write"]
+__all__ = ["REPORT_GROUP", "parse_reports", "report_option", "show", "write"]
 
 Report = tuple[str, Path | None]
+
+REPORT_GROUP: Final = "Report"
+"""The heading of options that say what to report, and where."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def parse_reports(
@@ -40,7 +48,7 @@ def parse_reports(
         reports = [parse_report(option, formats) for option in options]
     except ValueError as error:
         raise click.BadParameter(printable(str(error)), param_hint="--report") from error
-    if sum(file is None for _, file in reports) > 1:
+    if sum(file is None and name != GITHUB for name, file in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")
     taken = {_resolved(log)} if log else set()
@@ -60,12 +68,60 @@ def _resolved(file: Path) -> Path:
         return file
 
 
-def show(log: RunLog, reports: Sequence[Report], *, verbose: bool, quiet: bool, color: str) -> bool:
-    """Write a run's reports and its table; return whether all could be written."""
+def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `--report` to a command that knows these formats."""
+    names = ", ".join(formats)
+    return option(
+        "--report", "report_options", multiple=True, metavar="FORMAT[:FILE]", group=REPORT_GROUP,
+        shell_complete=complete_report, help=f"Also report in this format: {names}.",
+    )  # fmt: skip
+
+
+def show(
+    log: RunLog,
+    reports: Sequence[Report],
+    *,
+    verbose: bool,
+    quiet: bool,
+    color: str,
+    durations: int = 0,
+) -> bool:
+    """Write a run's reports and its table; return whether all could be written.
+
+    Args:
+        log: the run's log.
+        reports: formats and files.
+        verbose: whether the table shows more.
+        quiet: whether it shows failures only.
+        color: as `--color` has it.
+        durations: how many of the slowest cases to list before the table.
+    """
+    from rich.console import Group
+
     from dmlconf.reports import terminal
+    from dmlconf.reports.durations import slowest_lines
 
     table = terminal.render(log, verbose=verbose, quiet=quiet)
-    return write(reports, lambda name: FORMATS[name](log), table, color)
+    if durations:
+        lines = [f"  {line}" for line in slowest_lines(log, durations)]
+        table = Group(_plain(["Slowest cases", *lines, ""]), table)
+    others = [(name, file) for name, file in reports if name != GITHUB]
+    written = write(others, lambda name: FORMATS[name](log), table, color)
+    return _published(log) and written if len(others) < len(reports) else written
+
+
+def _plain(lines: Sequence[str]) -> Text:
+    from rich.text import Text
+
+    return Text("\n".join(map(printable, lines)), no_wrap=True, overflow="ignore")
+
+
+def _published(log: RunLog) -> bool:
+    from dmlconf.cli.github import publish
+
+    with _reported(f"--report {GITHUB}") as problems:
+        publish(log)
+    return not problems
 
 
 def write(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,27 +13,36 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log, opened_log
+from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
+    BACKEND_GROUP,
+    Number,
     backend_options,
     color_option,
-    complete_backend,
     directml_option,
     jobs_option,
-    leave_out_models,
+    with_directml,
+)
+from dmlconf.cli.outcome import FAIL_ON, Demands, parse_statuses, run_exit_code, severity
+from dmlconf.cli.outputs import prepare_files
+from dmlconf.cli.progress import progress
+from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, show
+from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
     paths_argument,
+    recorded_options,
     selection_options,
     suite_paths,
-    with_directml,
 )
-from dmlconf.cli.progress import progress
-from dmlconf.cli.reporting import parse_reports, show
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.log import Footer, Header, LogWriter, read_log
+from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import (
     Limits,
     OpenBackend,
@@ -47,22 +57,19 @@ from dmlconf.runner.verdict import Status, Verdict
 
 __all__ = ["command"]
 
-_WITHOUT_MODELS: Final = {
-    "numpy": "on numpy, which nothing would judge there",
-    "recording": "of a replay, because they are not recorded",
-}
-"""Backends that take cases of models only when asked for, and why."""
+_EXIT_GROUP: Final = "Decide the exit code"
 
 
-@click.command("run")
+@click.command("run", cls=Command, short_help="Run cases and report.")
 @paths_argument
-@click.option(
-    "-b", "--backend", "backends", multiple=True, metavar="BACKEND",
+@option(
+    "-b", "--backend", "backends", multiple=True, metavar="BACKEND", group=BACKEND_GROUP,
     shell_complete=complete_backend,
     help="What to test: numpy (the default), directml, recording:PATH, or a plugin's.",
 )  # fmt: skip
-@click.option(
-    "--against", default=AUTO, show_default=True, metavar="BACKEND",
+@option(
+    "--against", default=AUTO, show_default=True, metavar="BACKEND", group=BACKEND_GROUP,
+    shell_complete=complete_backend,
     help="What gives the expected values that a case does not state itself: auto (the suite's own "
     "recordings, then numpy), numpy or recording:PATH.",
 )  # fmt: skip
@@ -70,13 +77,25 @@ _WITHOUT_MODELS: Final = {
 @selection_options
 @jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
-@click.option("-x", "--fail-fast", is_flag=True, help="Stop at the first failure.")
-@click.option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False),
-              metavar="FILE", help="Write the run log here.")  # fmt: skip
-@click.option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
-              help="Also report as json, junit, markdown, svg or text.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show more of what did not simply pass.")
-@click.option("-q", "--quiet", is_flag=True, help="Show failures and the last line only.")
+@option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
+        group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
+@option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
+        help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
+@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
+        group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
+        )  # fmt: skip
+@option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=_EXIT_GROUP,
+        help="Fail the run where a lower share of the selected cases passed.")  # fmt: skip
+@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@report_option()
+@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
+        help="List the N slowest cases.")  # fmt: skip
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
+        help="Show more of what did not simply pass.")  # fmt: skip
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show failures and the last line only.")  # fmt: skip
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -85,10 +104,15 @@ def command(
     directml: str | None,
     jobs: int | None,
     timeout: float,
-    fail_fast: bool,
     substrate: Path | None,
+    repeat: int,
+    shuffle: int | None,
+    fail_fast: bool,
+    fail_on: tuple[Status, ...],
+    min_passed: float | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
+    durations: int,
     verbose: bool,
     quiet: bool,
     color: str,
@@ -96,30 +120,34 @@ def command(
 ) -> int:
     """Run the cases under PATHS (the bundled suite where there are none) and report.
 
-    Exit codes: 0 no verdict fails the run; 1 at least one does; 2 wrong usage; 3 an invalid
-    file; 4 a backend that cannot be used; 5 no case selected; 6 an incomplete run; 8 a report
-    that could not be written; 70 a fault of dmlconf itself.
+    Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on or --min-passed is
+    not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5 no case selected;
+    6 an incomplete run; 7 nothing passed; 8 a report that could not be written; 70 a fault of
+    dmlconf itself.
     """
     reports = parse_reports(report_options, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
     if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
-        option = "--report to a file" if log_file is None else "--log"
-        raise click.UsageError(f"{option} takes one backend: give each its own run")
+        told = "--report to a file" if log_file is None else "--log"
+        raise click.UsageError(f"{told} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
     suite, plan = load_runnable(paths, **selection)
     if not plan:
-        return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection)
+    files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
+    prepare_files([*files, *([(f"--log {log_file}", log_file)] if log_file else [])])
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    options = {key: value for key, value in selection.items() if value} | {"against": against}
+    again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
+    given = {name: value for name, value in again.items() if value is not None}
+    options = recorded_options(selection) | given | {"against": against}
+    demands = Demands(fail_on, min_passed)
     codes = []
     for name in names:
-        cases = plan
-        if name.name in _WITHOUT_MODELS:
-            cases = leave_out_models(paths, plan, selection, _WITHOUT_MODELS[name.name])
-            if not cases:
-                return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+        if not cases:
+            return nothing_selected(paths, selection)
         limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
         # Of a backend that is trusted, each process builds and judges its cases as well.
         apart = limits.jobs > 1 and not name.isolated
@@ -127,22 +155,36 @@ def command(
         try:
             expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
-            header = make_header(
-                suite, map(str, paths), len(cases), backend, expected.name, options
-            )
+            given_paths = map(str, paths)
+            header = make_header(suite, given_paths, len(cases), backend, expected.name, options)
             log = log_file or _default_log()
-            verdicts = _verdicts(cases, backend, expected, limits, known)
+            judge = partial(
+                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known
+            )
+            tell = partial(_tell_repetition, of=repeat, quiet=quiet)
+            verdicts = repeated(cases, judge, repeat, shuffle, tell)
             with progress(len(cases), quiet=quiet, color=color) as advance:
                 footer = _logged(log, cases, verdicts, header, advance, fail_fast=fail_fast)
         finally:
             backend.close()
         for recording in expected.recordings:
             warn(recording.stale_note(paths))
-        shown = show(read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color)
-        codes.append(_exit_code(footer) or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
+        shown = show(
+            read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color,
+            durations=durations,
+        )  # fmt: skip
+        code, complaints = run_exit_code(footer, demands)
+        for complaint in complaints:
+            say(f"Error: {complaint}")
+        codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
         if not footer.complete and not quiet:
             say(f"The run log is {log}")
-    return max(codes, key=_severity)
+    return max(codes, key=severity)
+
+
+def _tell_repetition(number: int, *, of: int, quiet: bool) -> None:
+    if of > 1 and not quiet:
+        say(f"Repetition {number:,} of {of:,}")
 
 
 def _verdicts(
@@ -187,13 +229,3 @@ def _default_log() -> Path:
         os.close(handle)
         warn(f"{error.strerror}: the run log is {name}")
         return Path(name)
-
-
-def _exit_code(footer: Footer) -> ExitCode:
-    if any(count and Status(status).fails_run for status, count in footer.summary.items()):
-        return ExitCode.FAILED
-    return ExitCode.SUCCESS if footer.complete else ExitCode.INCOMPLETE
-
-
-def _severity(code: ExitCode) -> int:
-    return [ExitCode.SUCCESS, ExitCode.OUTPUT, ExitCode.INCOMPLETE, ExitCode.FAILED].index(code)

@@ -10,13 +10,15 @@ import click
 
 from dmlconf.cases.build import build
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.cli.command import Command
+from dmlconf.cli.completion import complete_case
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
-from dmlconf.cli.options import color_option, complete_case, load_chosen, nothing_selected
+from dmlconf.cli.options import color_option
+from dmlconf.cli.selection import load_chosen, nothing_selected
 from dmlconf.documents.problems import printable
 from dmlconf.runner.memory import shortage
 
@@ -29,7 +31,7 @@ __all__ = ["command"]
 _UNLISTED: Final = "what no table of support lists"
 
 
-@click.command("show")
+@click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @color_option
@@ -40,11 +42,9 @@ def command(case: str, paths: tuple[Path, ...], color: str) -> int:
     """
     from dmlconf.cli.console import make_console
 
-    _, found = load_chosen(
-        paths, keywords=None, operators=(), tags=(), identifiers=(case,), feature_level=None
-    )
+    _, found = load_chosen(paths, identifiers=(case,))
     if not found:
-        return nothing_selected(paths, (), (case,))
+        return nothing_selected(paths, {"identifiers": (case,)})
     _print(make_console(color), build(found[0]))
     return ExitCode.SUCCESS
 
@@ -156,7 +156,7 @@ def _expectation(case: Case) -> Iterator[Text]:
         constraint = f", because it breaks {expected.constraint}" if expected.constraint else ""
         yield _styled(f"Expected: rejected with {expected.hresult}{constraint}", "bold green")
         for broken in case.operator.constraints:
-            if broken.name in violations(case.operator, case.desc):
+            if broken.name in case.violations():
                 yield _styled(f"  {broken.name}: {broken.require}", "dim")
                 for name, term in case.operator.terms_in(broken.require).items():
                     yield _styled(f"    where {name} = {term}", "dim")

@@ -8,21 +8,20 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import (
-    Number,
-    color_option,
-    jobs_option,
-    leave_out_models,
+from dmlconf.cli.models import leave_out_models
+from dmlconf.cli.options import Number, color_option, jobs_option
+from dmlconf.cli.progress import progress
+from dmlconf.cli.reporting import parse_reports, report_option, write
+from dmlconf.cli.selection import (
     load_chosen,
     nothing_selected,
     paths_argument,
     selection_options,
     suite_paths,
 )
-from dmlconf.cli.progress import progress
-from dmlconf.cli.reporting import parse_reports, write
 from dmlconf.strength import measurement as figures
 from dmlconf.strength import report
 from dmlconf.strength.case_report import case_share
@@ -63,38 +62,34 @@ def _thresholds(
     return thresholds
 
 
-@click.command("strength")
+@click.command(
+    "strength", cls=Command, short_help="Tell which share of injected defects the suite notices."
+)
 @paths_argument
 @selection_options
 @jobs_option("1")
-@click.option(
+@option(
     "--figure",
     "chosen",
     multiple=True,
     type=click.Choice(_FIGURES),
     help="Measure this figure only: by defect and case, perturbation, or driver defect.",
 )
-@click.option(
+@option(
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
     help="Try at most N cases of each operator, and of each driver defect.",
 )
-@click.option(
+@option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
     help="Choose samples and places of perturbations by this number.",
 )
-@click.option(
-    "--report",
-    "report_options",
-    multiple=True,
-    metavar="FORMAT[:FILE]",
-    help="Also report as json or markdown.",
-)
-@click.option(
+@report_option(_FORMATS)
+@option(
     "--fail-under",
     "thresholds",
     multiple=True,
@@ -104,10 +99,8 @@ def _thresholds(
     "legitimate difference fails), cases, perturbations (the least of a kind), "
     "drivers.",
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@option("-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing.")
+@option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -143,7 +136,7 @@ def command(
     _, plan = load_chosen(paths, **selection)
     plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
-        return nothing_selected(paths, selection["tags"], selection["identifiers"])
+        return nothing_selected(paths, selection)
     wanted = chosen or _FIGURES
     processes = jobs or 1
     method = Method("defects" in wanted, "perturbations" in wanted, seed)

@@ -12,9 +12,10 @@ from dmlconf.cases.model import CaseTemplate
 from dmlconf.cases.selection import MODEL_TAG
 from dmlconf.catalogue.lint import lint_catalogue
 from dmlconf.catalogue.loader import operator, operator_files
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import load, paths_argument
+from dmlconf.cli.selection import load, paths_argument
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.runner.known_faults import lint_known_faults
 from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_nothing
@@ -22,9 +23,9 @@ from dmlconf.runner.unjudged import UNDEFINED_TAG, judges_nothing, may_judge_not
 __all__ = ["command"]
 
 
-@click.command("validate")
+@click.command("validate", cls=Command, short_help="Check case files and the catalogue.")
 @paths_argument
-@click.option("--no-warnings", is_flag=True, help="Do not look for cases that judge nothing.")
+@option("--no-warnings", is_flag=True, help="Do not look for cases that judge nothing.")
 def command(paths: tuple[Path, ...], no_warnings: bool) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 

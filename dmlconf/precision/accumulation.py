@@ -113,14 +113,24 @@ class Accumulation:
             error_scale = np.where(np.isfinite(self.error_scale), self.error_scale, np.abs(values))
             error_scale = np.minimum(error_scale, self._overflow(dtype))
             known = self.part(slice(None))
+
+            def reach(end: Array) -> Array:
+                limit, _ = known._limits(end, values, error_scale, dtype)
+                return np.where((error_scale != 0) & np.isfinite(limit), limit, 0.0)
+
+            # Of FLOAT16 alone the limit depends on where it ends: its last place is that of the
+            # value itself.
+            rounds = _ROUNDS if dtype == np.float16 else 1
+            near = reach(values)
+            undefined = self._undefined(dtype)
             ends = []
             for side in (-1.0, 1.0):
-                end = values
-                for _ in range(_ROUNDS):  # The last place is that of the value itself.
-                    limit, _ = known._limits(end, values, error_scale, dtype)
-                    judged = (error_scale != 0) & np.isfinite(limit)
-                    end = values + np.where(judged, side * limit, 0.0)
-                ends.append(np.where(self._undefined(dtype), side * np.inf, end))
+                end = values + side * near
+                for _ in range(rounds - 1):
+                    before, end = end, values + side * reach(end)
+                    if np.array_equal(before, end):
+                        break
+                ends.append(np.where(undefined, side * np.inf, end))
         return ends[0], ends[1]
 
     def _overflow(self, dtype: np.dtype[Any]) -> float:

@@ -1,18 +1,23 @@
-"""JUnit XML, as CI servers read it."""
+"""JUnit XML, as CI servers read it.
+
+Its size is bounded: rules and facts stand with failures only, and in a large run the cases of one
+matrix that ended alike are one element, which says how many they are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Final
 from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
+from dmlconf.reports.places import file_and_line
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
-__all__ = ["render"]
+__all__ = ["MOST_SINGLE_CASES", "render"]
 
 # Every character that XML 1.0 does not allow.
 _FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,8 +33,15 @@ _ELEMENTS: Final = {
 }
 
 
+MOST_SINGLE_CASES: Final = 10_000
+"""In larger runs, cases of one matrix that ended alike share an element."""
+
+
 def render(log: RunLog) -> str:
     """Return the run as JUnit XML: a suite for each operator, with what did not pass explained.
+
+    The `time` of the root is the wall time of the run; that of a suite is the sum of its cases,
+    which ran side by side.
 
     Only cases that passed are shown as such; unchecked ones are `skipped`, with the reason. A log
     without its end has one more case, an error, so that no CI server takes it for a full run.
@@ -38,15 +50,58 @@ def render(log: RunLog) -> str:
     by_operator: dict[str, list[Verdict]] = {}
     for verdict in log.verdicts:
         by_operator.setdefault(verdict.operator, []).append(verdict)
-    for name in sorted(by_operator):
-        root.append(_suite(log.header, name, by_operator[name]))
+    together = len(log.verdicts) > MOST_SINGLE_CASES
+    entries = [
+        _Entry.several(verdicts) if together else [_Entry((each,)) for each in verdicts]
+        for _, verdicts in sorted(by_operator.items())
+    ]
+    for suite in entries:
+        root.append(_suite(log.header, suite))
     unreached = _unreached(log)
     if unreached is not None:
         root.append(unreached)
-    _count(root, log.verdicts, more_errors=unreached is not None)
-    ElementTree.indent(root)
+    _count(root, [entry for suite in entries for entry in suite], unreached is not None)
+    if log.footer is not None:
+        root.set("time", f"{log.footer.seconds:.3f}")
+    ElementTree.indent(root, space="")
     text = ElementTree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What one element tells of: a case, or cases of one matrix that ended alike."""
+
+    verdicts: tuple[Verdict, ...]
+
+    @classmethod
+    def several(cls, verdicts: Sequence[Verdict]) -> list[_Entry]:
+        """Put together the cases of each matrix that ended alike; each failure stays alone."""
+        alike: dict[tuple[str, ...], list[Verdict]] = {}
+        for verdict in verdicts:
+            matrix, bracket, _ = verdict.case.partition("[")
+            single = verdict.status.fails_run or not bracket
+            key = (verdict.case,) if single else (matrix, verdict.status, _message(verdict))
+            alike.setdefault(key, []).append(verdict)
+        return [cls(tuple(each)) for each in alike.values()]
+
+    @property
+    def first(self) -> Verdict:
+        return self.verdicts[0]
+
+    @property
+    def name(self) -> str:
+        if len(self.verdicts) == 1:
+            return self.first.case
+        return f"{self.first.case.partition('[')[0]} ({len(self.verdicts):,} cases)"
+
+    @property
+    def element(self) -> str | None:
+        return _ELEMENTS.get(self.first.status)
+
+    @property
+    def seconds(self) -> float:
+        return sum(verdict.seconds for verdict in self.verdicts)
 
 
 def _clean(text: str) -> str:
@@ -54,50 +109,67 @@ def _clean(text: str) -> str:
 
 
 def _count(
-    element: ElementTree.Element, verdicts: Sequence[Verdict], *, more_errors: int = 0
+    element: ElementTree.Element, entries: Sequence[_Entry], more_errors: bool = False
 ) -> None:
-    kinds = [_ELEMENTS.get(verdict.status) for verdict in verdicts]
-    element.set("tests", str(len(verdicts) + more_errors))
+    kinds = [entry.element for entry in entries]
+    element.set("tests", str(len(entries) + more_errors))
     element.set("failures", str(kinds.count("failure")))
     element.set("errors", str(kinds.count("error") + more_errors))
     element.set("skipped", str(kinds.count("skipped")))
-    element.set("time", f"{sum(verdict.seconds for verdict in verdicts):.6f}")
+    element.set("time", f"{sum(entry.seconds for entry in entries):.6f}")
 
 
-def _suite(header: Header, name: str, verdicts: Sequence[Verdict]) -> ElementTree.Element:
+def _suite(header: Header, entries: Sequence[_Entry]) -> ElementTree.Element:
+    name = entries[0].first.operator
     suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
-    _count(suite, verdicts)
-    properties = ElementTree.SubElement(suite, "properties")
+    _count(suite, entries)
+    verdicts = [verdict for entry in entries for verdict in entry.verdicts]
     digests = {"suite": header.suite_digest, "catalogue": header.catalogue_digest}
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
-    for key, value in (dict(summary.environment_facts(header)) | digests | rooms).items():
-        ElementTree.SubElement(properties, "property", name=key, value=_clean(value))
-    for verdict in verdicts:
-        suite.append(_case(header, verdict))
+    counts = {"cases": str(len(verdicts))}
+    properties = dict(summary.environment_facts(header)) | digests | counts | rooms
+    _add_properties(suite, properties)
+    for entry in entries:
+        suite.append(_case(header, entry))
     return suite
 
 
-def _case(header: Header, verdict: Verdict) -> ElementTree.Element:
+def _add_properties(element: ElementTree.Element, properties: Mapping[str, str]) -> None:
+    parent = ElementTree.SubElement(element, "properties")
+    for name, value in properties.items():
+        ElementTree.SubElement(parent, "property", name=_clean(name), value=_clean(value))
+
+
+def _case(header: Header, entry: _Entry) -> ElementTree.Element:
+    verdict, kind = entry.first, entry.element
     case = ElementTree.Element(
         "testcase",
         classname=_clean(f"dmlconf.{verdict.operator}"),
-        name=_clean(verdict.case),
-        time=f"{verdict.seconds:.6f}",
+        name=_clean(entry.name),
+        time=f"{entry.seconds:.6f}",
     )
     if verdict.location:
-        case.set("file", _clean(verdict.location.rpartition(":")[0]))
-    element = _ELEMENTS.get(verdict.status)
-    if element is not None:
+        file, line = file_and_line(verdict.location)
+        case.set("file", _clean(file))
+        if line is not None:
+            case.set("line", str(line))
+    if kind is None:
+        return case
+    failing = kind != "skipped"
+    told = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
+    if failing:
         reason = verdict.reason
-        message = f"{verdict.status}: {reason.kind}: {reason.message}" if reason else verdict.status
-        told = ElementTree.SubElement(case, element, message=_clean(message))
-        if element != "skipped":
-            told.set("type", reason.kind if reason else verdict.status)
-            told.text = _clean(_explained(header, verdict, reason))
-    rules = summary.rule_lines(verdict)
-    if rules:
-        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
+        told.set("type", reason.kind if reason else verdict.status)
+        told.text = _clean(_explained(header, verdict, reason))
+        rules = summary.rule_lines(verdict)
+        if rules:
+            ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
     return case
+
+
+def _message(verdict: Verdict) -> str:
+    reason = verdict.reason
+    return f"{verdict.status}: {reason.kind}: {reason.message}" if reason else verdict.status
 
 
 def _unreached(log: RunLog) -> ElementTree.Element | None:
@@ -106,7 +178,7 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
     if log.footer is not None and missing <= 0:
         return None
     suite = ElementTree.Element("testsuite", name="not reached", timestamp=log.header.started)
-    _count(suite, (), more_errors=1)
+    _count(suite, (), more_errors=True)
     case = ElementTree.SubElement(
         suite, "testcase", classname="dmlconf", name="the run ended early", time="0.000000"
     )

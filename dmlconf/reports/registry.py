@@ -10,7 +10,10 @@ from typing import Final
 from dmlconf.documents.problems import nearest
 from dmlconf.runner.log import RunLog
 
-__all__ = ["FORMATS", "parse_report"]
+__all__ = ["FORMATS", "GITHUB", "parse_report"]
+
+GITHUB: Final = "github"
+"""The format that goes to GitHub Actions, and nowhere else."""
 
 Render = Callable[[RunLog], str]
 
@@ -26,11 +29,13 @@ def _late(module: str, function: str = "render") -> Render:
 
 
 FORMATS: Final[Mapping[str, Render]] = {
+    "html": _late("html"),
     "json": _late("json_report"),
     "junit": _late("junit"),
     "markdown": _late("markdown"),
     "svg": _late("picture", "render_svg"),
     "text": _late("picture", "render_text"),
+    "github": _late("github"),
 }
 """Functions from a run log to text, by the name of their format."""
 
@@ -47,6 +52,8 @@ def parse_report(option: str, formats: Collection[str] = FORMATS) -> tuple[str, 
         hint = f"did you mean {near}? " if near else ""
         known = f"the formats are {', '.join(formats)}"
         raise ValueError(f"there is no report format {name!r}: {hint}{known}")
+    if name == GITHUB and colon:
+        raise ValueError("github takes no file: it goes to the step's log and summary")
     if colon and not file:
         raise ValueError(f"{option!r} names no file behind the colon")
     return name, Path(file) if file else None

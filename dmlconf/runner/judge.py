@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.protocol import (
@@ -21,6 +21,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.runner.error_map import error_map
 from dmlconf.runner.figures import figures_of
 from dmlconf.runner.memory import shortage
 from dmlconf.runner.mistrust import suspicions
@@ -253,6 +254,9 @@ def _judge_outputs(
         if not comparison.passed:
             faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
             differences += _differences(name, comparison)
+            if pair.sample is None and pair.actual.size:
+                grid = asdict(error_map(pair.actual, pair.expected))
+                figures[name] = {**figures[name], "error_map": grid}
         elif not isinstance(actual, Sample):
             faults += suspicions(case, name, actual, allowance)
     status, reason = Status.PASSED, None

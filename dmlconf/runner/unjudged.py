@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.room import room
@@ -43,7 +42,7 @@ def judges_nothing(case: Case) -> bool:
     rules = {name: case.rule(name) for name in case.outputs()}
     if any(rule.kind in _NEVER_OPEN for rule in rules.values()):
         return False
-    if violations(case.operator, case.desc) or shortage(case) is not None:
+    if case.violations() or shortage(case) is not None:
         return False
     case = case.with_inputs()
     allowances = CaseAllowances(case)

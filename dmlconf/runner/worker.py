@@ -38,6 +38,7 @@ from dmlconf.runner.boundary import (
     checked_environment,
     checked_outcome,
 )
+from dmlconf.runner.tuning import collect_garbage_seldom
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -178,6 +179,7 @@ def work(
         diagnostics: the file that receives what the process writes to standard error.
     """
     _isolate(diagnostics)
+    collect_garbage_seldom()
     try:
         made = registry.create(backend)
         results = task(made)

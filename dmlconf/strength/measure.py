@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.constraints import violations
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
@@ -167,7 +166,7 @@ def measure(
     """
     strength = Strength()
     for case in cases:
-        if not violations(case.operator, case.desc):
+        if not case.violations():
             _measure_case(strength, case, evaluate(case), against, method)
         advance()
     return strength

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -24,17 +24,28 @@ _BLOCK: Final = 1 << 17
 
 
 def splitmix64(seed: int, count: int, first: int = 0) -> Array:
-    """Return `count` pseudo-random UINT64 numbers, from the one at `first` on.
+    """Return `count` pseudo-random UINT64 numbers, from the one at `first` on; not to be written.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
+    return (_drawn if count <= _MOST_KEPT else _draw)(seed, count, first)
+
+
+def _draw(seed: int, count: int, first: int) -> Array:
     states = np.arange(first + 1, first + count + 1, dtype=np.uint64)
     states *= np.uint64(0x9E3779B97F4A7C15)
     mixed = states + np.uint64(seed & 0xFFFF_FFFF_FFFF_FFFF)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     result: Array = mixed ^ (mixed >> np.uint64(31))
+    result.flags.writeable = False
     return result
+
+
+# Cases of a matrix follow each other and differ in other things than their seeds.
+_drawn: Final = lru_cache(maxsize=64)(_draw)
+_MOST_KEPT: Final = 1 << 12
+"""Of longer rows, drawing them again takes little beside all else that is done with them."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -99,7 +110,7 @@ def _integers(
     if spread <= _FEW:
         drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
     elif spread < _ALL:
-        drawn %= np.uint64(spread)
+        drawn = drawn % np.uint64(spread)
     wrapped = drawn + np.uint64(low % _ALL)
     return (wrapped if data_type is DataType.UINT64 else wrapped.view(np.int64)).astype(
         data_type.dtype

@@ -18,6 +18,7 @@ __all__ = [
     "LAYOUTS",
     "as_stored",
     "element_offsets",
+    "is_packed",
     "minimum_buffer_bytes",
     "overlaps",
     "packed_strides",
@@ -32,6 +33,14 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
     for dimension in range(len(sizes) - 1, 0, -1):
         strides[dimension - 1] = strides[dimension] * sizes[dimension]
     return tuple(strides)
+
+
+def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Tell whether strides are those of packed elements; of dimensions of size 1 any are."""
+    return all(
+        size == 1 or stride == packed
+        for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=False)
+    )
 
 
 def _padded(sizes: Sequence[int]) -> Strides:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Sample", "elements_digest", "little_endian", "sample_of", "sample_places"]
+
+_NUMBERS: Final = 4
+"""64-bit numbers in a SHA-256 digest."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,21 +65,19 @@ def sample_places(size: int, seed: str, count: int) -> Array:
     """
     if not 2 <= count <= size:
         raise ValueError(f"no sample of {count} elements can be taken of {size}")
-    places = {0, size - 1}
-    for number in _numbers(seed):
-        if len(places) == count:
+    places = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
+    for blocks in _blocks(seed, -(-count // _NUMBERS)):
+        places.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))
+        if len(places) >= count:
             break
-        places.add(number % size)
-    return np.array(sorted(places), np.int64)
+    return np.array(sorted(list(places)[:count]), np.int64)
 
 
-def _numbers(seed: str) -> Iterator[int]:
-    block = 0
-    while True:
-        digest = sha256(f"{seed}/{block}".encode()).digest()
-        for start in range(0, len(digest), 8):
-            yield int.from_bytes(digest[start : start + 8], "little")
-        block += 1
+def _blocks(seed: str, count: int) -> Iterator[Array]:
+    """Yield the pseudo-random UINT64 numbers of a seed, those of so many digests at a time."""
+    for first in itertools.count(0, count):
+        numbers = (f"{seed}/{block}".encode() for block in range(first, first + count))
+        yield np.frombuffer(b"".join(sha256(number).digest() for number in numbers), "<u8")
 
 
 def elements_digest(array: Array) -> str:

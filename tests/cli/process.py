@@ -40,7 +40,7 @@ def environment(directory: Path, **more: str) -> dict[str, str]:
 
 
 def dmlconf(
-    directory: Path, *arguments: str | Path, **more: str
+    directory: Path, *arguments: str | Path, stdin: str | None = None, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run dmlconf in the directory until it ends."""
     return subprocess.run(
@@ -48,6 +48,7 @@ def dmlconf(
         cwd=directory,
         env=environment(directory, **more),
         capture_output=True,
+        input=stdin,
         encoding="utf-8",
         timeout=120,
         check=False,

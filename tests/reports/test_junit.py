@@ -64,10 +64,31 @@ def test_counts_are_those_of_the_elements(log: RunLog) -> None:
         assert element.get("failures") == str(tags["failure"])
         assert element.get("errors") == str(tags["error"])
         assert element.get("skipped") == str(tags["skipped"])
-        cases = element.iter("testcase")
-        assert float(element.get("time", "")) == pytest.approx(
-            sum(float(case.get("time", "")) for case in cases)
-        )
+    for suite in root.iter("testsuite"):
+        seconds = [float(case.get("time", "")) for case in suite.iter("testcase")]
+        assert float(suite.get("time", "")) == pytest.approx(sum(seconds))
+
+
+def test_the_time_of_the_root_is_that_of_the_run() -> None:
+    assert parsed(logs.everything()).get("time") == "62.500"
+
+
+def test_a_large_passing_run_is_small_and_counts_its_cases() -> None:
+    verdicts = [
+        logs.verdict(f"gather/matrix-{matrix}[DataType=FLOAT16,DimensionCount=5,Axis={axis}]")
+        for matrix in range(400)
+        for axis in range(30)
+    ]
+    other = replace(logs.FAILED, case=f"{verdicts[0].case[:-1]},Axis=99]")
+    text = junit.render(logs.run_log(*verdicts, other))
+    assert len(text) < 100_000
+    suite = ElementTree.fromstring(text).find("testsuite")
+    assert suite is not None
+    names = [case.get("name") for case in suite.iter("testcase")]
+    assert names[:2] == ["gather/matrix-0 (30 cases)", "gather/matrix-1 (30 cases)"]
+    assert names[-1] == other.case
+    assert suite.find("properties/property[@name='cases'][@value='12001']") is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("401", "1")
 
 
 def test_each_operator_is_a_suite() -> None:
@@ -81,6 +102,7 @@ def test_each_operator_is_a_suite() -> None:
         "name": "join/boundary/many-inputs",
         "time": "61.500000",
         "file": "cases/join/boundary.yaml",
+        "line": "7",
     }
 
 

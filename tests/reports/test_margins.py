@@ -15,9 +15,11 @@ def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
     return replace(verdict, figures={"OutputTensor": figures})
 
 
-def test_junit_gives_rule_and_margin_of_a_passing_case() -> None:
-    told = junit.render(logs.run_log(with_margin(logs.PASSED, 0.5)))
-    assert "OutputTensor: rule: ulp 1, 50.0% of the limit used (its page)</system-out>" in told
+def test_junit_gives_rule_and_margin_of_failures_only() -> None:
+    passed, failed = with_margin(logs.PASSED, 0.5), with_margin(logs.FAILED, 1.5)
+    told = junit.render(logs.run_log(failed, passed))
+    assert "OutputTensor: rule: ulp 1, 150.0% of the limit used (its page)</system-out>" in told
+    assert told.count("<system-out>") == 1
 
 
 def test_a_failure_names_its_rule_in_every_report() -> None:

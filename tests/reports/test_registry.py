@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.reports import json_report, junit, markdown, picture
+from dmlconf.reports import github, json_report, junit, markdown, picture
 from dmlconf.reports.registry import FORMATS, parse_report
 from tests.reports import logs
 
@@ -19,10 +19,11 @@ def test_each_format_is_made_by_its_module() -> None:
         "markdown": markdown.render(log),
         "svg": picture.render_svg(log),
         "text": picture.render_text(log),
+        "github": github.render(log),
     }
 
 
-@pytest.mark.parametrize("name", ["json", "junit", "markdown", "svg", "text"])
+@pytest.mark.parametrize("name", [*FORMATS])
 @pytest.mark.parametrize("log", [logs.plain(), logs.hostile(), logs.dead(logs.run_log(), 3)])
 def test_every_format_can_be_written_as_utf_8(name: str, log: object) -> None:
     text = FORMATS[name](log)  # type: ignore[arg-type]  # pytest passes it on untyped.
@@ -67,6 +68,11 @@ def test_no_suggestion_is_made_where_none_is_near() -> None:
 def test_a_colon_without_a_file_is_refused(option: str) -> None:
     with pytest.raises(ValueError, match="names no file behind the colon"):
         parse_report(option)
+
+
+def test_github_takes_no_file() -> None:
+    with pytest.raises(ValueError, match="github takes no file"):
+        parse_report("github:out.txt")
 
 
 def test_knowing_the_formats_imports_none_of_them() -> None:

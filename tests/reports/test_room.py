@@ -46,7 +46,7 @@ def test_json_has_the_sums() -> None:
     assert json_report.report_data(log())["room"] == {"elements": 48, "open": 14, "loose": 16}
 
 
-def test_junit_has_the_sums_of_each_operator_and_the_counts_of_each_case() -> None:
+def test_junit_has_the_sums_of_each_operator() -> None:
     root = ElementTree.fromstring(junit.render(log()))
     suite = root.find("testsuite[@name='GATHER']")
     assert suite is not None
@@ -54,6 +54,3 @@ def test_junit_has_the_sums_of_each_operator_and_the_counts_of_each_case() -> No
     gather = [v for v in log().verdicts if v.operator == "GATHER"]
     counted = sum(v.figures["OutputTensor"].get("open", 0) for v in gather)
     assert (properties["open"], properties["elements"]) == (str(counted), str(12 * len(gather)))
-    assert "2 open, 3 loose of 12 elements (its page)" in (
-        suite.findtext("testcase/system-out") or ""
-    )

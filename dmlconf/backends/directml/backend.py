@@ -28,7 +28,7 @@ from dmlconf.backends.options import choose, split_options
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 
-__all__ = ["DirectMLBackend", "Options", "create", "parse_options"]
+__all__ = ["OPTION_WORDS", "DirectMLBackend", "Options", "create", "parse_options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,13 @@ _SWITCHES: Final = ("metacommands", "half", "debug")
 _TEXTS: Final = ("path", "adapter")
 _COMPILE: Final = "compile"
 _WAYS: Final = ("operator", "graph")
+
+OPTION_WORDS: Final = (
+    *(f"{name}=" for name in _TEXTS),
+    *(f"{name}={value}" for name in _SWITCHES for value in ("on", "off")),
+    *(f"{_COMPILE}={value}" for value in _WAYS),
+)
+"""What may stand behind `directml:`, for completion."""
 
 
 def parse_options(text: str) -> Options:

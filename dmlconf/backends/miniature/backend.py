@@ -37,7 +37,7 @@ from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FAULTS", "LevelBackend", "MiniatureBackend", "create"]
+__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create"]
 
 _SLOW_SECONDS: Final = 0.5
 _FACTOR: Final = 1.1
@@ -220,6 +220,10 @@ class LevelBackend:
 
     def close(self) -> None:
         """Give nothing back."""
+
+
+OPTION_WORDS: Final = (*FAULTS, "on=", "by=", *(f"level={level}" for level in FEATURE_LEVELS))
+"""What may stand behind `miniature:`, for completion."""
 
 
 def create(argument: str) -> MiniatureBackend | LevelBackend:

@@ -19,7 +19,6 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import DataType
@@ -62,7 +61,7 @@ def create(argument: str) -> NumpyBackend:
 def run_case(case: Case) -> Outcome:
     """Return what the reference makes of a case."""
     began = perf_counter()
-    broken = violations(case.operator, case.desc)
+    broken = case.violations()
     if broken:
         return Rejection("CreateOperator", "E_INVALIDARG", broken, perf_counter() - began)
     try:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from dmlconf.backends.protocol import Outputs
 from dmlconf.backends.recording.model import Recording
@@ -64,9 +67,15 @@ def _beyond_capabilities(recording: Recording) -> Iterator[str]:
         outcome = entry.outcome
         stored = [array.dtype for array in outcome.arrays.values()]
         for dtype in stored + [sample.dtype for sample in outcome.samples.values()]:
-            types = {data_type for data_type in DataType if data_type.dtype == dtype}
+            types = _stored_as(dtype)
             if types.isdisjoint(capabilities.data_types):
                 yield (
                     f"it has an output of {identifier} in {min(types)}, which its capabilities do "
                     "not list"
                 )
+
+
+@cache
+def _stored_as(dtype: np.dtype[Any]) -> frozenset[DataType]:
+    """Return the data types whose elements are stored so."""
+    return frozenset(data_type for data_type in DataType if data_type.dtype == dtype)

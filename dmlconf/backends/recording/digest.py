@@ -9,8 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
+
+import numpy as np
 
 from dmlconf.backends.protocol import Outputs
 from dmlconf.cases.model import Case, ExpectedRejection
@@ -22,6 +25,7 @@ __all__ = ["case_digest", "outputs_fault"]
 
 _MEMBERS: Final = tuple(TensorDesc.__dataclass_fields__)
 _EXACT: Final = 1 << 53
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def case_digest(case: Case) -> str:
@@ -35,12 +39,18 @@ def case_digest(case: Case) -> str:
         "desc": _canonical(case.desc),
         "in_place": _canonical(case.in_place),
     }
-    digest = sha256(json.dumps(head, sort_keys=True, separators=(",", ":")).encode())
+    digest = sha256(_CANONICAL.encode(head).encode())
     if not isinstance(case.expectation, ExpectedRejection):
         for name, array in case.inputs().items():
-            digest.update(f"\0{name} {array.dtype.name} {list(array.shape)}\0".encode())
+            digest.update(f"\0{name} {_dtype_name(array.dtype)} {list(array.shape)}\0".encode())
             digest.update(little_endian(array))
     return digest.hexdigest()
+
+
+@cache
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """Return the name, which NumPy puts together anew each time."""
+    return dtype.name
 
 
 def outputs_fault(case: Case, outputs: Outputs) -> str | None:

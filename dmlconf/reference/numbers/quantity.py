@@ -19,7 +19,7 @@ from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused_error_scale, fused_formula
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
-from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent
+from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent, sources_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Activation", "Quantity", "carried", "followed_product"]
@@ -216,7 +216,8 @@ class Quantity:
         error_scale = self.error_scale.times(matrix)
         sums = _product_size(np.abs(self.value) + self.error_scale.sums, matrix)
         error_scale = replace(error_scale, sums=sums)
-        carried = self._each(lambda spread: spread.times(matrix, self.value))
+        sources = sources_of(self.value)
+        carried = self._each(lambda spread: spread.times(matrix, sources))
         return _product(Quantity(value, error_scale, carried), self.value, matrix)
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
@@ -289,9 +290,9 @@ def carried(
         part._held(dtype, measured=True)[1].where(running, half)
         for part, (_, half) in ((part, part._spreads()) for part in state)
     ]
-    values = [part.value for part in state]
-    single = independent([part._spreads()[0] for part in state], values)
-    half = independent(halves, values)
+    sources = sources_of(np.concatenate([part.value for part in state], -1))
+    single = independent([part._spreads()[0] for part in state], sources)
+    half = independent(halves, sources)
     return tuple(
         replace(part, spreads=both)
         for part, both in zip(state, zip(single, half, strict=True), strict=True)

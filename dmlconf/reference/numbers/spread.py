@@ -21,7 +21,7 @@ import numpy as np
 from dmlconf.precision.accumulation import places
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ROUNDING", "Spread", "independent"]
+__all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
 """How much a single rounding of FLOAT32 counts, in half places: twice one toward zero."""
@@ -102,11 +102,21 @@ class Spread:
         bias[0 if measured else 1] -= _BIAS * place * np.sign(values)
         return replace(self.widened(_STORE * place), bias=bias)
 
-    def times(self, matrix: Array, values: Array) -> Spread:
-        """Return the spread of the values {..., n} times {n, m}, without its own roundings."""
-        shared = _present(np.concatenate([self.shared, _each_alone(self.own, values)]))
-        sums = Spread.none((*self.own.shape[:-1], matrix.shape[1]))
-        return replace(sums, shared=shared @ matrix, bias=self.bias @ matrix)
+    def times(self, matrix: Array, sources: Array) -> Spread:
+        """Return the spread of the values {..., n} times {n, m}, without its own roundings.
+
+        Args:
+            matrix: what they are multiplied with.
+            sources: as `sources_of` the values gives them.
+        """
+        shared = _present(np.concatenate([self.shared, _each_alone(self.own, sources)]))
+        # One product of all rows: NumPy makes one for each error otherwise.
+        product = shared.reshape(-1, shared.shape[-1]) @ matrix
+        return Spread(
+            np.zeros((*self.own.shape[:-1], matrix.shape[1])),
+            product.reshape(*shared.shape[:-1], matrix.shape[1]),
+            self.bias @ matrix,
+        )
 
     def where(self, chosen: Array, other: Spread) -> Spread:
         """Return this where chosen, else the other."""
@@ -129,23 +139,23 @@ class Spread:
         return replace(Spread.none(own.shape), own=own, bias=bias)
 
 
-def independent(parts: Sequence[Spread], values: Sequence[Array]) -> tuple[Spread, ...]:
+def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
     """Return the same spreads with as many shared errors as there are values, and none of its own.
 
     Args:
         parts: of the parts of a state, sizes {batch, n} each, with the same shared errors.
-        values: of the parts.
+        sources: as `sources_of` the values of all parts, one behind the other, gives them.
     """
     widths = [part.own.shape[-1] for part in parts]
-    own = _each_alone(np.concatenate([part.own for part in parts], -1), np.concatenate(values, -1))
+    own = _each_alone(np.concatenate([part.own for part in parts], -1), sources)
     shared = [part.shared for part in parts]
     most = max(map(len, shared))
-    shared = [np.pad(errors, [(0, most - len(errors)), (0, 0), (0, 0)]) for errors in shared]
+    shared = [_lengthened(errors, most) for errors in shared]
     errors = _present(np.concatenate([np.concatenate(shared, -1), own]))
     if most and len(errors) > sum(widths):
         # The factor R has the same products of columns, which is all that a spread tells.
-        _, factor = np.linalg.qr(np.moveaxis(errors, 0, 1))
-        errors = np.moveaxis(factor, 1, 0)
+        factor: Any = np.linalg.qr(errors.transpose(1, 0, 2), mode="r")
+        errors = factor.transpose(1, 0, 2)
     ends = np.cumsum(widths)
     return tuple(
         replace(part, own=np.zeros_like(part.own), shared=errors[..., end - width : end])
@@ -159,26 +169,40 @@ def _present(errors: Array) -> Array:
     return present
 
 
-def _each_alone(own: Array, values: Array) -> Array:
-    """Return errors {errors, ..., n}: one for each of the values {..., n} of a row.
+def sources_of(values: Array) -> Array:
+    """Return which of the values {..., n} of a row each independent error concerns: {errors, n}.
 
-    Equal values may come of equal operations, which err alike, as where nodes have equal weights.
-    So there is one more error for all that are equal in every row.
+    Each has one of its own. Equal values may come of equal operations, which err alike, as where
+    nodes have equal weights, so there is one more error for all that are equal in every row.
     """
-    width = own.shape[-1]
+    width = values.shape[-1]
     rows = values.reshape(-1, width).astype(np.float32)
+    alone = np.eye(width, dtype=bool)
+    # Columns can only be alike where their first elements are.
+    first = np.sort(rows[:1].ravel())
+    if not (first[1:] == first[:-1]).any():
+        return alone
     _, kinds, counts = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
     alike = kinds.reshape(1, -1) == np.flatnonzero(counts > 1)[:, np.newaxis]
-    sources = np.concatenate([np.eye(width, dtype=bool), alike])
-    alone: Array = np.where(sources.reshape(-1, *[1] * (own.ndim - 1), width), own, 0.0)
+    return np.concatenate([alone, alike])
+
+
+def _each_alone(own: Array, sources: Array) -> Array:
+    """Return the errors {errors, ..., n} of their sources alone."""
+    alone: Array = np.where(sources.reshape(-1, *[1] * (own.ndim - 1), own.shape[-1]), own, 0.0)
     return alone
 
 
 def _aligned(first: Array, second: Array) -> tuple[Array, Array]:
     """Return shared errors with zeros for those that only the other has."""
     most = max(len(first), len(second))
-    aligned = []
-    for errors in (first, second):
-        rest = [(0, most - len(errors)), *[(0, 0)] * (errors.ndim - 1)]
-        aligned.append(np.pad(errors, rest) if len(errors) < most else errors)
-    return aligned[0], aligned[1]
+    return _lengthened(first, most), _lengthened(second, most)
+
+
+def _lengthened(errors: Array, count: int) -> Array:
+    """Return so many errors, of which the last ones are zero."""
+    if len(errors) == count:
+        return errors
+    lengthened = np.zeros((count, *errors.shape[1:]))
+    lengthened[: len(errors)] = errors
+    return lengthened

@@ -10,7 +10,6 @@ import numpy as np
 
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.constraints import violations
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
@@ -90,7 +89,7 @@ def measure_case(
         subjects: the defects whose conditions it meets.
         against: gives the expected outcome where the case states none.
     """
-    if violations(case.operator, case.desc):
+    if case.violations():
         return
     inputs = case.inputs()
     outputs = evaluate(case, inputs)

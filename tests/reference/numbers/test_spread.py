@@ -10,7 +10,7 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import places, roundings
-from dmlconf.reference.numbers.spread import Spread, independent
+from dmlconf.reference.numbers.spread import Spread, independent, sources_of
 from dmlconf.reference.recurrent.gru import gru, gru_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -141,32 +141,33 @@ def test_refuses_one_percent(dtype: type, least: float, before: bool) -> None:
 
 
 def test_one_error_that_comes_twice_adds_up_with_its_signs() -> None:
-    error, values = Spread.none((1, 2)).widened(np.ones((1, 2))), np.array([[3.0, 5.0]])
-    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), values).limit, 2**0.5)
-    (state,) = independent([error], [values])
-    alike = state.times(np.ones((2, 2)), values)
-    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]]), values).limit, 8**0.5)
-    difference = alike.times(np.array([[1.0], [-1.0]]), values)
+    error, sources = Spread.none((1, 2)).widened(np.ones((1, 2))), sources_of(np.array([[3.0, 5]]))
+    np.testing.assert_allclose(error.times(np.array([[1.0], [1.0]]), sources).limit, 2**0.5)
+    (state,) = independent([error], sources)
+    alike = state.times(np.ones((2, 2)), sources)
+    np.testing.assert_allclose(alike.times(np.array([[1.0], [1.0]]), sources).limit, 8**0.5)
+    difference = alike.times(np.array([[1.0], [-1.0]]), sources)
     np.testing.assert_allclose(difference.limit, 0.0, atol=1e-12)
 
 
 def test_equal_values_may_err_alike() -> None:
-    error, values = Spread.none((1, 4)).widened(np.ones((1, 4))), np.full((1, 4), 3.0)
-    np.testing.assert_allclose(error.times(np.ones((4, 1)), values).limit, 20**0.5)
-    np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, values).limit, 2)
+    error, sources = Spread.none((1, 4)).widened(np.ones((1, 4))), sources_of(np.full((1, 4), 3.0))
+    np.testing.assert_allclose(error.times(np.ones((4, 1)), sources).limit, 20**0.5)
+    np.testing.assert_allclose(error.times(np.array([[1.0, 1, -1, -1]]).T, sources).limit, 2)
 
 
 def test_independent_errors_keep_what_they_do_to_sums() -> None:
     generator = np.random.default_rng(1)
     error = Spread.none((3, 4)).widened(generator.uniform(0, 1, (3, 4)))
-    mixed = error.times(generator.normal(size=(4, 4)), generator.normal(size=(3, 4))).widened(
+    sources = sources_of(generator.normal(size=(3, 4)))
+    mixed = error.times(generator.normal(size=(4, 4)), sources).widened(
         generator.uniform(0, 1, (3, 4))
     )
-    values = generator.normal(size=(3, 4))
-    (state,) = independent([mixed], [values])
+    (state,) = independent([mixed], sources)
     matrix = generator.normal(size=(4, 5))
     assert len(state.shared) == 4
-    np.testing.assert_allclose(state.times(matrix, values).limit, mixed.times(matrix, values).limit)
+    expected = mixed.times(matrix, sources).limit
+    np.testing.assert_allclose(state.times(matrix, sources).limit, expected)
 
 
 def test_stores_toward_zero_add_up() -> None:

@@ -1,0 +1,183 @@
+"""Facts of a case's desc: what the run log keeps of it, and what conditions over it may name.
+
+The log keeps a desc as it is, in few bytes; everything else, such as ranks and whether strides are
+packed, follows from that. Conditions are expressions of the catalogue's language, such as
+`FLOAT16 in DataTypes and GroupCount > 1`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import AttributeKind, Operator
+from dmlconf.expressions import Namespace
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "IN_PLACE",
+    "constants",
+    "facts_of",
+    "is_tensor",
+    "names",
+    "names_of",
+    "read_tensor",
+    "tensor_text",
+]
+
+IN_PLACE: Final = "in_place"
+
+_TENSOR: Final = re.compile(
+    r"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>-|[\dx-]+)(?: strides=(?P<strides>-|[\dx-]+))?"
+    r"(?: flags=(?P<flags>\w+))?(?: bytes=(?P<bytes>\d+))?(?: alignment=(?P<alignment>\d+))?\Z"
+)
+
+
+def facts_of(case: Case) -> dict[str, Any]:
+    """Return what the run log keeps of a case's desc, as JSON has it.
+
+    The fields that are present, by name: tensors as text such as `FLOAT16 2x3 strides=1x2`, arrays
+    as lists, infinities and NaN as text; and `in_place`, the outputs that share the buffer of an
+    input.
+    """
+    facts = {name: _kept(value) for name, value in case.desc.items() if value is not None}
+    if case.in_place:
+        facts[IN_PLACE] = list(case.in_place)
+    return facts
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, TensorDesc):
+        return tensor_text(value)
+    if isinstance(value, tuple | list):
+        return [_kept(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _kept(item) for name, item in value.items() if item is not None}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+@lru_cache(maxsize=4096)
+def tensor_text(tensor: TensorDesc) -> str:
+    """Write a tensor's desc in one line, such as `FLOAT16 2x3 strides=1x2`."""
+    parts = [str(tensor.DataType), _times(tensor.Sizes)]
+    if tensor.Strides is not None:
+        parts.append(f"strides={_times(tensor.Strides)}")
+    if tensor.Flags:
+        parts.append(f"flags={'_and_'.join(tensor.Flags)}")
+    if tensor.DeclaredTensorSizeInBytes is not None:
+        parts.append(f"bytes={tensor.DeclaredTensorSizeInBytes}")
+    if tensor.GuaranteedBaseOffsetAlignment:
+        parts.append(f"alignment={tensor.GuaranteedBaseOffsetAlignment}")
+    return " ".join(parts)
+
+
+def _times(values: Iterable[int]) -> str:
+    return "x".join(map(str, values)) or "-"
+
+
+def is_tensor(value: Any) -> bool:
+    """Tell whether a kept value is a tensor's desc."""
+    return isinstance(value, str) and read_tensor(value) is not None
+
+
+@lru_cache(maxsize=65_536)
+def read_tensor(text: str) -> TensorDesc | None:
+    """Read what `tensor_text` wrote; None where the text is something else."""
+    match = _TENSOR.match(text)
+    if match is None or match["type"] not in DataType.__members__:
+        return None
+    size = match["bytes"]
+    return TensorDesc(
+        DataType(match["type"]),
+        _numbers(match["sizes"]),
+        None if match["strides"] is None else _numbers(match["strides"]),
+        tuple(match["flags"].split("_and_")) if match["flags"] else (),
+        None if size is None else int(size),
+        int(match["alignment"] or 0),
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return () if text == "-" else tuple(map(int, text.split("x")))
+
+
+def names_of(case: Case) -> Namespace:
+    """Return what a condition over a case is evaluated over.
+
+    It is what `names` returns, and `FeatureLevel`, the lowest that must support the desc: 41 for
+    4_1, so that `FeatureLevel >= 4_1` reads as Python has it.
+    """
+    level = case.required_level
+    number = None if level is None else int(str(level).replace("_", ""))
+    return {**names(case.operator, facts_of(case), case.tags), "FeatureLevel": number}
+
+
+def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
+    """Return what a condition is evaluated over.
+
+    The desc's fields (None where absent; a nested operator is its name) and the operator's terms;
+    constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
+    `DataTypes`, of all tensors; `Rank`, the greatest number of dimensions; `ElementCount`, of the
+    largest tensor; `Packed`, `Broadcast` and `InPlace`; `Flags` of all tensors; and `Tags`.
+
+    Args:
+        operator: the operator.
+        facts: as `facts_of` returns them.
+        tags: the case's tags.
+    """
+    desc = {field.name: _read(facts.get(field.name)) for field in operator.fields}
+    tensors = list(_tensors(desc.values()))
+    return {
+        **operator.names(desc),
+        **constants(operator.name),
+        "DataType": tensors[0].DataType if tensors else None,
+        "DataTypes": tuple(dict.fromkeys(tensor.DataType for tensor in tensors)),
+        "Rank": max((tensor.DimensionCount for tensor in tensors), default=0),
+        "ElementCount": max((tensor.ElementCount for tensor in tensors), default=0),
+        "Packed": all(tensor.Packed for tensor in tensors),
+        "Broadcast": any(tensor.Broadcast for tensor in tensors),
+        "InPlace": bool(facts.get(IN_PLACE)),
+        "Flags": tuple({flag: None for tensor in tensors for flag in tensor.Flags}),
+        "Tags": tuple(tags),
+    }
+
+
+@cache
+def constants(operator_name: str) -> Mapping[str, str]:
+    """Return the data types and the constants of an operator's enums, each by its own name."""
+    operator = catalogue.operator(operator_name)
+    values = [str(data_type) for data_type in DataType]
+    values += ["OWNED_BY_DML"]
+    for field in operator.fields:
+        if not field.is_tensor and field.attribute_kind is AttributeKind.ENUM:
+            values += catalogue.enumeration(field.base_type).values
+        if not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR:
+            values += catalogue.operator_names()
+    taken = {field.name for field in operator.fields}
+    return {value: value for value in values if value not in taken}
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_read, value))
+    if isinstance(value, Mapping):
+        return value.get("operator", value)
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    tensor = read_tensor(value) if isinstance(value, str) else None
+    return value if tensor is None else tensor
+
+
+def _tensors(values: Iterable[Any]) -> Iterable[TensorDesc]:
+    for value in values:
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, TensorDesc):
+                yield item

@@ -1,0 +1,109 @@
+"""Names of cases as people write them: whole, as a pattern, as a matrix, or without the folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import cache
+
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+
+__all__ = [
+    "AmbiguousNameError",
+    "Scope",
+    "identifier_matcher",
+    "is_pattern",
+    "resolved",
+    "scope_of",
+]
+
+Scope = tuple[frozenset[str], frozenset[tuple[str, str]]]
+"""Operators, and pairs of operator and file name, that the named cases can be in; empty for any."""
+
+_ANYWHERE: Scope = (frozenset(), frozenset())
+
+
+class AmbiguousNameError(ValueError):
+    """A name without its folder that several cases have; the message lists them."""
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether the name has a wildcard: `*` for any text, `?` for any character."""
+    return "*" in name or "?" in name
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    # Brackets are part of identifiers, so they stand for themselves.
+    return re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether an identifier is one of the names or fits a pattern.
+
+    The name of a matrix, such as `gather/matrix`, stands for all its cases.
+    """
+    patterns = [_pattern(name) for name in names if is_pattern(name)]
+    exact = frozenset(names)
+
+    def matches(identifier: str) -> bool:
+        if identifier in exact or identifier.partition("[")[0] in exact:
+            return True
+        return any(pattern.fullmatch(identifier) for pattern in patterns)
+
+    return matches
+
+
+def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the names in full, and those that no case has.
+
+    A name that no case has is tried without its folders: `example-1` is
+    `gather/documented/example-1` where no other case ends so. Patterns are returned as they are
+    where a case fits them.
+
+    Args:
+        names: as people write them.
+        identifiers: those of the cases there are.
+
+    Raises:
+        AmbiguousNameError: several cases end so.
+    """
+    exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
+    full: list[str] = []
+    unknown: list[str] = []
+    for name in names:
+        if name in exact:
+            full.append(name)
+        elif is_pattern(name):
+            matches = identifier_matcher([name])
+            (full if any(map(matches, identifiers)) else unknown).append(name)
+        else:
+            ends = sorted(each for each in exact if each.endswith(f"/{name}"))
+            if len(ends) > 1:
+                more = f" and {len(ends) - 5:,} more" if len(ends) > 5 else ""
+                raise AmbiguousNameError(
+                    f"several cases are called {name}: {', '.join(ends[:5])}{more}"
+                )
+            full += ends
+            unknown += [] if ends else [name]
+    return full, unknown
+
+
+def scope_of(names: Iterable[str]) -> Scope:
+    """Return where cases of these names are, if each begins with its operator."""
+    operators: set[str] = set()
+    files: set[tuple[str, str]] | None = set()
+    for name in names:
+        first, slash, rest = name.partition("/")
+        if not slash or is_pattern(first):
+            return _ANYWHERE
+        try:
+            operators.add(operator_name(first))
+        except UnknownOperatorError:
+            return _ANYWHERE
+        stem = re.split(r"[/\[]", rest, maxsplit=1)[0]
+        if is_pattern(stem):
+            files = None
+        elif files is not None:
+            files.add((operator_name(first), stem))
+    return frozenset(operators), frozenset(files or ())

@@ -1,0 +1,86 @@
+"""Lists of cases that options name: files, standard input, and what failed in an earlier run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.cli.logs import latest_log
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import read_log
+
+__all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
+
+LATEST: Final = "latest"
+"""What `--failed` without a value stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseList:
+    """Cases that an option names.
+
+    Attributes:
+        name: the option.
+        cases: identifiers, or what stands for them.
+        source: where they are from: a file, `-`, or a run log.
+        paths: the paths of the earlier run; empty for other lists.
+        backend: what that run tested; empty for other lists.
+    """
+
+    name: str
+    cases: tuple[str, ...]
+    source: str = ""
+    paths: tuple[str, ...] = ()
+    backend: str = ""
+
+    def __str__(self) -> str:
+        return self.source
+
+
+def listed_cases(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> CaseList | None:
+    """Read what `--cases` names: identifiers, one a line; lines that begin with # say nothing.
+
+    Raises:
+        click.BadParameter: the file cannot be read.
+    """
+    if value is None:
+        return None
+    try:
+        text = sys.stdin.read() if value == "-" else Path(value).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        raise click.BadParameter(printable(f"{value}: {reason}")) from error
+    lines = (line.strip() for line in text.splitlines())
+    cases = tuple(line for line in lines if line and not line.startswith("#"))
+    if not cases:
+        raise click.BadParameter(printable(f"{value} names no case"))
+    return CaseList("--cases", cases, value)
+
+
+def failed_cases(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> CaseList | None:
+    """Read which cases fail the run whose log `--failed` names.
+
+    Raises:
+        click.UsageError: there is no earlier run, or the value is no log but a path of cases.
+        InvalidLogError: the log is invalid.
+    """
+    if value is None or ctx.resilient_parsing:
+        return None
+    path = latest_log() if value == LATEST else Path(value)
+    if path is None:
+        raise click.BadParameter("there is no earlier run: name its log, as --failed=LOG")
+    if path.is_dir() or path.suffix in (".yaml", ".yml"):
+        message = f"{path} is no run log; with PATHS behind it, write --failed={LATEST}"
+        raise click.BadParameter(printable(message))
+    # What runs keep by themselves needs no check, and a check of many verdicts takes seconds.
+    log = read_log(path, own=value == LATEST)
+    cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
+    return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

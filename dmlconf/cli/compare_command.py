@@ -1,0 +1,80 @@
+"""`dmlconf compare`: what changed between two runs or more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import color_option
+from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, write
+from dmlconf.cli.run_sources import read_run
+
+if TYPE_CHECKING:
+    from dmlconf.comparison.compare import Comparison
+
+__all__ = ["command"]
+
+_FORMATS = ("html", "json", "markdown")
+
+
+@click.command("compare", cls=Command, short_help="Tell what changed between two runs.")
+@click.argument("base", type=click.Path(path_type=Path))
+@click.argument("new", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
+        metavar="SHARE", help="A passing case has drifted where it uses this much more of its "
+        "limit.")  # fmt: skip
+@option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+        help="The case files that recordings are of; the bundled suite by default.")  # fmt: skip
+@report_option(_FORMATS)
+@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
+@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+        help="Show new failures and the last line only.")  # fmt: skip
+@color_option
+def command(
+    base: Path,
+    new: tuple[Path, ...],
+    drift: float,
+    suite: tuple[Path, ...],
+    report_options: tuple[str, ...],
+    verbose: bool,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Compare the runs NEW with BASE: run logs, recordings or certificates.
+
+    Shows what differs of their environments, then which cases fail newly, are mended, still fail,
+    changed their bits within the rule or drifted toward their limit. The exit code is 1 where
+    anything fails newly.
+    """
+    from rich.console import Group
+
+    from dmlconf.comparison import reports
+    from dmlconf.comparison.compare import compare
+
+    formats = parse_reports(report_options, _FORMATS)
+    old = read_run(base, suite)
+    compared: list[tuple[Comparison, tuple[str, str]]] = [
+        (compare(old, read_run(path, suite), drift), (str(base), str(path))) for path in new
+    ]
+
+    def render(name: str) -> str:
+        if name == "json":
+            return reports.render_json(compared)
+        if name == "html":
+            from dmlconf.comparison.html import render_html
+
+            return render_html(compared)
+        return "\n".join(reports.render_markdown(*pair) for pair in compared)
+
+    parts = [
+        reports.render_terminal(comparison, names, verbose=verbose, quiet=quiet)
+        for comparison, names in compared
+    ]
+    shown = write(formats, render, Group(*parts), color)
+    if any(comparison.fails_newly for comparison, _ in compared):
+        return ExitCode.FAILED
+    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

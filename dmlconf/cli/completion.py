@@ -1,0 +1,72 @@
+"""What the shell completes: operators, cases, tags, levels, reports, and backends with options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.reports.registry import FORMATS
+from dmlconf.resources import cases_directory
+
+__all__ = [
+    "complete_backend",
+    "complete_case",
+    "complete_level",
+    "complete_operator",
+    "complete_report",
+    "complete_tag",
+    "operators_of",
+]
+
+
+def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the operators that begin so."""
+    return [name for name in operator_names() if name.startswith(incomplete.upper())]
+
+
+def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the identifiers that begin so; those of the bundled suite where no path is given."""
+    paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
+    plan = load_suite(paths, operators=operators_of([incomplete])).plan()
+    return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
+
+
+def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags of the bundled suite that begin so."""
+    tags = {tag for template in load_suite([cases_directory()]).templates for tag in template.tags}
+    return sorted(tag for tag in tags if tag.startswith(incomplete))
+
+
+def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the feature levels that begin so."""
+    return [level for level in map(str, FEATURE_LEVELS) if level.startswith(incomplete)]
+
+
+def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the formats of reports that begin so."""
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the backends that begin so; behind `directml:` its options."""
+    name, colon, given = incomplete.partition(":")
+    if not colon:
+        return [each for each in registry.backend_names() if each.startswith(incomplete)]
+    before = given.rpartition(",")[0]
+    begun = given[len(before) + 1 :] if before else given
+    beginning = f"{name}:{before}," if before else f"{name}:"
+    return [beginning + each for each in registry.option_words(name) if each.startswith(begun)]
+
+
+def operators_of(identifiers: Iterable[str]) -> set[str]:
+    """Return the operators that the cases can be of; nothing where that cannot be told."""
+    parts = (identifier.partition("/") for identifier in identifiers)
+    try:
+        return {operator_name(name) for name, slash, _ in parts if slash}
+    except UnknownOperatorError:
+        return set()

@@ -1,0 +1,41 @@
+"""What a run tells GitHub Actions beside its table: annotations, and the summary of the step."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from dmlconf.cli.console import warn
+from dmlconf.reports import github, markdown
+from dmlconf.runner.log import RunLog
+
+__all__ = ["publish"]
+
+_MOST_SUMMARY_BYTES: Final = 1_000_000
+"""GitHub refuses a summary of more than 1 MiB. Source: Workflow commands, GitHub Docs."""
+
+
+def publish(log: RunLog) -> None:
+    """Print annotations, and append the run as Markdown to the step's summary.
+
+    Does nothing, and says so, anywhere but in a workflow.
+
+    Raises:
+        OSError: the summary cannot be written.
+    """
+    if not os.environ.get("GITHUB_ACTIONS"):
+        warn("--report github: GITHUB_ACTIONS is not set, so nothing was reported to GitHub")
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(github.render(log).encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+    file = os.environ.get("GITHUB_STEP_SUMMARY")
+    if file:
+        text = markdown.render(log).encode("utf-8", "backslashreplace")
+        if len(text) > _MOST_SUMMARY_BYTES:
+            kept = text[:_MOST_SUMMARY_BYTES].rpartition(b"\n")[0]
+            text = kept + b"\n\nThe rest is too long for GitHub.\n"
+        with Path(file).open("ab") as stream:
+            stream.write(text)

@@ -1,0 +1,88 @@
+"""The exit code of a run: its verdicts, and what the user asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import click
+
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import Footer
+from dmlconf.runner.verdict import Status
+
+__all__ = ["FAIL_ON", "Demands", "parse_statuses", "run_exit_code", "severity"]
+
+FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
+"""Statuses that fail a run only where the user says so."""
+
+_CHECKED: Final = (Status.PASSED, Status.WAIVED)
+"""Statuses of cases whose results were compared with something, in a run without failures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What a run must meet beside having no failure.
+
+    Attributes:
+        fail_on: further statuses of which no case may be.
+        min_passed: the share of the selected cases that must pass, in percent; None for any.
+    """
+
+    fail_on: tuple[Status, ...] = ()
+    min_passed: float | None = None
+
+
+def parse_statuses(
+    ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> tuple[Status, ...]:
+    """Read `unchecked,unsupported`.
+
+    Raises:
+        click.BadParameter: a status is unknown, or fails every run.
+    """
+    names = [name.strip() for value in values for name in value.split(",")]
+    for name in names:
+        if name not in FAIL_ON:
+            message = f"{name!r} is not one of {', '.join(FAIL_ON)}"
+            raise click.BadParameter(printable(message))
+    return tuple(dict.fromkeys(map(Status, names)))
+
+
+def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]]:
+    """Return the exit code of a run, and what a reader of its table would not know of it."""
+    counts = {status: footer.summary.get(status, 0) for status in Status}
+    complaints = [
+        f"--fail-on {status}: {_cases(counts[status])} {status}"
+        for status in demands.fail_on
+        if counts[status]
+    ]
+    total = sum(counts.values())
+    share = 100 * counts[Status.PASSED] / total if total else 0.0
+    if demands.min_passed is not None and share < demands.min_passed:
+        told = f"{share:.2f}% of {_cases(total)} passed"
+        complaints.append(f"--min-passed {demands.min_passed:g}: only {told}")
+    if complaints or any(counts[status] for status in Status if status.fails_run):
+        return ExitCode.FAILED, complaints
+    if not footer.complete:
+        return ExitCode.INCOMPLETE, []
+    if not any(counts[status] for status in _CHECKED):
+        return ExitCode.NOTHING_CHECKED, ["no case passed, so this run shows nothing"]
+    return ExitCode.SUCCESS, []
+
+
+def _cases(count: int) -> str:
+    return f"{count:,} case{'s' if count != 1 else ''}"
+
+
+def severity(code: ExitCode) -> int:
+    """Return how grave an exit code of a run is among those of several backends."""
+    return [
+        ExitCode.SUCCESS,
+        ExitCode.OUTPUT,
+        ExitCode.NOTHING_CHECKED,
+        ExitCode.INCOMPLETE,
+        ExitCode.FAILED,
+    ].index(code)

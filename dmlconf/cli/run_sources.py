@@ -1,0 +1,54 @@
+"""Runs that a command compares: read from logs and certificates, or judged from recordings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import click
+
+from dmlconf.backends.protocol import BackendError
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import RunLog, read_log
+
+__all__ = ["read_run"]
+
+_RECORDING: Final = ".dmlrec"
+
+_WITH_LOG: Final = (ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE)
+
+
+def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
+    """Return the run that a file holds.
+
+    Args:
+        path: a run log, or a recording, whose outcomes the reference judges.
+        suite: the case files that a recording is of; the bundled suite where there are none.
+
+    Raises:
+        InvalidLogError: the file is no run log.
+        BackendError: the file is no recording of the suite.
+    """
+    if path.suffix == _RECORDING:
+        return _judged(path, suite)
+    return read_log(path)
+
+
+def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
+    click.echo(printable(f"judging the outcomes in {path}"), err=True)
+    with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
+        log = Path(folder) / "run.jsonl"
+        command = [
+            sys.executable, "-m", "dmlconf", "run", *map(str, suite), "--quiet",
+            "-b", f"recording:{path}", "--against", "numpy", "--log", str(log),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+        if done.returncode not in _WITH_LOG:
+            lines = done.stderr.strip().removeprefix("Error: ") or f"exit code {done.returncode}"
+            raise BackendError(lines)
+        return read_log(log, own=True)

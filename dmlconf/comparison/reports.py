@@ -1,0 +1,233 @@
+"""Comparisons as reports: for the terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.comparison.compare import Change, Changed, Comparison
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = [
+    "closing_sentence",
+    "comparison_data",
+    "render_json",
+    "render_markdown",
+    "render_terminal",
+    "suite_note",
+]
+
+VERSION: Final = 1
+"""Version of the JSON form; it grows when a reader of the old form could be misled."""
+
+MOST_CASES: Final = 10
+"""Cases that a list shows of each change where not all are asked for."""
+
+_STYLES: Final = {
+    Change.FAILS_NEWLY: "bold red", Change.FAILS_OTHERWISE: "red", Change.STILL_FAILS: "red",
+    Change.MENDED: "green", Change.STATUS: "yellow", Change.DRIFTED: "yellow", Change.BITS: "cyan",
+    Change.NEW: "", Change.GONE: "", Change.SAME: "dim",
+}  # fmt: skip
+
+_LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
+
+
+def closing_sentence(comparison: Comparison) -> str:
+    """Say whether anything fails newly, and how many cases were compared."""
+    newly = len(comparison.of(Change.FAILS_NEWLY))
+    shared = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
+    if newly:
+        cases = "1 case fails" if newly == 1 else f"{newly:,} cases fail"
+        return f"FAILED: {cases} newly; {shared}"
+    if not comparison.shared:
+        return "NOTHING TO COMPARE: the runs have no case in common"
+    return f"PASSED: nothing fails newly; {shared}"
+
+
+def suite_note(comparison: Comparison) -> str | None:
+    """Say that the runs are of different suites, if they are."""
+    base, new = comparison.base.header, comparison.new.header
+    if base.suite_digest == new.suite_digest:
+        return None
+    only = [len(comparison.of(change)) for change in (Change.GONE, Change.NEW)]
+    return (
+        f"the runs are of different suites: {comparison.shared:,} cases in both, "
+        f"{only[0]:,} only in the base, {only[1]:,} only in the new run"
+    )
+
+
+def render_terminal(
+    comparison: Comparison, names: tuple[str, str], *, verbose: bool = False, quiet: bool = False
+) -> RenderableType:
+    """Return what the terminal shows.
+
+    Args:
+        comparison: the comparison.
+        names: what the base and the new run are called.
+        verbose: list every case of every change.
+        quiet: show only what fails newly and the closing sentence.
+    """
+    from rich.console import Group
+
+    parts: list[RenderableType] = []
+    if not quiet:
+        parts += [_differences(comparison, names), ""]
+        note = suite_note(comparison)
+        parts += [_text(note, "yellow"), ""] if note else []
+        parts += [_counts(comparison), ""]
+    for change in (Change.FAILS_NEWLY,) if quiet else _LISTED:
+        parts += _list(change, comparison.of(change), verbose=verbose)
+    return Group(*parts, _closing(comparison))
+
+
+def _text(text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(printable(text), style)
+
+
+def _closing(comparison: Comparison) -> Text:
+    sentence = closing_sentence(comparison)
+    styles = {"PASSED": "bold green", "FAILED": "bold red"}
+    return _text(sentence, styles.get(sentence.partition(":")[0], "bold yellow"))
+
+
+def _differences(comparison: Comparison, names: tuple[str, str]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("", *map(printable, names)):
+        table.add_column(heading, overflow="fold")
+    rows = comparison.differences
+    for difference in rows:
+        table.add_row(*map(_text, (difference.name, difference.base or "-", difference.new or "-")))
+    if not rows:
+        table.add_row(_text("the same environment, suite and options", "dim"), "", "")
+    return table
+
+
+def _counts(comparison: Comparison) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(justify="right")
+    table.add_column()
+    counts = Counter(entry.change for entry in comparison.changes)
+    for change in Change:
+        if counts[change]:
+            table.add_row(f"{counts[change]:,}", _text(change, _STYLES[change]))
+    return table
+
+
+def _list(change: Change, entries: Sequence[Changed], *, verbose: bool) -> Iterator[RenderableType]:
+    if not entries:
+        return
+    from rich.text import Text
+
+    yield _text(f"{change[0].upper()}{change[1:]}", "bold")
+    shown = entries if verbose else _spread(entries, MOST_CASES)
+    for entry in shown:
+        detail = f": {entry.detail}" if entry.detail else ""
+        line = Text(f"  {printable(entry.case)}", _STYLES[change], no_wrap=True, overflow="ignore")
+        yield line.append(printable(detail), "default")
+    if len(entries) > len(shown):
+        yield _text(f"  and {len(entries) - len(shown):,} more: -v shows all", "dim")
+    yield ""
+
+
+def _spread(entries: Sequence[Changed], most: int) -> list[Changed]:
+    """Return some of the entries, of as many operators as possible."""
+    by_operator: dict[str, list[Changed]] = {}
+    for entry in entries:
+        by_operator.setdefault(entry.operator, []).append(entry)
+    shown: list[Changed] = []
+    depth = 0
+    while len(shown) < min(most, len(entries)):
+        row = [group[depth] for group in by_operator.values() if depth < len(group)]
+        shown += row[: most - len(shown)]
+        depth += 1
+    return sorted(shown, key=entries.index)
+
+
+def render_markdown(comparison: Comparison, names: tuple[str, str]) -> str:
+    """Return the comparison as Markdown."""
+    lines = [f"# {_escaped(closing_sentence(comparison))}", ""]
+    lines += [f"| | {_cell(names[0])} | {_cell(names[1])} |", "|---|---|---|"]
+    for difference in comparison.differences:
+        lines.append(
+            f"| {_cell(difference.name)} | {_cell(difference.base)} | {_cell(difference.new)} |"
+        )
+    lines.append("")
+    note = suite_note(comparison)
+    lines += [f"{note[0].upper()}{note[1:]}.", ""] if note else []
+    counts = Counter(entry.change for entry in comparison.changes)
+    lines += ["| Change | Cases |", "|---|---:|"]
+    lines += [f"| {change} | {counts[change]:,} |" for change in Change if counts[change]]
+    lines.append("")
+    for change in _LISTED:
+        entries = comparison.of(change)
+        if entries:
+            lines += [f"## {change[0].upper()}{change[1:]}", ""]
+            shown = _spread(entries, 10 * MOST_CASES)
+            lines += [f"- `{_code(entry.case)}`: {_escaped(entry.detail)}" for entry in shown]
+            more = len(entries) - len(shown)
+            lines += [f"- and {more:,} more"] if more else []
+            lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return _escaped(text).replace("|", "\\|")
+
+
+def _escaped(text: str) -> str:
+    for character in "\\`*_[]<>#":
+        text = text.replace(character, f"\\{character}")
+    return printable(text)
+
+
+def _code(text: str) -> str:
+    return printable(text).replace("`", "'")
+
+
+def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
+    """Return the comparison as plain values."""
+    counts = Counter(entry.change for entry in comparison.changes)
+    return {
+        "base": names[0],
+        "new": names[1],
+        "differences": [
+            {"name": difference.name, "base": difference.base, "new": difference.new}
+            for difference in comparison.differences
+        ],
+        "summary": {str(change): counts[change] for change in Change},
+        "cases": [
+            {
+                "case": entry.case,
+                "operator": entry.operator,
+                "change": entry.change,
+                "base": entry.base.status if entry.base else None,
+                "new": entry.new.status if entry.new else None,
+                "detail": entry.detail,
+            }
+            for entry in comparison.changes
+            if entry.change is not Change.SAME
+        ],
+    }
+
+
+def render_json(comparisons: Sequence[tuple[Comparison, tuple[str, str]]]) -> str:
+    """Return comparisons as one JSON object, of the form `schemas/comparison.schema.json`."""
+    data = {
+        "schema": "dmlconf-comparison",
+        "version": VERSION,
+        "comparisons": [comparison_data(comparison, names) for comparison, names in comparisons],
+    }
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"

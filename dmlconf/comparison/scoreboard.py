@@ -1,0 +1,228 @@
+"""A scoreboard: which share of each operator's cases passed in each of several runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.reports import summary
+from dmlconf.reports.pages import render_page
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Status, Verdict
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["FORMATS", "Cell", "Scoreboard", "render", "render_terminal", "scoreboard"]
+
+MOST_FAILURES: Final = 100
+"""Failures that the page lists of each operator in each run."""
+
+FORMATS: Final = ("html", "json", "markdown")
+
+_JUDGED: Final = (Status.PASSED, Status.FAILED, Status.BROKEN, Status.STALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An operator in a run.
+
+    Attributes:
+        counts: number of verdicts by status.
+        failures: the verdicts that fail the run.
+    """
+
+    counts: Mapping[Status, int]
+    failures: tuple[Verdict, ...]
+
+    @property
+    def judged(self) -> int:
+        """Cases that passed or failed; others say nothing of right or wrong."""
+        return sum(self.counts.get(status, 0) for status in _JUDGED)
+
+    @property
+    def text(self) -> str:
+        """The share of passed cases, or what became of all."""
+        if not self.counts:
+            return "-"
+        if not self.judged:
+            return str(max(self.counts, key=lambda status: self.counts[status]))
+        passed = self.counts.get(Status.PASSED, 0)
+        if passed == self.judged:
+            return f"100% of {passed:,}"
+        # A share that rounds to all would hide the failures.
+        return f"{min(99.9, 100 * passed / self.judged):.1f}%, {len(self.failures):,} fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Scoreboard:
+    """Runs side by side.
+
+    Attributes:
+        names: what tells the runs apart.
+        runs: the runs.
+        cells: for each operator a cell for each run.
+    """
+
+    names: tuple[str, ...]
+    runs: tuple[RunLog, ...]
+    cells: Mapping[str, tuple[Cell, ...]]
+
+
+def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
+    """Return the scoreboard of runs.
+
+    Args:
+        runs: their logs.
+        files: where each was read from, which tells apart what nothing else does.
+    """
+    by_run = [_by_operator(run) for run in runs]
+    operators = sorted({name for cells in by_run for name in cells})
+    cells = {
+        name: tuple(_cell(verdicts.get(name, [])) for verdicts in by_run) for name in operators
+    }
+    return Scoreboard(tuple(_names(runs, files)), tuple(runs), cells)
+
+
+def _by_operator(run: RunLog) -> dict[str, list[Verdict]]:
+    by_operator: dict[str, list[Verdict]] = {}
+    for verdict in run.verdicts:
+        by_operator.setdefault(verdict.operator, []).append(verdict)
+    return by_operator
+
+
+def _cell(verdicts: Sequence[Verdict]) -> Cell:
+    failures = tuple(verdict for verdict in verdicts if verdict.status.fails_run)
+    return Cell(Counter(verdict.status for verdict in verdicts), failures)
+
+
+def _names(runs: Sequence[RunLog], files: Sequence[str]) -> list[str]:
+    """Name runs by what differs: adapter, driver, version, and files where nothing does."""
+    facts = [
+        [run.header.backend.partition(":")[0], *(run.header.environment.get(key) for key in
+         ("version", "adapter", "driver"))]
+        for run in runs
+    ]  # fmt: skip
+    differing = [i for i in range(4) if len({fact[i] for fact in facts}) > 1]
+    names = [" ".join(str(fact[i]) for i in differing if fact[i]) for fact in facts]
+    same = Counter(names)
+    return [
+        name if name and same[name] == 1 else " ".join(filter(None, (name, file)))
+        for name, file in zip(names, files, strict=True)
+    ]
+
+
+def render_terminal(board: Scoreboard) -> Table:
+    """Return what the terminal shows."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Operator", overflow="fold")
+    for name in board.names:
+        table.add_column(Text(printable(name)), overflow="fold")
+    for operator, cells in board.cells.items():
+        styles = ("bold red" if cell.failures else "" for cell in cells)
+        texts = (Text(cell.text, style) for cell, style in zip(cells, styles, strict=True))
+        table.add_row(Text(printable(operator)), *texts)
+    table.add_row("", *("" for _ in board.names))
+    closing = (Text(summary.closing_sentence(run)) for run in board.runs)
+    table.add_row(Text("all", "bold"), *closing)
+    return table
+
+
+def render(board: Scoreboard, name: str) -> str:
+    """Return the scoreboard in one of `FORMATS`."""
+    return {"html": _html, "json": _json, "markdown": _markdown}[name](board)
+
+
+def _json(board: Scoreboard) -> str:
+    data = {
+        "schema": "dmlconf-scoreboard",
+        "version": 1,
+        "runs": [
+            {"name": name, "environment": dict(run.header.environment)}
+            for name, run in zip(board.names, board.runs, strict=True)
+        ],
+        "operators": {
+            operator: [
+                {str(status): cell.counts.get(status, 0) for status in Status} for cell in cells
+            ]
+            for operator, cells in board.cells.items()
+        },
+    }
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def _markdown(board: Scoreboard) -> str:
+    def cell(text: str) -> str:
+        return printable(text).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+    lines = [f"| Operator | {' | '.join(map(cell, board.names))} |"]
+    lines.append("|---" * (len(board.names) + 1) + "|")
+    for operator, cells in board.cells.items():
+        texts = " | ".join(cell(one.text) for one in cells)
+        lines.append(f"| {cell(operator)} | {texts} |")
+    closing = " | ".join(cell(summary.closing_sentence(run)) for run in board.runs)
+    lines.append(f"| **all** | {closing} |")
+    return "\n".join(lines) + "\n"
+
+
+def _html(board: Scoreboard) -> str:
+    values = {
+        "runs": [
+            {
+                "name": printable(name),
+                "verdict": printable(summary.closing_sentence(run)),
+                "facts": [(n, printable(v)) for n, v in summary.environment_facts(run.header)],
+            }
+            for name, run in zip(board.names, board.runs, strict=True)
+        ],
+        "rows": [
+            {
+                "name": printable(operator),
+                "cells": [_html_cell(operator, i, cell) for i, cell in enumerate(cells)],
+            }
+            for operator, cells in board.cells.items()
+        ],
+        "lists": list(_lists(board)),
+    }
+    return render_page("scoreboard.html", "dmlconf: scoreboard", values)
+
+
+def _html_cell(operator: str, run: int, cell: Cell) -> dict[str, str]:
+    style = "part" if cell.failures else "full" if cell.judged else ""
+    anchor = _anchor(operator, run) if cell.failures else ""
+    return {"text": cell.text, "style": style, "anchor": anchor}
+
+
+def _anchor(operator: str, run: int) -> str:
+    return f"{operator.lower()}-{run}"
+
+
+def _lists(board: Scoreboard) -> Iterator[dict[str, Any]]:
+    for operator, cells in board.cells.items():
+        for number, cell in enumerate(cells):
+            if not cell.failures:
+                continue
+            shown = cell.failures[:MOST_FAILURES]
+            more = len(cell.failures) - len(shown)
+            header = board.runs[number].header
+            yield {
+                "anchor": _anchor(operator, number),
+                "operator": printable(operator),
+                "run": printable(board.names[number]),
+                "failures": [
+                    {
+                        "case": printable(verdict.case),
+                        "reason": str(verdict.reason.kind) if verdict.reason else "",
+                    }
+                    for verdict in shown
+                ],
+                "more": f"{more:,}" if more else "",
+                "command": printable(f"dmlconf run -b {header.backend} -o {operator}"),
+            }

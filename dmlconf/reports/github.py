@@ -1,0 +1,63 @@
+"""Workflow commands of GitHub Actions, which show failures beside the lines of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.reports import summary
+from dmlconf.reports.places import file_and_line
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["MOST_ANNOTATIONS", "render"]
+
+MOST_ANNOTATIONS: Final = 10
+"""GitHub shows no more errors of one step. Source: Usage limits for annotations, GitHub Docs."""
+
+
+def render(log: RunLog) -> str:
+    """Return one error for the run and some for failures, spread over operators and reasons.
+
+    A run that neither failed nor passed is a warning; one that passed is a notice.
+
+    Source: Workflow commands for GitHub Actions, GitHub Docs.
+    """
+    return "".join(f"{line}\n" for line in _commands(log))
+
+
+def _commands(log: RunLog) -> Iterator[str]:
+    sentence = summary.closing_sentence(log)
+    kinds = {"FAILED": "error", "PASSED": "notice"}
+    kind = kinds.get(sentence.partition(":")[0], "warning")
+    yield f"::{kind} title=dmlconf::{_data(sentence)}"
+    for verdict in _spread(summary.failures(log))[: MOST_ANNOTATIONS - 1]:
+        file, line = file_and_line(verdict.location)
+        place = f"file={_property(file)}," if file else ""
+        place += f"line={line}," if line else ""
+        reason = verdict.reason
+        title = f"{verdict.status}: {verdict.case}"
+        message = f"{reason.kind}: {reason.message}" if reason else str(verdict.status)
+        message += f"\n{summary.repeat_command(log.header, verdict)}"
+        yield f"::error {place}title={_property(title)}::{_data(message)}"
+
+
+def _spread(verdicts: list[Verdict]) -> list[Verdict]:
+    """Return the verdicts so that each operator and reason comes once before any comes again."""
+    seen: dict[tuple[str, str], int] = {}
+    ranks = []
+    for place, verdict in enumerate(verdicts):
+        kind = verdict.operator, str(verdict.reason.kind if verdict.reason else "")
+        seen[kind] = seen.get(kind, 0) + 1
+        ranks.append((seen[kind], place))
+    return [verdicts[place] for _, place in sorted(ranks)]
+
+
+def _data(text: str) -> str:
+    lines = "\n".join(map(printable, text.replace("%", "%25").split("\n")))
+    return lines.replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,191 @@
+"""The run as one HTML page, with filters, links to cases and pictures of errors."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from dmlconf.documents.problems import printable
+from dmlconf.reports import remarks, summary
+from dmlconf.reports.pages import render_page
+from dmlconf.reports.summary import OperatorTotals
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Reason, Status, Verdict
+
+__all__ = ["render"]
+
+MOST_STATIC: Final = 50
+"""Failures that the page shows without its script."""
+
+_BAR: Final = 120
+"""Width of a status bar, in pixels."""
+
+
+def render(log: RunLog) -> str:
+    """Return the report as HTML."""
+    counts = summary.status_counts(log)
+    failing = summary.failures(log)
+    rows, total = summary.operator_totals(log)
+    statuses = summary.shown_statuses(total)
+    values = {
+        "closing": printable(summary.closing_sentence(log)),
+        "failed": bool(failing),
+        "passed": summary.closing_sentence(log).startswith("PASSED"),
+        "facts": [
+            (name, printable(value)) for name, value in summary.environment_facts(log.header)
+        ],
+        "notes": [printable(note) for note in _notes(log)],
+        "groups": [],
+        "headings": ["Cases", *map(str.capitalize, statuses), "Limit used", "Seconds"],
+        "rows": [_row(row, statuses) for row in rows],
+        "cases": f"{len(log.verdicts):,}",
+        "failures": [_failure(log, verdict) for verdict in failing[:MOST_STATIC]],
+    }
+    title = f"dmlconf: {values['closing']}"
+    return render_page("report.html", title, values, _data(log, counts), "report.js")
+
+
+def _notes(log: RunLog) -> Iterator[str]:
+    yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))
+    yield from remarks.room_lines(log)
+    yield from (f"far from what devices give: {line}" for line in remarks.far_lines(log))
+    notes = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    yield from (note for note in notes if note)
+
+
+def _row(totals: OperatorTotals, statuses: Sequence[Status]) -> dict[str, Any]:
+    counts = [(status, totals.counts.get(status, 0)) for status in Status]
+    bar, x = [], 0.0
+    for status, count in counts:
+        width = _BAR * count / totals.cases
+        if count:
+            bar.append({"status": _css(status), "x": f"{x:.2f}", "width": f"{width:.2f}"})
+        x += width
+    margin = totals.margin
+    cells = [{"value": totals.cases, "text": f"{totals.cases:,}"}]
+    cells += [
+        {"value": totals.counts.get(status, 0), "text": f"{totals.counts.get(status, 0):,}"}
+        for status in statuses
+    ]
+    cells.append({"value": -1 if margin is None else margin, "text": summary.margin_cell(margin)})
+    cells.append({"value": totals.seconds, "text": f"{totals.seconds:.2f}"})
+    spoken = ", ".join(f"{count} {status}" for status, count in counts if count)
+    return {"name": printable(totals.operator), "bar": bar, "spoken": spoken, "cells": cells}
+
+
+def _css(status: Status) -> str:
+    return str(status).replace(" ", "-")
+
+
+def _failure(log: RunLog, verdict: Verdict) -> dict[str, str]:
+    return {
+        "case": printable(verdict.case),
+        "status": str(verdict.status),
+        "message": printable(verdict.reason.message if verdict.reason else ""),
+        "command": printable(summary.repeat_command(log.header, verdict)),
+    }
+
+
+def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
+    """Return what the page's script works on; names are short because there are many cases."""
+    statuses = list(Status)
+    operators = sorted({verdict.operator for verdict in log.verdicts})
+    tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})
+    types = sorted({name for verdict in log.verdicts for name in _types(verdict)})
+    places = [{value: i for i, value in enumerate(values)} for values in (operators, tags, types)]
+    return {
+        "statuses": list(map(str, statuses)),
+        "fails": [status.fails_run for status in statuses],
+        "counts": [counts.get(status, 0) for status in statuses],
+        "failing": any(verdict.status.fails_run for verdict in log.verdicts),
+        "operators": list(map(printable, operators)),
+        "tags": list(map(printable, tags)),
+        "types": types,
+        "levels": [],
+        "command": _command(log),
+        "cases": [_case(verdict, statuses, *places) for verdict in log.verdicts],
+    }
+
+
+def _command(log: RunLog) -> str:
+    verdict = Verdict("", "", (), Status.PASSED, None, None)
+    return printable(summary.repeat_command(log.header, verdict).removesuffix(
+        shlex.join(["--case", ""])
+    ).rstrip())  # fmt: skip
+
+
+def _types(verdict: Verdict) -> Iterator[str]:
+    """Yield the data types that a case's parameters name."""
+    _, _, parameters = verdict.case.partition("[")
+    for parameter in parameters.removesuffix("]").split(","):
+        name, _, value = parameter.partition("=")
+        if name.endswith("DataType") and value.isidentifier():
+            yield value
+
+
+def _case(
+    verdict: Verdict,
+    statuses: Sequence[Status],
+    operators: Mapping[str, int],
+    tags: Mapping[str, int],
+    types: Mapping[str, int],
+) -> dict[str, Any]:
+    case: dict[str, Any] = {
+        "i": printable(verdict.case),
+        "s": statuses.index(verdict.status),
+        "o": operators[verdict.operator],
+        "t": [tags[tag] for tag in verdict.tags],
+        "m": round(verdict.seconds * 1000, 3),
+        "a": printable(verdict.location),
+    }
+    if verdict.expectation is not None:
+        case["e"] = str(verdict.expectation)
+    if data_types := sorted({types[name] for name in _types(verdict)}):
+        case["d"] = data_types
+    if verdict.reason is not None:
+        case["r"] = _reason(verdict.reason)
+        case["x"] = _differences(verdict.reason.differences)
+    if verdict.status is not Status.PASSED:
+        case["g"] = [_output(name, figures) for name, figures in verdict.figures.items()]
+    return case
+
+
+def _reason(reason: Reason) -> dict[str, str]:
+    return {
+        "kind": str(reason.kind),
+        "message": printable(reason.message),
+        "diagnostics": "\n".join(map(printable, summary.diagnostic_lines(reason))),
+    }
+
+
+def _differences(differences: Iterable[Mapping[str, Any]]) -> list[dict[str, list[str]]]:
+    return [
+        {"keys": list(difference), "values": [printable(str(v)) for v in difference.values()]}
+        for difference in differences
+    ]
+
+
+def _output(name: str, figures: Mapping[str, Any]) -> dict[str, Any]:
+    output: dict[str, Any] = {"name": printable(name), "facts": list(_facts(figures))}
+    if figures.get("error_map"):
+        output["map"] = figures["error_map"]
+    if figures.get("histogram"):
+        output["histogram"] = figures["histogram"]
+    limit = figures.get("limit")
+    if figures.get("rule") == "ulp" and isinstance(limit, int | float) and math.isfinite(limit):
+        output["ulp"] = limit
+    return output
+
+
+def _facts(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "elements", f"{figures['elements']:,}"
+    yield "outside the rule", f"{figures['differing']:,}"
+    yield "rule", f"{figures['rule']}, limit {figures['limit']:g}"
+    margin = figures.get("margin")
+    if margin is not None:
+        finite = math.isfinite(margin) and margin < 100
+        yield "limit used", f"{margin:.1%}" if finite else "more than 100 times"
+    if figures.get("source"):
+        yield "source", printable(str(figures["source"]))

@@ -1,0 +1,92 @@
+"""Self-contained HTML pages: template, style and script in one file that loads nothing else."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import BackendError
+
+__all__ = ["render_page"]
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+_MISSING: Final = "HTML reports need Jinja2: pip install 'dmlconf[html]'"
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What the frame of a page is made of.
+
+    Attributes:
+        title: of the page.
+        style: the style sheet.
+        script: the script; empty for none.
+        data: what the script works on: JSON, compressed, in Base64; empty for none.
+    """
+
+    title: str
+    style: Any
+    script: Any
+    data: str
+
+    @property
+    def style_source(self) -> str:
+        """The only style that the page permits."""
+        return _source(str(self.style))
+
+    @property
+    def script_source(self) -> str:
+        """The only script that the page permits."""
+        return _source(str(self.script)) if self.script else "'none'"
+
+
+def render_page(
+    template: str, title: str, values: Mapping[str, Any], data: object = None, script: str = ""
+) -> str:
+    """Return a page that works from a file, without a network, under a strict content policy.
+
+    Args:
+        template: the name of its template.
+        title: of the page.
+        values: what the template shows; everything is escaped.
+        data: what the script works on, as JSON has it.
+        script: the name of the script's file; empty for none.
+
+    Raises:
+        BackendError: Jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise BackendError(_MISSING) from error
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
+    )
+    page = _Page(
+        title=title,
+        style=Markup(_read("page.css")),
+        script=Markup(_read(script)) if script else "",
+        data=_packed(data) if script else "",
+    )
+    return environment.get_template(template).render({**values, "page": page})
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _packed(data: object) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return b64encode(zlib.compress(text.encode(), 9)).decode()

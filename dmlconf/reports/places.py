@@ -1,0 +1,37 @@
+"""Where a case stands, as CI servers want it: a relative file and a line."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+
+from dmlconf.resources import cases_directory
+
+__all__ = ["file_and_line"]
+
+
+def file_and_line(location: str) -> tuple[str, int | None]:
+    """Return the file and the line of a verdict's location.
+
+    The file is relative to the working directory or, in the bundled suite, begins with `cases/`;
+    one that is elsewhere stays absolute. It has slashes, whatever the platform.
+    """
+    file, colon, line = location.rpartition(":")
+    if not colon or not line.isdecimal():
+        return location, None
+    return _relative(PurePath(file)).as_posix(), int(line)
+
+
+def _relative(path: PurePath) -> PurePath:
+    if not path.is_absolute():
+        return path
+    for root in (_working_directory(), cases_directory().parent):
+        if root is not None and path.is_relative_to(root):
+            return path.relative_to(root)
+    return path
+
+
+def _working_directory() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # It was removed.
+        return None

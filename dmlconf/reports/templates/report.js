@@ -1,0 +1,254 @@
+"use strict";
+(async () => {
+  const STEP = 100;
+  const byId = (id) => document.getElementById(id);
+  const packed = Uint8Array.from(atob(byId("data").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const data = JSON.parse(await new Response(stream).text());
+  const form = byId("filters"), list = byId("cases"), count = byId("count"), more = byId("more");
+  let shown = [], limit = STEP;
+
+  const make = (tag, text, name) => {
+    const node = document.createElement(tag);
+    if (text !== undefined) node.textContent = text;
+    if (name) node.className = name;
+    return node;
+  };
+  const svg = (tag, attributes, text) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    return node;
+  };
+  const named = (status) => data.statuses[status];
+  const css = (status) => named(status).replace(" ", "-");
+  const number = (value) => value.toLocaleString("en-US");
+
+  function options(name, values) {
+    for (const value of values) form.elements[name].append(new Option(value, value));
+  }
+  options("operator", data.operators);
+  options("tag", data.tags);
+  options("type", data.types);
+  options("level", data.levels);
+  if (!data.types.length) form.elements.type.closest("label").hidden = true;
+  if (!data.levels.length) form.elements.level.closest("label").hidden = true;
+  for (const [index, status] of data.statuses.entries()) {
+    if (!data.counts[index]) continue;
+    const label = make("label"), box = make("input");
+    box.type = "checkbox"; box.name = "status"; box.value = String(index);
+    label.append(box, `${status} (${number(data.counts[index])})`);
+    form.querySelector("fieldset").append(label);
+  }
+  if (data.failing) for (const box of form.querySelectorAll("[name=status]"))
+    box.checked = data.fails[Number(box.value)];
+
+  function matches() {
+    const text = form.elements.text.value.toLowerCase();
+    const operator = data.operators.indexOf(form.elements.operator.value);
+    const tag = data.tags.indexOf(form.elements.tag.value);
+    const type = data.types.indexOf(form.elements.type.value);
+    const level = data.levels.indexOf(form.elements.level.value);
+    const boxes = [...form.querySelectorAll("[name=status]:checked")].map((b) => Number(b.value));
+    const wanted = boxes.length ? new Set(boxes) : null;
+    const result = [];
+    for (const [index, entry] of data.cases.entries()) {
+      if (wanted && !wanted.has(entry.s)) continue;
+      if (operator >= 0 && entry.o !== operator) continue;
+      if (tag >= 0 && !entry.t.includes(tag)) continue;
+      if (type >= 0 && !(entry.d || []).includes(type)) continue;
+      if (level >= 0 && entry.l !== level) continue;
+      if (text && !entry.i.toLowerCase().includes(text) &&
+          !(entry.r && (entry.r.message + entry.r.kind).toLowerCase().includes(text))) continue;
+      result.push(index);
+    }
+    return result;
+  }
+
+  function clear() {
+    for (const name of ["text", "operator", "tag", "type", "level"]) form.elements[name].value = "";
+    for (const box of form.querySelectorAll("[name=status]")) box.checked = false;
+  }
+
+  function refresh() {
+    shown = matches(); limit = STEP;
+    list.replaceChildren();
+    extend(0);
+  }
+
+  function extend(from) {
+    for (const index of shown.slice(from, limit)) list.append(item(index));
+    const visible = Math.min(limit, shown.length);
+    count.textContent = `${number(shown.length)} of ${number(data.cases.length)} cases` +
+      (visible < shown.length ? `, the first ${number(visible)} shown` : "");
+    more.hidden = visible >= shown.length;
+  }
+
+  function item(index) {
+    const entry = data.cases[index], row = make("li"), details = make("details");
+    const summary = make("summary");
+    summary.append(make("span", named(entry.s), `status ${css(entry.s)}`), make("code", entry.i));
+    if (entry.r) summary.append(make("span", ` ${entry.r.kind}`, "soft"));
+    details.append(summary);
+    details.addEventListener("toggle", () => {
+      if (details.open && details.children.length === 1) details.append(body(index));
+      if (details.open) history.replaceState(null, "", "#" + encodeURIComponent(entry.i));
+    });
+    row.append(details);
+    return row;
+  }
+
+  function table(headings, rows, caption) {
+    const box = make("div", undefined, "scroll"), node = make("table"), head = make("tr");
+    for (const heading of headings) {
+      const cell = make("th", heading); cell.scope = "col"; head.append(cell);
+    }
+    node.append(make("thead")); node.tHead.append(head);
+    const bodyPart = make("tbody");
+    for (const row of rows) {
+      const line = make("tr");
+      for (const value of row) line.append(make("td", String(value ?? ""), "mono"));
+      bodyPart.append(line);
+    }
+    node.append(bodyPart); box.append(node); box.tabIndex = 0;
+    box.setAttribute("role", "region"); box.setAttribute("aria-label", caption || headings.join(", "));
+    return box;
+  }
+
+  function facts(pairs) {
+    const node = make("dl", undefined, "facts");
+    for (const [name, value] of pairs) if (value !== undefined && value !== null && value !== "")
+      node.append(make("dt", name), make("dd", String(value)));
+    return node;
+  }
+
+  function body(index) {
+    const entry = data.cases[index], node = make("div", undefined, "case");
+    if (entry.r) {
+      node.append(make("p", entry.r.message));
+      if (entry.r.diagnostics) node.append(make("pre", entry.r.diagnostics));
+    }
+    node.append(facts([["operator", data.operators[entry.o]], ["at", entry.a],
+      ["tags", entry.t.map((tag) => data.tags[tag]).join(", ")],
+      ["expected values", entry.e], ["time", entry.m ? `${entry.m} ms` : ""],
+      ...Object.entries(entry.f || {}).map(([k, v]) => [k, typeof v === "object" ? JSON.stringify(v) : v])]));
+    if (entry.x && entry.x.length) node.append(make("h3", "First elements that differ"),
+      table(entry.x[0].keys, entry.x.map((x) => x.values), "First elements that differ"));
+    for (const output of entry.g || []) {
+      node.append(make("h3", output.name), facts(output.facts));
+      if (output.map) node.append(heatMap(output));
+      if (output.histogram) node.append(histogram(output));
+    }
+    node.append(make("h3", "Run this case again"), command(entry));
+    const near = neighbours(index);
+    if (near.length) {
+      node.append(make("h3", "Neighbours that pass"));
+      const items = make("ul");
+      for (const other of near) {
+        const line = make("li"), link = make("a", other.i);
+        link.href = "#" + encodeURIComponent(other.i); line.append(link); items.append(line);
+      }
+      node.append(items);
+    }
+    return node;
+  }
+
+  function command(entry) {
+    const quoted = "'" + entry.i.replaceAll("'", "'\\''") + "'";
+    const node = make("pre", `${data.command} --case ${quoted}`);
+    node.tabIndex = 0;
+    return node;
+  }
+
+  function heatMap(output) {
+    const { rows, axes, sizes } = output.map, side = 12;
+    const width = rows[0].length * side, height = rows.length * side;
+    const leading = sizes.slice(0, axes).join(" × ") || "1", rest = sizes.slice(axes).join(" × ") || "1";
+    const label = `Where ${output.name} differs: rows are the first ${axes} axes (${leading}), ` +
+      `columns the last ${sizes.length - axes} (${rest}); row-major`;
+    const figure = make("figure"), image = svg("svg", { width, height, role: "img", "aria-label": label });
+    rows.forEach((row, y) => [...row].forEach((level, x) =>
+      image.append(svg("rect", { x: x * side, y: y * side, width: side - 1, height: side - 1, class: `e${level}` }))));
+    figure.append(image, make("figcaption", label + ". Darker is a larger error; empty is the same bits.", "soft"));
+    return figure;
+  }
+
+  function histogram(output) {
+    const steps = Object.entries(output.histogram), most = Math.max(...steps.map(([, n]) => n));
+    const wide = 44, tall = 90, width = steps.length * wide;
+    const image = svg("svg", { width, height: tall + 30, role: "img",
+      "aria-label": "Elements by distance in ULP: " + steps.map(([s, n]) => `${s}: ${n}`).join(", ") });
+    let line = null;
+    steps.forEach(([step, n], i) => {
+      const beyond = output.ulp !== undefined && !(Number(step) <= output.ulp);
+      if (beyond && line === null) line = i * wide + 1;
+      const height = Math.max(2, tall * Math.log2(1 + n) / Math.log2(1 + most));
+      image.append(svg("rect", { x: i * wide + 4, y: tall - height, width: wide - 8, height, class: beyond ? "beyond" : "bar" }),
+        svg("text", { x: i * wide + wide / 2, y: tall + 12, "text-anchor": "middle" }, step),
+        svg("text", { x: i * wide + wide / 2, y: tall + 26, "text-anchor": "middle" }, number(n)));
+    });
+    if (line !== null) image.append(svg("line", { x1: line, x2: line, y1: 0, y2: tall, class: "limit" }));
+    const figure = make("figure");
+    figure.append(image, make("figcaption", "Elements by their distance in ULP from what is expected" +
+      (output.ulp !== undefined ? `; the limit is ${output.ulp} ULP` : ""), "soft"));
+    return figure;
+  }
+
+  function parameters(identifier) {
+    const open = identifier.indexOf("[");
+    return open < 0 ? [identifier, []] : [identifier.slice(0, open), identifier.slice(open + 1, -1).split(",")];
+  }
+
+  function neighbours(index) {
+    const entry = data.cases[index];
+    if (!data.fails[entry.s]) return [];
+    const [stem, own] = parameters(entry.i), near = [];
+    for (const other of data.cases) {
+      if (other.o !== entry.o || named(other.s) !== "passed") continue;
+      const [otherStem, theirs] = parameters(other.i);
+      if (otherStem === stem && theirs.length === own.length)
+        near.push([own.filter((value, i) => value !== theirs[i]).length, other]);
+    }
+    return near.sort((a, b) => a[0] - b[0]).slice(0, 5).map(([, other]) => other);
+  }
+
+  function follow() {
+    const target = decodeURIComponent(location.hash.slice(1));
+    if (target.startsWith("operator=")) {
+      clear();
+      form.elements.operator.value = target.slice(9);
+      refresh(); byId("cases-heading").scrollIntoView();
+      return;
+    }
+    const index = data.cases.findIndex((entry) => entry.i === target);
+    if (index < 0) return;
+    const open = [...list.querySelectorAll("summary code")].find((code) => code.textContent === target);
+    let details = open && open.closest("details");
+    if (!details) {
+      clear(); form.elements.text.value = target; refresh();
+      details = [...list.querySelectorAll("summary code")].find((code) => code.textContent === target)?.closest("details");
+    }
+    if (details) { details.open = true; details.scrollIntoView(); details.querySelector("summary").focus(); }
+  }
+
+  for (const button of document.querySelectorAll("#operators th button")) button.addEventListener("click", () => {
+    const head = button.closest("th"), row = head.parentElement, place = [...row.children].indexOf(head);
+    const descending = head.getAttribute("aria-sort") !== "descending" && place > 0 ||
+      head.getAttribute("aria-sort") === "ascending";
+    for (const other of row.children) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const value = (line) => place ? Number(line.children[place].dataset.value) : line.children[0].textContent;
+    const lines = [...document.querySelectorAll("#operators tbody tr")];
+    lines.sort((a, b) => { const [x, y] = [value(a), value(b)]; return (x < y ? -1 : x > y ? 1 : 0) * (descending ? -1 : 1); });
+    document.querySelector("#operators tbody").append(...lines);
+  });
+  let timer = 0;
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(refresh, 120); });
+  form.addEventListener("reset", (event) => { event.preventDefault(); clear(); refresh(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  more.addEventListener("click", () => { const from = limit; limit += STEP; extend(from); });
+  addEventListener("hashchange", follow);
+  refresh();
+  if (location.hash) follow();
+  document.documentElement.dataset.ready = "true";
+})();

@@ -1,0 +1,83 @@
+"""Where in an output the errors are: a small grid of levels, kept for outputs that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["ErrorMap", "error_map"]
+
+MOST_ROWS: Final = 16
+MOST_COLUMNS: Final = 32
+
+_DECADES: Final = 8
+"""Level 1 is an error up to 1e-8 of the largest expected number, level 9 one beyond its tenth."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMap:
+    """The worst error in each cell of a grid over an output.
+
+    Attributes:
+        rows: the levels of each row of cells, a digit each: 0 for the same bits, 1 to 9 for ever
+            larger errors, by powers of ten of the largest expected number; 9 also for a NaN or an
+            infinity on one side alone.
+        axes: how many of the output's axes, from the first, the rows run over; the columns run
+            over the others.
+        sizes: of the output.
+    """
+
+    rows: tuple[str, ...]
+    axes: int
+    sizes: tuple[int, ...]
+
+
+def error_map(actual: Array, expected: Array) -> ErrorMap:
+    """Return where two arrays of one shape and type differ.
+
+    Args:
+        actual: what came, of any shape but an empty one.
+        expected: what is right.
+    """
+    sizes = actual.shape
+    axes = _split(sizes)
+    columns = int(np.prod(sizes[axes:], dtype=np.int64))
+    levels = _levels(actual, expected).reshape(-1, columns)
+    grid = _pooled(_pooled(levels, MOST_ROWS).T, MOST_COLUMNS).T
+    return ErrorMap(tuple("".join(map(str, row)) for row in grid), axes, tuple(sizes))
+
+
+def _split(sizes: Sequence[int]) -> int:
+    """Return how many leading axes make the rows, so that the last axis of some length is seen."""
+    axes = max(0, len(sizes) - 1)
+    while axes > 1 and int(np.prod(sizes[axes:])) < 2:
+        axes -= 1
+    return axes
+
+
+def _levels(actual: Array, expected: Array) -> Array:
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        error = np.abs(a - e)
+        finite = np.isfinite(e)
+        largest = np.abs(e[finite]).max(initial=0.0) or 1.0
+        decade = np.floor(np.log10(error / largest)) + _DECADES + 2
+    levels = np.clip(np.nan_to_num(decade, nan=0.0, posinf=9, neginf=0), 1, 9).astype(np.uint8)
+    levels[~np.isfinite(error)] = 9
+    same = actual.view(f"u{actual.dtype.itemsize}") == expected.view(f"u{expected.dtype.itemsize}")
+    levels[same | (np.isnan(a) & np.isnan(e))] = 0
+    graded: Array = levels
+    return graded
+
+
+def _pooled(levels: Array, most: int) -> Array:
+    """Return the greatest level of each of at most so many groups of rows."""
+    count = min(most, len(levels))
+    starts = np.arange(count) * len(levels) // count
+    pooled: Array = np.maximum.reduceat(levels, starts, axis=0)
+    return pooled

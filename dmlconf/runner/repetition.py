@@ -1,0 +1,63 @@
+"""Run each case several times, in an order by chance: for faults that do not always show."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["repeated", "shuffled"]
+
+Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
+
+
+def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
+    """Return the plan in an order that the seed alone determines."""
+    return random.Random(seed).sample(plan, len(plan))
+
+
+def repeated(
+    plan: Sequence[PlannedCase],
+    judge: Judge,
+    times: int,
+    seed: int | None = None,
+    on_repetition: Callable[[int], None] = lambda repetition: None,
+) -> Generator[Verdict, None, None]:
+    """Run the plan several times over, and yield one verdict on each case.
+
+    That is the first one that fails the run, as soon as it is reached, and says in which
+    repetition; else the last one. A case that failed is not run again.
+
+    Args:
+        plan: what to run.
+        judge: runs a plan, and yields a verdict on each case.
+        times: how often, from 1.
+        seed: shuffles each repetition otherwise; None keeps the order of the plan.
+        on_repetition: is called with the number of each repetition, from 1, before it begins.
+    """
+    left = list(plan)
+    for repetition in range(1, times + 1):
+        if not left:
+            return
+        on_repetition(repetition)
+        order = left if seed is None else shuffled(left, seed + repetition - 1)
+        failing: set[str] = set()
+        with closing(judge(order)) as verdicts:
+            for verdict in verdicts:
+                if verdict.status.fails_run:
+                    failing.add(verdict.case)
+                    yield _numbered(verdict, repetition, times)
+                elif repetition == times:
+                    yield verdict
+        left = [planned for planned in left if planned.identifier not in failing]
+
+
+def _numbered(verdict: Verdict, repetition: int, times: int) -> Verdict:
+    if verdict.reason is None or times == 1:
+        return verdict
+    message = f"{verdict.reason.message} (in repetition {repetition} of {times})"
+    return replace(verdict, reason=replace(verdict.reason, message=message))

@@ -1,0 +1,27 @@
+"""Settings of the interpreter and of NumPy that suit many small cases."""
+
+from __future__ import annotations
+
+import gc
+import os
+from typing import Final
+
+__all__ = ["collect_garbage_seldom", "compute_in_one_thread"]
+
+_MOST_GARBAGE: Final = 50_000
+"""Objects between two searches for garbage, of which cases make hardly any."""
+
+
+def collect_garbage_seldom() -> None:
+    """Let Python look for garbage less often: imports and cases make none that is worth it."""
+    gc.set_threshold(_MOST_GARBAGE)
+
+
+def compute_in_one_thread() -> None:
+    """Keep NumPy's matrix products in the thread that asks for them, unless told otherwise.
+
+    Nearly all tensors of cases are small: several threads take twice the processor time for the
+    same products, and get in each other's way where worker processes run side by side. OpenBLAS
+    reads the variable when NumPy is imported; worker processes inherit it.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.cases.identifiers import (
+    AmbiguousNameError,
+    identifier_matcher,
+    resolved,
+    scope_of,
+)
+
+CASES = [
+    "gather/documented/example-1",
+    "gather/documented/example-2",
+    "gather/matrix[DataType=FLOAT16,Axis=1]",
+    "gather/matrix[DataType=FLOAT16,Axis=2]",
+    "tile/documented/example-1",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("gather/documented/example-1", 1),
+        ("gather/*", 4),
+        ("*/example-?", 3),
+        ("gather/matrix", 2),
+        ("gather/matrix[DataType=FLOAT16,*]", 2),
+        ("gather/matrix[DataType=FLOAT16,Axis=[12]]", 0),
+        ("gather", 0),
+    ],
+)
+def test_names_patterns_and_matrices_match(name: str, count: int) -> None:
+    assert sum(map(identifier_matcher([name]), CASES)) == count
+
+
+def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
+    assert resolved(["example-2"], CASES) == (["gather/documented/example-2"], [])
+    assert resolved(["matrix", "tile/documented/example-1"], CASES) == (
+        ["gather/matrix", "tile/documented/example-1"], [],
+    )  # fmt: skip
+
+
+def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
+    with pytest.raises(AmbiguousNameError) as raised:
+        resolved(["example-1"], CASES)
+    told = "several cases are called example-1: gather/documented/example-1, tile/documented"
+    assert str(raised.value).startswith(told)
+
+
+def test_what_no_case_has_is_told() -> None:
+    assert resolved(["example-3", "roi_*", "gather/*"], CASES) == (
+        ["gather/*"], ["example-3", "roi_*"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "operators", "files"),
+    [
+        (["gather/matrix[Axis=1]"], {"GATHER"}, {("GATHER", "matrix")}),
+        (["gather/*", "tile/boundary/x"], {"GATHER", "TILE"}, set()),
+        (["example-1"], set(), set()),
+        (["*/boundary"], set(), set()),
+        (["nothing/boundary"], set(), set()),
+    ],
+)
+def test_names_tell_which_files_hold_their_cases(
+    names: list[str], operators: set[str], files: set[tuple[str, str]]
+) -> None:
+    found = scope_of(names)
+    assert (set(found[0]), set(found[1])) == (operators, files)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import Selection, select
+from dmlconf.cases.where import Condition, ConditionError
+
+TILE = """
+operator: TILE
+cases:
+  - name: twice
+    matrix:
+      Type: [FLOAT16, FLOAT32]
+      Count: [1, 2]
+    desc:
+      InputTensor: {Sizes: [2], DataType: =Type, values: [1, 2]}
+      OutputTensor: {Sizes: "=(2 * Count,)", DataType: =Type}
+      Repeats: "=(Count,)"
+"""
+
+ARGMIN = """
+operator: ARGMIN
+cases:
+  - name: least
+    desc:
+      InputTensor: {Sizes: [1, 2], DataType: FLOAT32, values: [[1, 2]]}
+      OutputTensor: {Sizes: [1, 1], DataType: UINT32}
+      Axes: [1]
+      AxisDirection: INCREASING
+"""
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> list[PlannedCase]:
+    folder = tmp_path_factory.mktemp("where")
+    (folder / "tile.yaml").write_text(TILE, encoding="utf-8")
+    (folder / "argmin.yaml").write_text(ARGMIN, encoding="utf-8")
+    return list(load_suite([folder]).plan())
+
+
+def chosen(plan: list[PlannedCase], where: str) -> list[str]:
+    return [case.identifier for case in select(plan, Selection(where=where))]
+
+
+@pytest.mark.parametrize(
+    ("where", "cases"),
+    [
+        ("DataType == FLOAT16", ["tile/tile/twice[Type=FLOAT16,Count=1]",
+                                 "tile/tile/twice[Type=FLOAT16,Count=2]"]),
+        ("Repeats == (2,) and DataType == FLOAT32", ["tile/tile/twice[Type=FLOAT32,Count=2]"]),
+        ("UINT32 in DataTypes", ["argmin/argmin/least"]),
+        ("AxisDirection == INCREASING", ["argmin/argmin/least"]),
+        ("OutputTensor.Sizes[0] > 3", ["tile/tile/twice[Type=FLOAT16,Count=2]",
+                                       "tile/tile/twice[Type=FLOAT32,Count=2]"]),
+    ],
+)  # fmt: skip
+def test_takes_cases_whose_desc_meets_the_condition(
+    plan: list[PlannedCase], where: str, cases: list[str]
+) -> None:
+    assert sorted(chosen(plan, where)) == cases
+
+
+def test_a_case_without_a_name_of_the_condition_does_not_meet_it(plan: list[PlannedCase]) -> None:
+    assert len(chosen(plan, "len(Repeats) == 1 or True")) == 4
+
+
+def test_a_condition_that_no_case_meets_is_no_mistake(plan: list[PlannedCase]) -> None:
+    assert chosen(plan, "Rank == 7") == []
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("Datatype == FLOAT16", "no case has Datatype; did you mean DataType?"),
+        ("GroupCount > 1", "none of the cases has GroupCount; CONVOLUTION"),
+        ("DataType == FLOAT61", "no case has FLOAT61; did you mean FLOAT64?"),
+        ("Repeats == (1,) and Axes == (1,)", "no case has all of Axes, Repeats"),
+        ("DataType > 1", "not supported between"),
+        ("DataType = FLOAT16", "invalid syntax"),
+        ("open('x')", "cannot call open"),
+    ],
+)
+def test_what_applies_to_no_case_is_refused(
+    plan: list[PlannedCase], where: str, message: str
+) -> None:
+    with pytest.raises(ConditionError) as raised:
+        chosen(plan, where)
+    assert message in str(raised.value)
+
+
+def test_a_case_that_other_options_leave_out_is_not_built(
+    plan: list[PlannedCase], tmp_path: Path
+) -> None:
+    condition = Condition("NoSuchName == 1")
+    condition.check()
+    selection = Selection(keywords="no-such-case", where="NoSuchName == 1")
+    assert list(select(plan, selection)) == []

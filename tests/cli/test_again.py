@@ -1,0 +1,150 @@
+"""Run cases again: those that failed, those that a list names, in another order, several times."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf, dmlconf_here, write
+
+CASES = """
+operator: TILE
+cases:
+  - name: right
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: wrong
+    desc: *tile
+    expect: {OutputTensor: [1, 2, 3, 4]}
+  - name: half
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT16, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT16}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+"""
+
+
+def names(text: str) -> list[str]:
+    return text.split()
+
+
+def test_failed_takes_what_failed_in_the_latest_run_with_its_paths(tmp_path: Path) -> None:
+    write(tmp_path, CASES)
+    dmlconf_here(tmp_path, "run", "tile.yaml")
+    assert names(dmlconf_here(tmp_path, "list", "--failed").stdout) == ["tile/tile/wrong"]
+    again = dmlconf_here(tmp_path, "run", "--failed")
+    assert again.returncode == 1
+    assert "FAILED: 1 of 1 case fails the run" in again.stdout
+    write(tmp_path, CASES.replace("[1, 2, 3, 4]", "[1, 2, 1, 2]"))
+    assert dmlconf_here(tmp_path, "run", "--failed").returncode == 0
+    nothing = dmlconf_here(tmp_path, "run", "--failed")
+    assert nothing.returncode == 5
+    assert "no case failed in the run of " in nothing.stderr
+
+
+def test_failed_takes_a_log_its_backend_and_other_options(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
+    dmlconf_here(tmp_path, "run", path, "-b", "miniature:zeros", "--log", "zeros.jsonl")
+    dmlconf_here(tmp_path, "run", path)
+    chosen = ["--failed", "zeros.jsonl", "--where", "DataType == FLOAT16"]
+    again = dmlconf_here(tmp_path, "run", *chosen, "--report", "json")
+    report = json.loads(again.stdout)
+    assert report["run"]["backend"] == "miniature:zeros"
+    assert [verdict["case"] for verdict in report["verdicts"]] == ["tile/tile/half"]
+
+
+def test_failed_does_not_take_paths_for_a_log(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", "--failed", write(tmp_path, CASES))
+    assert done.returncode == 2
+    assert "write --failed=latest" in done.stderr
+
+
+def test_cases_are_listed_in_a_file_or_on_standard_input(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
+    (tmp_path / "some.txt").write_text("# mine\ntile/tile/wrong\n\nhalf\nnone\n", "utf-8")
+    listed = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt")
+    assert names(listed.stdout) == ["tile/tile/wrong", "tile/tile/half"]
+    assert "Warning: --cases: there is no case none" in listed.stderr
+    both = dmlconf_here(tmp_path, "list", path, "--cases", "some.txt", "--case", "*/*/*r*")
+    assert names(both.stdout) == ["tile/tile/wrong"]
+    missing = dmlconf_here(tmp_path, "list", path, "--cases", "none.txt")
+    assert missing.returncode == 2
+    assert "none.txt: No such file" in missing.stderr
+
+
+def test_a_case_is_found_without_its_folder(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
+    assert names(dmlconf_here(tmp_path, "list", path, "--case", "half").stdout) == [
+        "tile/tile/half"
+    ]
+    assert "tile/tile/half" in dmlconf_here(tmp_path, "show", "half", path).stdout
+    write(tmp_path, CASES, "other.yaml")
+    done = dmlconf_here(tmp_path, "list", tmp_path, "--case", "half")
+    assert done.returncode == 2
+    assert "several cases are called half: tile/other/half, tile/tile/half" in done.stderr
+
+
+def test_a_bundled_case_is_found_by_pattern_and_by_condition(tmp_path: Path) -> None:
+    some = dmlconf_here(tmp_path, "list", "--case", "tile/documented/*")
+    assert names(some.stdout) == ["tile/documented/example-1-three-by-three"]
+    where = ["-o", "TILE", "--where", "Repeats[0] > 1 and DataType == FLOAT16", "--quick"]
+    assert all(
+        name.startswith("tile/") for name in names(dmlconf_here(tmp_path, "list", *where).stdout)
+    )
+    wrong = dmlconf_here(tmp_path, "list", "-o", "TILE", "--where", "Repeat == (1,)")
+    assert wrong.returncode == 2
+    assert "no case has Repeat; did you mean Repeats?" in wrong.stderr
+
+
+def test_repeated_and_shuffled_runs_judge_each_case_once(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
+    done = dmlconf_here(
+        tmp_path, "run", path, "--repeat", "3", "--shuffle", "5", "--report", "json"
+    )
+    report = json.loads(done.stdout)
+    assert [verdict["case"] for verdict in report["verdicts"]] == [
+        "tile/tile/right", "tile/tile/wrong", "tile/tile/half",
+    ]  # fmt: skip
+    assert (report["run"]["options"]["repeat"], report["run"]["options"]["shuffle"]) == (3, 5)
+    [wrong] = [verdict for verdict in report["verdicts"] if verdict["status"] == "failed"]
+    assert wrong["reason"]["message"].endswith("(in repetition 1 of 3)")
+    assert "Repetition 3 of 3" in done.stderr
+
+
+def test_durations_are_those_of_the_slowest_cases(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, CASES), "--durations", "2")
+    listed = re.findall(r"^ +([0-9.]+) s  tile/tile/", done.stdout, re.MULTILINE)
+    assert len(listed) == 2
+    assert float(listed[0]) >= float(listed[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "--lf"], "use --failed"),
+        (["run", "--collect-only"], "`dmlconf list` names the cases"),
+        (["run", "--junitxml=x.xml"], "use --report junit:FILE"),
+        (["run", "-n", "4"], "use -j or --jobs"),
+        (["devices", "--lf"], "No such option"),
+    ],
+)
+def test_options_of_other_test_runners_are_explained(
+    tmp_path: Path, arguments: list[str], told: str
+) -> None:
+    done = dmlconf_here(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert ("--failed" in done.stderr) == ("--failed" in told)
+
+
+def test_cases_come_from_standard_input(tmp_path: Path) -> None:
+    write(tmp_path, CASES)
+    done = dmlconf(tmp_path, "list", "tile.yaml", "--cases", "-", stdin="tile/tile/half\n")
+    assert names(done.stdout) == ["tile/tile/half"]

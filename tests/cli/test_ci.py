@@ -1,0 +1,91 @@
+"""What a CI owner relies on: exit codes, files that can be written, signs of life, GitHub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.cli.process import TILE, dmlconf_here, write
+
+OPEN = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+
+
+def test_7_when_nothing_passed(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, OPEN))
+    assert done.returncode == 7
+    assert "NOTHING PASSED: 1 unchecked of 1 case" in done.stdout
+    assert "no case passed, so this run shows nothing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ([], 0, ""),
+        (["--fail-on", "unchecked,unsupported"], 1, "--fail-on unchecked: 1 case unchecked"),
+        (["--fail-on", "unsupported"], 0, ""),
+        (["--min-passed", "50"], 0, ""),
+        (["--min-passed", "50.5"], 1, "--min-passed 50.5: only 50.00% of 2 cases passed"),
+        (["--fail-on", "uncheckd"], 2, "'uncheckd' is not one of unchecked, unsupported, waived"),
+        (["--min-passed", "101"], 2, "--min-passed"),
+    ],
+)
+def test_a_run_fails_by_what_the_user_demands(
+    tmp_path: Path, arguments: list[str], code: int, told: str
+) -> None:
+    path = write(tmp_path, TILE + OPEN.partition("cases:\n")[2].replace("stated", "open"))
+    done = dmlconf_here(tmp_path, "run", path, *arguments)
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr
+
+
+def test_folders_of_reports_and_log_are_made_before_the_run(tmp_path: Path) -> None:
+    out = ["--log", "a/run.jsonl", "--report", "junit:b/c/x.xml"]
+    assert dmlconf_here(tmp_path, "run", write(tmp_path), *out).returncode == 0
+    root = ElementTree.parse(tmp_path / "b" / "c" / "x.xml").getroot()
+    case = root.find("testsuite/testcase")
+    assert case is not None
+    assert (case.get("file"), case.get("line")) == ("tile.yaml", "4")
+
+
+def test_a_file_that_cannot_be_written_ends_the_run_before_its_first_case(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine", "utf-8")
+    out = ["--report", "junit:new/deep/x.xml", "--report", "json:file/x.json", "--log", "l/x.jsonl"]
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), *out)
+    assert done.returncode == 2
+    assert "--report json:file/x.json cannot be written: Not a directory" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tile.yaml"]
+    folder = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", f"text:{tmp_path}")
+    assert folder.returncode == 2
+    assert "Is a directory" in folder.stderr
+
+
+def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
+    path = write(tmp_path, TILE.replace("[1, 2, 1, 2]", "[1, 2, 3, 4]"))
+    workflow = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    (tmp_path / "summary.md").write_text("before\n", "utf-8")
+    done = dmlconf_here(tmp_path, "run", path, "--report", "github", **workflow)
+    assert done.returncode == 1
+    assert "FAILED tile/tile/stated" in done.stdout
+    assert "\n::error file=tile.yaml,line=4,title=failed%3A tile/tile/stated::" in done.stdout
+    summary = (tmp_path / "summary.md").read_text("utf-8")
+    assert summary.startswith("before\n## FAILED")
+
+
+def test_github_is_told_nothing_elsewhere(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "--report", "github", GITHUB_ACTIONS="")
+    assert done.returncode == 0
+    assert "::" not in done.stdout
+    assert "GITHUB_ACTIONS is not set" in done.stderr
+
+
+def test_a_large_run_without_a_terminal_tells_each_tenth(tmp_path: Path) -> None:
+    matrix = TILE.replace("    desc:", "    matrix: {N: '=range(1000)'}\n    desc:")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, matrix), "-j", "1")
+    signs = [line for line in done.stderr.splitlines() if " of 1,000 cases" in line]
+    assert [line.split()[0] for line in signs] == [
+        *(str(100 * tenth) for tenth in range(1, 10)), "1,000",
+    ]  # fmt: skip
+    quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q", "-j", "1")
+    assert "cases" not in quiet.stderr

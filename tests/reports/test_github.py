@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dmlconf.reports import github
+from tests.reports import logs
+
+
+def test_a_failure_points_at_its_line() -> None:
+    first, second = github.render(logs.run_log(logs.FAILED)).splitlines()
+    assert first.startswith("::error title=dmlconf::FAILED: 1 of 1 case fails the run")
+    place, _, message = second.removeprefix("::error ").partition("::")
+    assert place.startswith("file=cases/gather/matrix.yaml,line=12,title=failed%3A gather/matrix[")
+    assert "DataType=FLOAT32%2CDimensionCount=8" in place
+    assert message.startswith("wrong values: 4 of 12 elements of OutputTensor differ%0Admlconf run")
+
+
+def test_annotations_are_ten_and_spread_over_operators() -> None:
+    many = [replace(logs.FAILED, case=f"gather/matrix[Axis={n}]") for n in range(30)]
+    lines = github.render(logs.run_log(*many, logs.BROKEN)).splitlines()
+    assert len(lines) == github.MOST_ANNOTATIONS
+    assert "join/boundary/many-inputs" in lines[2]
+
+
+def test_text_from_elsewhere_makes_no_other_command() -> None:
+    for line in github.render(logs.hostile()).splitlines():
+        assert line.startswith("::error ")
+        assert line.isprintable()
+
+
+def test_a_run_that_passed_is_a_notice_and_one_that_shows_nothing_a_warning() -> None:
+    assert github.render(logs.run_log(logs.PASSED)).startswith("::notice title=dmlconf::PASSED")
+    nothing = github.render(logs.run_log(logs.UNCHECKED))
+    assert nothing.startswith("::warning title=dmlconf::NOTHING PASSED")

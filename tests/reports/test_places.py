@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.reports.places import file_and_line
+from dmlconf.resources import cases_directory
+
+
+def test_files_are_relative_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert file_and_line(f"{tmp_path / 'mine' / 'tile.yaml'}:12") == ("mine/tile.yaml", 12)
+    assert file_and_line("mine/tile.yaml:3") == ("mine/tile.yaml", 3)
+    assert file_and_line("") == ("", None)
+
+
+def test_files_of_the_bundled_suite_begin_with_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = f"{cases_directory() / 'tile' / 'documented.yaml'}:7"
+    assert file_and_line(place) == ("cases/tile/documented.yaml", 7)
+    outside = tmp_path.parent / "other.yaml"
+    assert file_and_line(f"{outside}:1") == (outside.as_posix(), 1)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.resources import cases_directory
+from dmlconf.runner.repetition import repeated, shuffled
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+
+PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())
+
+
+class Flaky:
+    """Judges all cases as passed, but one as failed in one round."""
+
+    def __init__(self, case: str, in_round: int) -> None:
+        self.orders: list[list[str]] = []
+        self._fails = case, in_round
+
+    def __call__(self, plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
+        self.orders.append([planned.identifier for planned in plan])
+        for planned in plan:
+            fails = (planned.identifier, len(self.orders)) == self._fails
+            reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
+            status = Status.FAILED if fails else Status.PASSED
+            yield Verdict(planned.identifier, "GATHER", (), status, None, reason)
+
+
+def test_each_case_has_one_verdict_and_the_first_failure_counts() -> None:
+    first, *others = [planned.identifier for planned in PLAN]
+    judge = Flaky(first, 2)
+    verdicts = list(repeated(PLAN, judge, 3))
+    assert [verdict.case for verdict in verdicts] == [first, *others]
+    assert verdicts[0].status is Status.FAILED
+    assert verdicts[0].reason is not None
+    assert verdicts[0].reason.message == "1 of 4 elements differs (in repetition 2 of 3)"
+    assert judge.orders == [[first, *others], [first, *others], others]
+
+
+def test_a_shuffled_run_takes_each_case_in_an_order_that_the_seed_determines() -> None:
+    assert sorted(map(id, shuffled(PLAN, 7))) == sorted(map(id, PLAN))
+    orders = [[planned.identifier for planned in shuffled(PLAN, seed)] for seed in range(9)]
+    assert orders[7] == [planned.identifier for planned in shuffled(PLAN, 7)]
+    assert len({tuple(order) for order in orders}) > 1
+    judge = Flaky("", 0)
+    list(repeated(PLAN, judge, 2, seed=7))
+    assert judge.orders == orders[7:9]
