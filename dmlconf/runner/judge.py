@@ -24,6 +24,7 @@ from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.error_map import error_map
 from dmlconf.runner.figures import figures_of
+from dmlconf.runner.memory import shortage
 from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.samples import is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
@@ -64,7 +65,10 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
-    """Return why the documentation lets the backend decline the case; None where it does not."""
+    """Return why the backend need not run the case; None where it must.
+
+    The documentation lets it decline the case, or there is too little memory.
+    """
     # The highest level has everything, so most backends need no look at the desc.
     if capabilities.feature_level < FEATURE_LEVELS[-1]:
         needs = case.level_needs
@@ -77,7 +81,8 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     lacking = case.data_types - capabilities.data_types
     if lacking:
         return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
-    return None
+    missing = shortage(case, capabilities.memory)
+    return None if missing is None else Reason(ReasonKind.MEMORY, missing)
 
 
 def judge(
