@@ -35,6 +35,7 @@ _BROKEN_HEADINGS: Final = {
     "Unchecked": "Un-\nchecked",
     "Not run": "Not\nrun",
     "Worst ULP": "Worst\nULP",
+    "Limit used": "Limit\nused",
 }
 
 
@@ -90,7 +91,7 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
     )  # fmt: skip
     headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     if layout.with_margin:
-        headings.append("Margin")
+        headings.append("Limit used")
     if layout.with_time:
         headings.append("Time")
     told = [_broken(heading) if layout.broken_headings else heading for heading in headings]

@@ -33,7 +33,7 @@ def test_table_has_a_row_for_each_operator_and_the_total() -> None:
     cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows[:7]]
     assert cells[0] == [
         "Operator", "Cases", "Passed", "Failed", "Broken", "Unsupported", "Unchecked", "Waived",
-        "Stale", "Not run", "Worst ULP", "Margin",
+        "Stale", "Not run", "Worst ULP", "Limit used",
     ]  # fmt: skip
     names = [row[0] for row in cells[1:]]
     assert names == ["ARGMIN", "GATHER", "JOIN", "SCATTER_ELEMENTS", "TILE", "total"]
