@@ -6,7 +6,7 @@ them beside it.
 
 from pathlib import Path
 
-__all__ = ["cases_directory", "schemas_directory"]
+__all__ = ["cases_directory", "schemas_directory", "sources"]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -14,6 +14,14 @@ _PACKAGE = Path(__file__).resolve().parent
 def _directory(name: str) -> Path:
     bundled = _PACKAGE / "bundled" / name
     return bundled if bundled.is_dir() else _PACKAGE.parent / name
+
+
+def sources(*names: str) -> list[Path]:
+    """Return the source files of these packages and modules of dmlconf, in a fixed order."""
+    paths = (_PACKAGE / name for name in names)
+    return [
+        file for path in paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
+    ]
 
 
 def cases_directory() -> Path:

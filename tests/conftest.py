@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 from typing import Final
 
 import pytest
 from hypothesis import settings
 
 from dmlconf.cases.loader import Suite, load_suite
+from dmlconf.cli.cache import VARIABLE
 from dmlconf.resources import cases_directory
 
 # The same examples each time, so that no change is refused by luck; others are found by
@@ -21,6 +23,12 @@ NEEDS: Final = {
     "lab": "the Wine lab (docs/wine-lab.md)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what tests check out of the user's cache folder, in processes that they start too."""
+    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

@@ -28,6 +28,7 @@ LAYERS: Final = (
     {"diagnosis"},
     {"reports", "strength", "coverage"},
     {"comparison"},
+    {"certification"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

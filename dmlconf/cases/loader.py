@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
+from dmlconf.cases.expansion import Expansion
 from dmlconf.cases.matrix import expand
-from dmlconf.cases.model import About, Case, CaseTemplate, ExpectedRejection, Location, PlannedCase
+from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
 from dmlconf.cases.schema import case_checker, desc_checker, entry_checker
+from dmlconf.cases.validated import CheckedFile, Validated, is_valid
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
+from dmlconf.documents.store import Store
 
 __all__ = ["Suite", "case_files", "case_problems", "load_suite", "require_valid", "valid_case"]
 
@@ -31,10 +34,16 @@ class Suite:
     Attributes:
         templates: the entries of the case files, in the order of the files.
         digest: SHA-256 of all case files, in hexadecimal.
+        expansions: matrices that are expanded already, by template.
+        valid: templates whose first case is known to break no constraint.
+        challenge: the number that changes the seeds of generated data, or None.
     """
 
     templates: tuple[CaseTemplate, ...]
     digest: str
+    expansions: Mapping[CaseTemplate, Expansion] = field(default_factory=dict)
+    valid: frozenset[CaseTemplate] = frozenset()
+    challenge: int | None = None
 
     def plan(self) -> Iterator[PlannedCase]:
         """Yield all cases, with matrices expanded.
@@ -43,6 +52,9 @@ class Suite:
             InvalidFilesError: a matrix cannot be expanded.
         """
         for template in self.templates:
+            if template in self.expansions:
+                yield from self.expansions[template].cases(template)
+                continue
             try:
                 yield from expand(template)
             except CaseError as error:
@@ -101,6 +113,8 @@ def load_suite(
     every_case: bool = False,
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
+    store: Store | None = None,
+    challenge: int | None = None,
 ) -> Suite:
     """Load the case files under the paths.
 
@@ -113,11 +127,16 @@ def load_suite(
         every_case: build all cases of every matrix as well.
         operators: read files of these operators only; all where there are none.
         files: read files of these operators and names (without ending) only; likewise.
+        store: keeps what files hold that were checked; without it, or where every case is to be
+            built, files are checked each time.
+        challenge: changes the seeds of all generated data but that of cases that a page gives or
+            that state outputs; a number from 0 up to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
     """
-    templates: list[CaseTemplate] = []
+    validated = None if store is None or every_case else Validated(store)
+    checked: list[CheckedFile] = []
     problems: list[Problem] = []
     digest = sha256()
     for path in case_files(paths):
@@ -127,17 +146,59 @@ def load_suite(
         if not _wanted(path, content, operators, files):
             continue
         try:
-            document = read_document(path)
-            loaded = _templates(document)
+            checked.append(_checked(path, content, validated, every_case))
         except InvalidFilesError as error:
             problems += error.problems
-            continue
-        problems += _unbuildable(document, loaded, every_case)
-        templates += loaded
+    if validated is not None:
+        validated.close()
+    templates = tuple(template for file in checked for template in file.templates)
     problems += _repeated(templates)
     if problems:
         raise InvalidFilesError(problems)
-    return Suite(tuple(templates), digest.hexdigest())
+    expansions = {t: expansion for file in checked for t, expansion in file.expansions.items()}
+    valid = frozenset(template for file in checked for template in file.valid)
+    if challenge is not None:
+        changed = {template: replace(template, challenge=challenge) for template in templates}
+        templates = tuple(changed.values())
+        expansions = {changed[template]: expansion for template, expansion in expansions.items()}
+        valid = frozenset(changed[template] for template in valid)
+    return Suite(templates, digest.hexdigest(), expansions, valid, challenge)
+
+
+def _checked(
+    path: Path, content: bytes, validated: Validated | None, every_case: bool
+) -> CheckedFile:
+    """Return a file's entries, checked now or before.
+
+    Args:
+        path: the file.
+        content: of the file.
+        validated: the files that were checked before; None where each is to be checked now.
+        every_case: build all cases of every matrix.
+
+    Raises:
+        InvalidFilesError: with every problem of the file.
+    """
+    stored = None if validated is None else validated.get(content)
+    if stored is not None:
+        entries = zip(stored.data["cases"], stored.lines, strict=True)
+        operator = catalogue.operator_name(stored.data["operator"])
+        return stored.checked(
+            [
+                _template(path, stored.data, operator, index, entry, line)
+                for index, (entry, line) in enumerate(entries)
+            ]
+        )
+    document = read_document(path)
+    templates = _templates(document)
+    first_cases: list[Case] = []
+    problems = list(_unbuildable(document, templates, every_case, first_cases))
+    if problems:
+        raise InvalidFilesError(problems)
+    # The file may have changed between two readings.
+    if validated is None or _content(path) != content:
+        return CheckedFile(tuple(templates))
+    return validated.put(content, document.data, templates, first_cases)
 
 
 _OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
@@ -185,9 +246,9 @@ def _templates(document: Document) -> list[CaseTemplate]:
         problems += faults
         if not faults and (not problems or entry_checker().is_valid(entry)):
             line = document.item_lines["cases"][index]
-            sound.append(_template(document, operator, index, entry, line))
+            sound.append(_template(document.path, document.data, operator.name, index, entry, line))
     if problems:
-        problems += _unbuildable(document, sound, every_case=False)
+        problems += _unbuildable(document, sound, every_case=False, first_cases=[])
         raise InvalidFilesError(sorted(problems, key=lambda found: (found.line, found.column)))
     return sound
 
@@ -233,21 +294,27 @@ def _entries(data: Any) -> list[Mapping[str, Any]]:
 
 
 def _template(
-    document: Document, operator: Operator, index: int, entry: Mapping[str, Any], line: int
+    path: Path,
+    data: Mapping[str, Any],
+    operator: str,
+    index: int,
+    entry: Mapping[str, Any],
+    line: int,
 ) -> CaseTemplate:
-    stem = document.path.stem
+    """Return one entry of a file with this data, that stands on this line."""
+    stem = path.stem
     name = entry.get("name", stem)
-    identifier = f"{operator.name.lower()}/{stem}"
+    identifier = f"{operator.lower()}/{stem}"
     example = entry.get("example")
     return CaseTemplate(
         identifier=identifier if name == stem else f"{identifier}/{name}",
-        operator_name=operator.name,
+        operator_name=operator,
         index=index,
         data=entry,
-        tags=tuple(dict.fromkeys([stem, *document.data.get("tags", ()), *entry.get("tags", ())])),
+        tags=tuple(dict.fromkeys([stem, *data.get("tags", ()), *entry.get("tags", ())])),
         about=About(
-            location=Location(document.path, line),
-            page=document.data.get("page", operator.page),
+            location=Location(path, line),
+            page=data.get("page") or catalogue.operator(operator).page,
             example=None if example is None else str(example),
             note=entry.get("note"),
             recorded=entry.get("recorded"),
@@ -258,21 +325,30 @@ def _template(
 
 
 def _unbuildable(
-    document: Document, templates: Iterable[CaseTemplate], every_case: bool
+    document: Document,
+    templates: Iterable[CaseTemplate],
+    every_case: bool,
+    first_cases: list[Case],
 ) -> Iterator[Problem]:
+    """Yield what keeps cases from being built, and put the first case of each entry into a list."""
     for template in templates:
         try:
             for planned in expand(template):
                 case = build(planned)
                 if not every_case:
+                    first_cases.append(case)
                     break
                 _check_constraints(case)
         except CaseError as error:
             yield from _problems(document, template.index, error)
 
 
-def require_valid(plan: Iterable[PlannedCase]) -> None:
+def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
     """Refuse a plan if the first case of a template is one that `valid_case` refuses.
+
+    Args:
+        suite: what the plan was chosen from.
+        plan: the cases.
 
     Raises:
         InvalidFilesError: with the problem of each such template.
@@ -283,12 +359,20 @@ def require_valid(plan: Iterable[PlannedCase]) -> None:
         if planned.template in seen:
             continue
         seen.add(planned.template)
+        if planned.template in suite.valid and _is_first(suite, planned):
+            continue
         try:
             valid_case(planned)
         except InvalidFilesError as error:
             problems += error.problems
     if problems:
         raise InvalidFilesError(problems)
+
+
+def _is_first(suite: Suite, planned: PlannedCase) -> bool:
+    """Tell whether a case is the first one of its template."""
+    expansion = suite.expansions.get(planned.template)
+    return expansion is None or planned.parameters == expansion.parameters(0)
 
 
 def valid_case(planned: PlannedCase) -> Case:
@@ -308,10 +392,8 @@ def valid_case(planned: PlannedCase) -> Case:
 
 def _check_constraints(case: Case) -> None:
     """Raise `CaseError` for a case that every backend must reject and that does not say so."""
-    if isinstance(case.expectation, ExpectedRejection):
-        return
-    broken = case.violations()
-    if broken:
+    if not is_valid(case):
+        broken = case.violations()
         hint = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
         message = f"{case.identifier} breaks {', '.join(broken)}, but expects no rejection"
         raise CaseError((), message, hint)

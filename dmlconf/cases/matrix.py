@@ -8,6 +8,7 @@ from itertools import combinations, product
 from typing import Any, Final
 
 from dmlconf.cases.errors import CaseError
+from dmlconf.cases.expansion import planned_case, written
 from dmlconf.cases.model import CaseTemplate, PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.model import Operator
@@ -38,22 +39,14 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
     operator = catalogue.operator(template.operator_name)
     found: set[str] = set()
     for row in _rows(operator, template.data):
-        named = ",".join(f"{name}={_written(value)}" for name, value in row.items())
+        named = ",".join(f"{name}={written(value)}" for name, value in row.items())
         if named in found:
             hint = "list each value of a parameter once"
             raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
         found.add(named)
-        yield PlannedCase(f"{template.identifier}[{named}]", template, row)
+        yield planned_case(template, named, row)
     if not found:
         raise CaseError(("matrix",), "no combination is left", "look at `where`")
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        return "x".join(map(_written, value)) or "none"
-    if isinstance(value, Mapping):
-        return ":".join(map(_written, value.values()))
-    return str(value)
 
 
 def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:

@@ -10,6 +10,9 @@ from dmlconf.backends import registry
 from dmlconf.cases.loader import load_suite
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.certification.profiles import profile_names
+from dmlconf.cli.cache import user_store
+from dmlconf.cli.configuration import configured_profiles
 from dmlconf.reports.registry import FORMATS
 from dmlconf.resources import cases_directory
 
@@ -18,6 +21,7 @@ __all__ = [
     "complete_case",
     "complete_level",
     "complete_operator",
+    "complete_profile",
     "complete_report",
     "complete_tag",
     "operators_of",
@@ -32,19 +36,26 @@ def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the identifiers that begin so; those of the bundled suite where no path is given."""
     paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
-    plan = load_suite(paths, operators=operators_of([incomplete])).plan()
+    plan = load_suite(paths, operators=operators_of([incomplete]), store=user_store()).plan()
     return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
 
 
 def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the tags of the bundled suite that begin so."""
-    tags = {tag for template in load_suite([cases_directory()]).templates for tag in template.tags}
+    suite = load_suite([cases_directory()], store=user_store())
+    tags = {tag for template in suite.templates for tag in template.tags}
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 
 
 def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the feature levels that begin so."""
     return [level for level in map(str, FEATURE_LEVELS) if level.startswith(incomplete)]
+
+
+def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the certification profiles and those of the configuration that begin so."""
+    names = [*configured_profiles(), *profile_names()]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.cache import turn_off
 from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
@@ -23,7 +24,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "new",
+    "report", "compare", "waive", "new", "config",
 )  # fmt: skip
 
 
@@ -55,10 +56,19 @@ class _LazyGroup(click.Group):
         return code  # noqa: RET504 - The block may end before the assignment.
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_SETTINGS: Final = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 1000,  # That is, as wide as the terminal.
+}
+
+
+@click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="dmlconf")
-def cli() -> None:
+@click.option("--no-cache", is_flag=True, help="Check every case file anew, and keep nothing.")
+def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the results that they are documented to give."""
+    if no_cache:
+        turn_off()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -59,6 +59,8 @@ from dmlconf.runner.session import (
 )
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import Waivers, effective_waivers
 
 __all__ = ["command"]
 
@@ -87,6 +89,9 @@ _EXIT_GROUP: Final = "Decide the exit code"
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Accept the known failures that this file lists.")  # fmt: skip
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
 @option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
@@ -119,6 +124,7 @@ def command(
     max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
+    waiver_file: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -143,7 +149,10 @@ def command(
         raise click.UsageError(f"{told} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
+    if accepted is not None:
+        accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection)
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
@@ -154,6 +163,8 @@ def command(
     options = recorded_options(selection) | given | {"against": against}
     stop_after = 1 if fail_fast else max_failures
     demands = Demands(fail_on, min_passed)
+    if waiver_file is not None:
+        options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
         limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
@@ -165,17 +176,20 @@ def command(
             warn(expected.note)
             header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
+            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
-                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known
-            )
+                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
+                waivers=waivers,
+            )  # fmt: skip
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
             verdicts = repeated(plan, judge, repeat, shuffle, tell)
             with progress(len(plan), quiet=quiet, color=color) as advance:
                 footer = _logged(log, plan, verdicts, header, advance, stop_after)
         finally:
             backend.close()
-        for recording in expected.recordings:
-            warn(recording.stale_note(paths))
+        if suite.challenge is None:  # Recordings are of the data that the files say.
+            for recording in expected.recordings:
+                warn(recording.stale_note(paths))
         shown = show(
             read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color,
             durations=durations, failures=failures,
@@ -200,13 +214,14 @@ def _verdicts(
     expected: Expectations,
     limits: Limits,
     substrate: Substrate,
+    waivers: Waivers,
 ) -> Generator[Verdict, None, None]:
     if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate)
+        return judged(plan, backend, expected.against, substrate, waivers)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(plan, backend.name, expected, limits, substrate)
+    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(

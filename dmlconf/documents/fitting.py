@@ -57,7 +57,9 @@ def fits(schema: _Schema) -> Fits:
         return lambda data: False
 
 
-def _fits(schema: _Schema, definitions: _Definitions) -> Fits:
+def _fits(schema: _Schema | bool, definitions: _Definitions) -> Fits:
+    if isinstance(schema, bool):
+        return lambda data: schema
     if not isinstance(schema, Mapping):
         raise _UnknownError(schema)
     checks = []
@@ -105,15 +107,16 @@ def _type(value: str | Sequence[str], schema: _Schema, definitions: _Definitions
 
 
 def _enum(values: Sequence[Any], schema: _Schema, definitions: _Definitions) -> Fits:
-    if not all(value is None or isinstance(value, str) for value in values):
-        raise _UnknownError("1, 1.0 and true are told apart by rules of their own")
+    if not all(value is None or isinstance(value, str) or type(value) is int for value in values):
+        raise _UnknownError("only text, whole numbers and null are compared here")
     known = frozenset(values)
-    return lambda data: (data is None or isinstance(data, str)) and data in known
+    # 1 and true are equal in Python, and not in JSON.
+    return lambda data: (
+        (data is None or isinstance(data, str) or _is_number(data)) and data in known
+    )
 
 
 def _const(value: Any, schema: _Schema, definitions: _Definitions) -> Fits:
-    if type(value) is int:  # 1 and true are equal in Python, and not in JSON.
-        return lambda data: type(data) is int and data == value
     return _enum([value], schema, definitions)
 
 
@@ -201,12 +204,49 @@ def _min_items(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not isinstance(data, list) or len(data) >= least
 
 
+def _unique_items(value: bool, schema: _Schema, definitions: _Definitions) -> Fits:
+    """Return whether a list of text has no item twice; of other items, jsonschema decides."""
+    if not value:
+        return lambda data: True
+    return lambda data: (
+        not isinstance(data, list)
+        or (all(isinstance(item, str) for item in data) and len(set(data)) == len(data))
+    )
+
+
+def _min_length(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, str) or len(data) >= least
+
+
+def _dependent_required(
+    names: Mapping[str, Sequence[str]], schema: _Schema, definitions: _Definitions
+) -> Fits:
+    return lambda data: (
+        not isinstance(data, dict)
+        or all(other in data for name, others in names.items() if name in data for other in others)
+    )
+
+
+def _refuse_guesses(part: Any) -> None:
+    """Refuse a schema whose function may say no of data that fits, where a no becomes a yes."""
+    if isinstance(part, Mapping):
+        if "uniqueItems" in part:
+            raise _UnknownError("uniqueItems under a condition")
+        for value in part.values():
+            _refuse_guesses(value)
+    elif isinstance(part, list):
+        for value in part:
+            _refuse_guesses(value)
+
+
 def _not(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    _refuse_guesses(part)
     excluded = _fits(part, definitions)
     return lambda data: not excluded(data)
 
 
 def _if(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
+    _refuse_guesses(part)
     condition = _fits(part, definitions)
     then = _fits(schema.get("then", {}), definitions)
     otherwise = _fits(schema.get("else", {}), definitions)
@@ -227,12 +267,14 @@ _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "$ref": _reference,
     "additionalProperties": _additional_properties,
     "const": _const,
+    "dependentRequired": _dependent_required,
     "enum": _enum,
     "if": _if,
     "items": _items,
     "maxProperties": _max_properties,
     "maximum": _maximum,
     "minItems": _min_items,
+    "minLength": _min_length,
     "minProperties": _min_properties,
     "minimum": _minimum,
     "not": _not,
@@ -243,4 +285,5 @@ _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "required": _required,
     "type": _type,
     "unevaluatedProperties": _unevaluated_properties,
+    "uniqueItems": _unique_items,
 }

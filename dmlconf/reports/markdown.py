@@ -46,7 +46,8 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _table(log)
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    yield from _listed("Waived for known faults of DirectML", remarks.known_fault_lines(log))
+    yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
     entries = shared.shown_failures(log, MOST_FAILURES)
     sources = Sources()
     for shown in entries:

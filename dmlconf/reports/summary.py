@@ -170,6 +170,8 @@ def run_command(header: Header) -> list[str]:
     against = str(header.options.get("against", usual))
     if against != "auto":
         command += ["--against", against]
+    if "challenge" in header.options:
+        command += ["--challenge", str(header.options["challenge"])]
     return command
 
 
@@ -216,6 +218,7 @@ def environment_facts(header: Header) -> list[tuple[str, str]]:
         ("platform", env.get("platform")),
         ("software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
         ("suite", header.suite_digest[:12]),
+        ("challenge", str(header.options.get("challenge", ""))),
         ("catalogue", header.catalogue_digest[:12]),
         ("started", header.started),
     ]

@@ -55,7 +55,8 @@ def render(
     parts += [OperatorsTable(log), ""]
     parts += _listed("Nearest to their limit", summary.nearest_lines(log))
     parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    parts += _known_faults(log)
+    parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
     parts += _failures(log, failures)
     if verbose:
         parts += _others(log)
@@ -145,14 +146,6 @@ def _headline(shown: ShownFailure) -> Text:
 def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
     if lines:
         yield _text(heading, "bold")
-        yield from (_line(f"  {line}", "") for line in lines)
-        yield ""
-
-
-def _known_faults(log: RunLog) -> Iterator[RenderableType]:
-    lines = remarks.known_fault_lines(log)
-    if lines:
-        yield _text("Waived for known faults of DirectML", "bold")
         yield from (_line(f"  {line}", "") for line in lines)
         yield ""
 

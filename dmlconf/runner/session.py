@@ -27,6 +27,7 @@ from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faul
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
 __all__ = [
@@ -282,6 +283,7 @@ def judged(
     backend: OpenBackend,
     against: Against,
     substrate: Substrate = NO_SUBSTRATE,
+    waivers: Waivers = NO_WAIVERS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -290,6 +292,7 @@ def judged(
         backend: what to run it on.
         against: gives the expected outcome of cases that state none.
         substrate: what lies below DirectML.
+        waivers: failures that are accepted.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -302,7 +305,8 @@ def judged(
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
         verdict = backend.faults.waive(case, outcome, verdict)
-        yield substrate.set_apart(case, outcome, verdict)
+        verdict = substrate.set_apart(case, outcome, verdict)
+        yield waivers.applied(case, outcome, verdict)
     yield from declined
 
 

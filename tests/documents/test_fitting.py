@@ -20,7 +20,8 @@ from dmlconf.resources import cases_directory
 
 VALUES: Final[tuple[Any, ...]] = (
     None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 1 << 33, "", "=Axis", "FLOAT32", "E_FAIL",
-    [], [1], ["a"], [[0.5]], {}, {"rejected": "E_FAIL"}, {"data_types": "InputTensor"}, {"Axis": 1},
+    [], [1], ["a"], ["a", "a"], [1, 1],
+    [[0.5]], {}, {"rejected": "E_FAIL"}, {"data_types": "InputTensor"}, {"Axis": 1},
 )  # fmt: skip
 
 SMALL: Final[tuple[dict[str, Any], ...]] = (
@@ -31,6 +32,13 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"pattern": "ll"},
     {"enum": ["FLOAT32", "E_FAIL"]},
     {"enum": [1, True]},
+    {"enum": [1, "a"]},
+    {"const": 1},
+    {"minLength": 1},
+    {"type": "array", "uniqueItems": True},
+    {"not": {"uniqueItems": True}},
+    {"dependentRequired": {"Axis": ["rejected"], "rejected": []}},
+    {"properties": {"Axis": False, "rejected": True}},
     {"minimum": 0, "maximum": 1},
     {"minItems": 1, "items": {"type": "integer"}},
     {"required": ["rejected"]},
@@ -49,7 +57,7 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"items": False},
 )  # fmt: skip
 
-PARTLY_KNOWN: Final = ("oneOf", "none", "[1", '"items": false')
+PARTLY_KNOWN: Final = ("oneOf", "none", "[1, true", '"not": {"enum"', "uniqueItems")
 
 KNOWN_IN_FULL: Final = [
     schema for schema in SMALL if not any(part in json.dumps(schema) for part in PARTLY_KNOWN)

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,7 @@ from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
-from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.documents.schema import Checker, bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_places
 
@@ -237,11 +238,16 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
         raise _FaultyError(f"a recording {told}; this dmlconf reads forms {known}")
     # Checking thousands of cases against the schema takes longer than running them; `_outcome`
     # takes nothing but what the schema permits.
-    checker = validator(bundled_schema("recording"))
-    for error in checker.iter_errors({**manifest, "cases": {}}):
+    for error in _checker().iter_errors({**manifest, "cases": {}}):
         raise _FaultyError(f"{error.json_path}: {error.message}")
     checked: Mapping[str, Any] = manifest
     return checked
+
+
+@cache
+def _checker() -> Checker:
+    """Return the checker of manifests."""
+    return Checker(bundled_schema("recording"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

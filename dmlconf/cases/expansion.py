@@ -1,0 +1,131 @@
+"""A matrix that is expanded: the values of its parameters, and which of them each case has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["Expansion", "UnstorableError", "planned_case", "written"]
+
+
+class UnstorableError(ValueError):
+    """A value of a parameter that JSON cannot give back as it is."""
+
+
+def written(value: Any) -> str:
+    """Return a parameter's value as identifiers have it, such as `2x3` for sizes."""
+    if isinstance(value, tuple | list):
+        return "x".join(map(written, value)) or "none"
+    if isinstance(value, Mapping):
+        return ":".join(map(written, value.values()))
+    return str(value)
+
+
+def planned_case(template: CaseTemplate, named: str, row: Mapping[str, Any]) -> PlannedCase:
+    """Return a case of a matrix, whose parameters are written `named` in its identifier."""
+    return PlannedCase(f"{template.identifier}[{named}]", template, row)
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The cases of one matrix.
+
+    Attributes:
+        names: of the parameters.
+        values: the different values of each parameter.
+        rows: of each case, the place of each parameter's value among these.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Expansion:
+        """Return the expansion whose cases have these parameters; all have the same names."""
+        rows = list(rows)
+        names = tuple(rows[0]) if rows else ()
+        places: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
+        values: list[list[Any]] = [[] for _ in names]
+        found = []
+        for row in rows:
+            of_row = []
+            for known, kept, value in zip(places, values, row.values(), strict=True):
+                # 1, 1.0 and true are equal, and no two of them may stand for each other.
+                place = known.setdefault(_identity(value), len(known))
+                if place == len(kept):
+                    kept.append(value)
+                of_row.append(place)
+            found.append(tuple(of_row))
+        return cls(names, tuple(map(tuple, values)), tuple(found))
+
+    def cases(self, template: CaseTemplate) -> Iterator[PlannedCase]:
+        """Yield the cases of the template that was expanded."""
+        texts = [
+            [f"{name}={written(value)}" for value in values]
+            for name, values in zip(self.names, self.values, strict=True)
+        ]
+        for place, row in enumerate(self.rows):
+            named = ",".join([of[value] for of, value in zip(texts, row, strict=True)])
+            yield planned_case(template, named, self.parameters(place))
+
+    def parameters(self, place: int) -> dict[str, Any]:
+        """Return the parameters of the case at a place."""
+        row = self.rows[place]
+        return {
+            name: of[value] for name, of, value in zip(self.names, self.values, row, strict=True)
+        }
+
+    def stored(self) -> list[Any]:
+        """Return the same as JSON.
+
+        Raises:
+            UnstorableError: a value is of another kind than matrices have.
+        """
+        return [self.names, [[_stored(value) for value in values] for values in self.values],
+                self.rows]  # fmt: skip
+
+    @classmethod
+    def restored(cls, stored: Sequence[Any]) -> Expansion:
+        """Return the expansion that was stored so."""
+        names, values, rows = stored
+        restored = tuple(tuple(map(_restored, each)) for each in values)
+        return cls(tuple(names), restored, tuple(map(tuple, rows)))
+
+
+def _identity(value: Any) -> tuple[Any, ...]:
+    """Return what tells a value from all others, those that are equal to it included."""
+    if isinstance(value, tuple | list):
+        return type(value), *map(_identity, value)
+    if isinstance(value, Mapping):
+        return type(value), *((key, _identity(item)) for key, item in value.items())
+    return type(value), repr(value)
+
+
+def _stored(value: Any) -> Any:
+    """Return a value as JSON: numbers, text and the like as they are, others with their kind."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind is DataType:
+        return {"type": str(value)}
+    if kind in (tuple, list):
+        return {kind.__name__: [_stored(item) for item in value]}
+    if kind is dict and all(type(key) is str for key in value):
+        return {"dict": {key: _stored(item) for key, item in value.items()}}
+    raise UnstorableError(f"{value!r} cannot be stored")
+
+
+def _restored(stored: Any) -> Any:
+    if not isinstance(stored, dict):
+        return stored
+    ((kind, value),) = stored.items()
+    if kind == "type":
+        return DataType(value)
+    if kind == "dict":
+        return {key: _restored(item) for key, item in value.items()}
+    return (tuple if kind == "tuple" else list)(map(_restored, value))

@@ -1,0 +1,33 @@
+"""Where what costs time to compute again is kept between two commands, if anywhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from dmlconf.documents.store import Store
+
+__all__ = ["VARIABLE", "turn_off", "user_store"]
+
+VARIABLE: Final = "DMLCONF_CACHE"
+"""The environment variable that names another folder, or `off`."""
+
+_OFF: Final = "off"
+
+
+def user_store() -> Store | None:
+    """Return the store in the user's cache folder; None where it is turned off."""
+    named = os.environ.get(VARIABLE)
+    if named == _OFF:
+        return None
+    if named:
+        return Store(Path(named))
+    from platformdirs import user_cache_path  # Not needed where the variable is set.
+
+    return Store(user_cache_path("dmlconf", appauthor=False))
+
+
+def turn_off() -> None:
+    """Keep nothing, and use nothing that was kept, in this process and those it starts."""
+    os.environ[VARIABLE] = _OFF

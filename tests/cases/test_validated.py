@@ -1,0 +1,151 @@
+"""What is kept of checked files gives the same plans as the files themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.cases import validated
+from dmlconf.cases.expansion import Expansion, UnstorableError
+from dmlconf.cases.loader import Suite, load_suite, require_valid
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.store import Store
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import DataType
+
+MATRIX = """\
+operator: GATHER
+tags: [mine]
+cases:
+  - name: single
+    desc:
+      InputTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 3], values: [1, 2, 3]}
+      IndicesTensor: {DataType: UINT32, Sizes: [1, 1, 1, 1], values: [0]}
+      OutputTensor: {DataType: FLOAT32, Sizes: [1, 1, 1, 1]}
+      Axis: 3
+      IndexDimensions: 1
+  - name: many
+    matrix:
+      DataType: [FLOAT32, FLOAT16]
+      Axis: [3]
+      Sizes: [[1, 1, 1, 3], [1, 1, 1, 2]]
+      Pairs: "=[(1, 2), (1.0, 2)]"
+    desc:
+      InputTensor: {DataType: =DataType, Sizes: =Sizes, fill: {sequence: {}}}
+      IndicesTensor: {DataType: UINT32, Sizes: [1, 1, 1, 1], values: [0]}
+      OutputTensor: {DataType: =DataType, Sizes: [1, 1, 1, 1]}
+      Axis: =Axis
+      IndexDimensions: 1
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "gather" / "own.yaml"
+    path.parent.mkdir()
+    path.write_text(MATRIX, "utf-8")
+    return path
+
+
+def described(suite: Suite) -> list[object]:
+    """Return all that a plan says, with the types of the parameters' values."""
+    templates = [
+        (t.identifier, t.operator_name, t.index, repr(t.data), t.tags, t.about)
+        for t in suite.templates
+    ]
+    cases = [(case.identifier, repr(case.parameters)) for case in suite.plan()]
+    return [suite.digest, templates, cases]
+
+
+@pytest.mark.parametrize("operator", ["gather", "convolution", "resample3", "fill_value_sequence"])
+def test_kept_files_give_the_same_plan(store: Store, operator: str) -> None:
+    paths = [cases_directory() / operator]
+    fresh, first, second = (load_suite(paths, store=each) for each in (None, store, store))
+    assert second.expansions
+    assert described(fresh) == described(first) == described(second)
+
+
+def test_a_kept_file_is_not_read_again(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_suite([file], store=store)
+    monkeypatch.setattr("dmlconf.cases.loader.read_document", None)
+    suite = load_suite([file], store=store)
+    assert len(list(suite.plan())) == 1 + 2 * 2 * 2
+    assert suite.valid == frozenset(suite.templates)
+
+
+def test_another_content_is_checked_again(store: Store, file: Path) -> None:
+    load_suite([file], store=store)
+    file.write_text(MATRIX.replace("Axis: 3\n", "Axes: 3\n"), "utf-8")
+    with pytest.raises(InvalidFilesError, match="unknown field `Axes`"):
+        load_suite([file], store=store)
+
+
+def test_other_sources_or_schemas_are_asked_anew(
+    store: Store, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_suite([file], store=store)
+    monkeypatch.setattr(validated, "_fingerprint", lambda: b"another")
+    assert validated.Validated(store).get(file.read_bytes()) is None
+
+
+def test_invalid_files_are_never_kept(store: Store, file: Path) -> None:
+    file.write_text(MATRIX.replace("Axis: 3\n", "Axis: x\n"), "utf-8")
+    for _ in range(2):
+        with pytest.raises(InvalidFilesError):
+            load_suite([file], store=store)
+    assert not store.folder.exists()
+
+
+def test_an_entry_of_another_form_is_ignored(store: Store, file: Path) -> None:
+    load_suite([file], store=store)
+    (entry,) = (path.stem for path in store.folder.iterdir())
+    others: list[Any] = [1, [], [{}, [], [], []], [{"cases": [1]}, [1], [["a"]], [True]]]
+    for damaged in others:
+        store.put(entry, damaged)
+        assert len(list(load_suite([file], store=store).plan())) == 9
+        assert store.get(entry) != damaged
+
+
+def test_problems_of_a_kept_file_still_point_at_their_place(store: Store, file: Path) -> None:
+    file.write_text(MATRIX.replace("Axis: 3\n", "Axis: 4\n"), "utf-8")
+    suites = [load_suite([file], store=each) for each in (None, store, store)]
+    for suite in suites:
+        with pytest.raises(InvalidFilesError, match=r"own\.yaml:4.*breaks"):
+            require_valid(suite, list(suite.plan()))
+
+
+def test_values_keep_their_types() -> None:
+    rows = [
+        {"a": value}
+        for value in (
+            1,
+            1.0,
+            True,
+            None,
+            "1",
+            DataType.INT8,
+            (1, (2,)),
+            [1],
+            {"b": (1,)},
+            -0.0,
+            0.0,
+        )
+    ]
+    expansion = Expansion.restored(Expansion.of(rows).stored())
+    assert [repr(expansion.parameters(place)) for place in range(len(rows))] == list(
+        map(repr, rows)
+    )
+
+
+def test_values_of_another_kind_are_not_stored() -> None:
+    with pytest.raises(UnstorableError):
+        Expansion.of([{"a": object()}]).stored()

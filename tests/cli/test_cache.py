@@ -1,0 +1,46 @@
+"""What commands keep for later ones, and how that is turned off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.process import dmlconf_here, write
+
+
+def test_a_valid_file_is_kept_in_the_named_folder(tmp_path: Path) -> None:
+    write(tmp_path)
+    cache = tmp_path / "cache"
+    first = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
+    assert [path.suffix for path in cache.iterdir()] == [".json"]
+    second = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(cache))
+    assert (first.returncode, first.stdout) == (second.returncode, second.stdout) == (
+        0, "tile/tile/stated\n",
+    )  # fmt: skip
+
+
+def test_the_option_and_the_variable_turn_it_off(tmp_path: Path) -> None:
+    write(tmp_path)
+    cache = tmp_path / "cache"
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(cache), "LOCALAPPDATA": str(cache)}
+    off = dmlconf_here(tmp_path, "--no-cache", "list", "tile.yaml", DMLCONF_CACHE="", **home)
+    also_off = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE="off", **home)
+    assert off.stdout == also_off.stdout == "tile/tile/stated\n"
+    assert not cache.exists()
+    dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE="", **home)
+    assert [path.name for path in cache.iterdir()] == ["dmlconf"]
+
+
+def test_a_file_that_becomes_invalid_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    settings = {"DMLCONF_CACHE": str(tmp_path / "cache")}
+    assert dmlconf_here(tmp_path, "list", "tile.yaml", **settings).returncode == 0
+    path.write_text(path.read_text("utf-8").replace("Repeats: [2]", "Repeat: [2]"), "utf-8")
+    refused = dmlconf_here(tmp_path, "list", "tile.yaml", **settings)
+    assert refused.returncode == 3
+    assert "tile.yaml:9" in refused.stderr
+
+
+def test_a_folder_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path)
+    listed = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(tmp_path / "tile.yaml"))
+    assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")

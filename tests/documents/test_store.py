@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from dmlconf.documents.store import LARGEST_ENTRY, Store
+
+POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has access lists")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "cache" / "dmlconf")
+
+
+def entry_file(store: Store, key: str = "a") -> Path:
+    return store.folder / f"{key}.json"
+
+
+def test_gives_back_what_was_kept(store: Store) -> None:
+    value = {"sizes": [1, 2.5, -0.0, float("inf"), None, True, "text", 1 << 70]}
+    store.put("a", value)
+    assert repr(store.get("a")) == repr(value)
+    assert store.get("b") is None
+
+
+def test_keeps_the_latest_value(store: Store) -> None:
+    store.put("a", [1])
+    store.put("a", [2])
+    assert store.get("a") == [2]
+    assert [path.name for path in store.folder.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("place", [0, 64, 65, 70, -1])
+def test_a_changed_byte_makes_an_entry_unknown(store: Store, place: int) -> None:
+    store.put("a", {"key": "value", "other": [1, 2, 3]})
+    content = bytearray(entry_file(store).read_bytes())
+    content[place] ^= 1
+    entry_file(store).write_bytes(content)
+    assert store.get("a") is None
+    store.put("a", [3])
+    assert store.get("a") == [3]
+
+
+@pytest.mark.parametrize("length", [0, 10, 64, 65, 80])
+def test_an_entry_that_is_cut_off_is_unknown(store: Store, length: int) -> None:
+    store.put("a", {"key": "value", "other": [1, 2, 3]})
+    entry_file(store).write_bytes(entry_file(store).read_bytes()[:length])
+    assert store.get("a") is None
+
+
+def test_an_entry_that_nests_too_deeply_is_unknown(store: Store) -> None:
+    from hashlib import sha256
+
+    store.put("a", 1)
+    content = b"[" * 1_000_000
+    entry_file(store).write_bytes(sha256(content).hexdigest().encode() + b"\n" + content)
+    assert store.get("a") is None
+
+
+def test_a_large_value_is_not_kept(store: Store) -> None:
+    store.put("a", "x" * LARGEST_ENTRY)
+    assert store.get("a") is None
+
+
+@POSIX
+def test_only_the_user_can_read_what_is_kept(store: Store) -> None:
+    store.put("a", 1)
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    assert entry_file(store).stat().st_mode & 0o777 == 0o600
+
+
+@POSIX
+def test_a_folder_that_others_can_write_to_is_not_used(store: Store) -> None:
+    store.put("a", 1)
+    store.folder.chmod(0o770)
+    other = Store(store.folder)
+    assert other.get("a") is None
+    other.put("b", 2)
+    assert not entry_file(store, "b").exists()
+
+
+@POSIX
+def test_an_entry_that_others_can_write_to_is_not_used(store: Store) -> None:
+    store.put("a", 1)
+    entry_file(store).chmod(0o666)
+    assert store.get("a") is None
+
+
+def test_a_link_in_place_of_the_folder_is_not_used(store: Store, tmp_path: Path) -> None:
+    store.put("a", 1)
+    link = tmp_path / "link"
+    link.symlink_to(store.folder, target_is_directory=True)
+    assert Store(link).get("a") is None
+
+
+def test_a_pipe_in_place_of_an_entry_is_not_waited_for(store: Store) -> None:
+    store.put("a", 1)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(entry_file(store, "b"))
+        assert store.get("b") is None
+
+
+@pytest.mark.parametrize("content", [None, "a file"])
+def test_a_folder_that_cannot_be_made_costs_nothing_else(
+    tmp_path: Path, content: str | None
+) -> None:
+    parent = tmp_path / "parent"
+    parent.write_text(content or "", "utf-8")
+    store = Store(parent / "cache")
+    store.put("a", 1)
+    store.prune()
+    assert store.get("a") is None
+
+
+def test_the_oldest_entries_go_first(store: Store) -> None:
+    for place, key in enumerate("abcd"):
+        store.put(key, "x" * 1000)
+        os.utime(entry_file(store, key), (place, place))
+    size = entry_file(store).stat().st_size
+    store.prune(2 * size)
+    assert sorted(path.name for path in store.folder.iterdir()) == ["c.json", "d.json"]
+
+
+def test_entries_are_json_that_a_person_can_read(store: Store) -> None:
+    store.put("a", {"operator": "GATHER"})
+    assert json.loads(entry_file(store).read_text().partition("\n")[2]) == {"operator": "GATHER"}
