@@ -98,7 +98,11 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
     table.add_column(told[0], "total", footer_style="bold", overflow="fold", min_width=8)
     for heading, footer in zip(told[1:], footers, strict=True):
-        table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
+        # As wide as any time, so that the layout does not depend on it.
+        least = 7 if heading.strip() == "Time" else None
+        table.add_column(
+            heading, footer, justify="right", no_wrap=True, footer_style="bold", min_width=least
+        )
     for row in rows:
         table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table
