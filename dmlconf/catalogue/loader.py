@@ -37,6 +37,7 @@ __all__ = [
     "enumeration",
     "is_page",
     "operator",
+    "operator_data",
     "operator_files",
     "operator_from",
     "operator_name",
@@ -115,6 +116,16 @@ def _operator(name: str) -> Operator:
 
 def _operator_file(name: str) -> Path:
     return schemas_directory() / "operators" / f"{name.lower()}.yaml"
+
+
+def operator_data(name: str) -> Mapping[str, Any]:
+    """Return what the catalogue's file of an operator holds, of the form operator.schema.json.
+
+    Raises:
+        UnknownOperatorError: the catalogue has no such operator.
+    """
+    data: Mapping[str, Any] = read_document(_operator_file(operator_name(name))).data
+    return data
 
 
 def operator_from(data: Mapping[str, Any]) -> Operator:
