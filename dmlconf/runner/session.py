@@ -291,7 +291,7 @@ def judged(
         BackendError: a worker could not be replaced.
     """
     declined: deque[Verdict] = deque()
-    half = bool(backend.environment.details.get("half", False))
+    half = backend.capabilities.half_precision
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()
