@@ -25,8 +25,10 @@ LAYERS: Final = (
     {"reference"},
     {"backends"},
     {"runner"},
+    {"diagnosis"},
     {"reports", "strength", "coverage"},
     {"comparison"},
+    {"certification"},
     {"cli"},
 )
 """The pipeline, from left to right: a module may import from its left only."""

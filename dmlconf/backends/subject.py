@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from dmlconf.backends.protocol import Environment
 
-__all__ = ["REFERENCE", "Subject", "is_independent", "same_source", "subject_of"]
+__all__ = [
+    "REFERENCE",
+    "Subject",
+    "is_independent",
+    "same_source",
+    "subject_of",
+    "tested_environment",
+]
 
 REFERENCE: Final = "numpy"
 """The backend that runs the reference."""
@@ -20,11 +27,18 @@ Subject = tuple[Any, ...]
 """Backend, version, adapter, driver, and the digests of their files."""
 
 
-def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
-    """Return the subject of an environment; of a replay, that of the recorded backend."""
+def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an environment's record; of a replay, that of the recorded backend."""
+    record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
         record = record["details"].get("recorded", record)
+    return record
+
+
+def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
+    """Return the subject of an environment; of a replay, that of the recorded backend."""
+    record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace, namespace
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.fills import challenged
 
 __all__ = ["MOST_REPEATS", "build", "parameter_names"]
 
@@ -63,6 +65,8 @@ def build(planned: PlannedCase) -> Case:
     expectation = _expectation(operator, entry, evaluated(written["expect"], names), desc, files)
     if not isinstance(expectation, ExpectedRejection):
         _require_data(operator, desc, data)
+    if template.challenge is not None and not template.keeps_data:
+        data = _challenged(data, template.challenge)
     in_place = entry.get("in_place", {})
     _check_in_place(operator, in_place)
     return Case(
@@ -92,6 +96,15 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 
 
 _Data = dict[str, Array | Fill]
+
+
+def _challenged(data: _Data, challenge: int) -> _Data:
+    return {
+        name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
+        if isinstance(part, Fill)
+        else part
+        for name, part in data.items()
+    }
 
 
 def _desc(

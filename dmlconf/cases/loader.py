@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -36,12 +36,14 @@ class Suite:
         digest: SHA-256 of all case files, in hexadecimal.
         expansions: matrices that are expanded already, by template.
         valid: templates whose first case is known to break no constraint.
+        challenge: the number that changes the seeds of generated data, or None.
     """
 
     templates: tuple[CaseTemplate, ...]
     digest: str
     expansions: Mapping[CaseTemplate, Expansion] = field(default_factory=dict)
     valid: frozenset[CaseTemplate] = frozenset()
+    challenge: int | None = None
 
     def plan(self) -> Iterator[PlannedCase]:
         """Yield all cases, with matrices expanded.
@@ -112,6 +114,7 @@ def load_suite(
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
     store: Store | None = None,
+    challenge: int | None = None,
 ) -> Suite:
     """Load the case files under the paths.
 
@@ -126,6 +129,8 @@ def load_suite(
         files: read files of these operators and names (without ending) only; likewise.
         store: keeps what files hold that were checked; without it, or where every case is to be
             built, files are checked each time.
+        challenge: changes the seeds of all generated data but that of cases that a page gives or
+            that state outputs; a number from 0 up to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
@@ -152,7 +157,12 @@ def load_suite(
         raise InvalidFilesError(problems)
     expansions = {t: expansion for file in checked for t, expansion in file.expansions.items()}
     valid = frozenset(template for file in checked for template in file.valid)
-    return Suite(templates, digest.hexdigest(), expansions, valid)
+    if challenge is not None:
+        changed = {template: replace(template, challenge=challenge) for template in templates}
+        templates = tuple(changed.values())
+        expansions = {changed[template]: expansion for template, expansion in expansions.items()}
+        valid = frozenset(changed[template] for template in valid)
+    return Suite(templates, digest.hexdigest(), expansions, valid, challenge)
 
 
 def _checked(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
@@ -21,6 +21,7 @@ from dmlconf.tensors.layout import as_stored
 from dmlconf.tensors.sample import Sample
 
 __all__ = [
+    "DOCUMENTED_TAG",
     "About",
     "Case",
     "CaseTemplate",
@@ -31,6 +32,10 @@ __all__ = [
     "PlannedCase",
     "Provenance",
 ]
+
+
+DOCUMENTED_TAG: Final = "documented"
+"""The tag of cases that a documentation page gives."""
 
 
 class Provenance(StrEnum):
@@ -258,6 +263,8 @@ class CaseTemplate:
         data: the entry as the file has it, which fits the schema.
         tags: for selection; the first is the name of its file, which tells its kind.
         about: what people want to know.
+        challenge: the number that changes the seeds of generated data; None for the data that the
+            file says.
     """
 
     identifier: str
@@ -266,6 +273,13 @@ class CaseTemplate:
     data: Mapping[str, Any]
     tags: tuple[str, ...]
     about: About
+    challenge: int | None = None
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether a challenge leaves the data alone: a page gives it, or outputs follow from it."""
+        expect = self.data.get("expect") or {}
+        return DOCUMENTED_TAG in self.tags or ("expect" in self.data and "rejected" not in expect)
 
 
 @dataclass(frozen=True, slots=True)

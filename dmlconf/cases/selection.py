@@ -14,10 +14,10 @@ from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.where import Condition
 from dmlconf.catalogue.levels import highest_level
-from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
-__all__ = ["KeywordError", "Selection", "keyword_matcher", "select"]
+__all__ = ["KeywordError", "Selection", "keyword_matcher", "needs_at_most", "select"]
 
 Matcher = Callable[[str], bool]
 
@@ -80,7 +80,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
             continue
         if condition is not None and not condition.holds(case):
             continue
-        if selection.feature_level is not None and not _within(case, selection.feature_level):
+        if selection.feature_level is not None and not needs_at_most(case, selection.feature_level):
             continue
         if selection.quick:
             kind = template.operator_name, template.tags[0]
@@ -92,7 +92,14 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         condition.check()
 
 
-def _within(planned: PlannedCase, level: FeatureLevel) -> bool:
+def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
+    """Tell whether the feature level has all parts of a case.
+
+    Raises:
+        InvalidFilesError: the case cannot be built, so its feature level cannot be told.
+    """
+    if level == FEATURE_LEVELS[-1]:
+        return True  # It has everything, so the case need not be built.
     try:
         case = build(planned)
     except CaseError as error:

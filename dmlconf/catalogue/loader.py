@@ -20,6 +20,7 @@ from dmlconf.catalogue.model import (
     LevelRequirement,
     Operator,
     PageError,
+    Specialisation,
     Support,
     SupportTable,
 )
@@ -123,7 +124,7 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         struct=data["struct"],
         since=FeatureLevel.parse(data["since"]),
         page=data["page"],
-        family=data["family"],
+        family=data.get("family"),
         summary=data["summary"],
         fields=tuple(_field(field) for field in data["fields"]),
         support=tuple(_support_table(table) for table in data["support"]),
@@ -145,6 +146,17 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         examples=data.get("examples", 0),
         gaps=tuple(map(_gap, data.get("gaps", ()))),
         level_requirements=tuple(map(_level_requirement, data.get("level_requirements", ()))),
+        specialises=_specialisation(data["specialises"]) if "specialises" in data else None,
+    )
+
+
+def _specialisation(data: Mapping[str, Any]) -> Specialisation:
+    computed = {name: Expression(text) for name, text in data.get("computed", {}).items()}
+    return Specialisation(
+        data["operator"],
+        MappingProxyType(dict(data.get("with", {}))),
+        MappingProxyType(computed),
+        data.get("differs"),
     )
 
 

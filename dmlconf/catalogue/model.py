@@ -27,6 +27,7 @@ __all__ = [
     "LevelRequirement",
     "Operator",
     "PageError",
+    "Specialisation",
     "Support",
     "SupportTable",
 ]
@@ -259,6 +260,23 @@ class Gap:
     since: FeatureLevel | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Specialisation:
+    """The operator that another one is a special case of; fields of the same name are the same.
+
+    Attributes:
+        operator: the name of the more general operator.
+        constants: values of fields that the special case lacks; None for an absent one.
+        computed: fields that the special case has in another form, as expressions over its own.
+        differs: what a real DirectML does otherwise, or None.
+    """
+
+    operator: str
+    constants: Mapping[str, Any]
+    computed: Mapping[str, Expression]
+    differs: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Operator:
     """All that is documented of one operator.
@@ -270,7 +288,7 @@ class Operator:
         struct: the name of its desc structure.
         since: the feature level that introduced it.
         page: the documentation page, without its ending.
-        family: the module of the reference that holds its function.
+        family: the module of the reference that holds its function; None for a special case.
         summary: what it does, in one line.
         fields: the desc's members, in struct order.
         support: tables of data types and ranks, newest level first.
@@ -283,6 +301,7 @@ class Operator:
         examples: how many worked examples the page has.
         gaps: documented cells that no case can show.
         level_requirements: parts of a desc that need a higher feature level than its tables say.
+        specialises: the operator that this one is a special case of; None where it has a function.
     """
 
     name: str
@@ -291,7 +310,7 @@ class Operator:
     struct: str
     since: FeatureLevel
     page: str
-    family: str
+    family: str | None
     summary: str
     fields: tuple[Field, ...]
     support: tuple[SupportTable, ...]
@@ -304,6 +323,7 @@ class Operator:
     examples: int = 0
     gaps: tuple[Gap, ...] = ()
     level_requirements: tuple[LevelRequirement, ...] = ()
+    specialises: Specialisation | None = None
 
     def field(self, name: str) -> Field:
         """Return the field of that name.

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import click
+from click.core import ParameterSource
 
-__all__ = ["Command", "Option", "environment_variable", "option", "options"]
+from dmlconf.cli.configuration import (
+    COMMANDS,
+    Setting,
+    default_value,
+    long_name,
+    read_configuration,
+    settings_of,
+)
+from dmlconf.documents.problems import InvalidFilesError
+
+__all__ = ["SETTINGS", "Command", "Option", "environment_variable", "option", "options"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -30,7 +42,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--last-failed": "use --failed",
     "--lf": "use --failed",
     "--markers": "use --tag",
-    "--maxfail": "use -x or --fail-fast",
+    "--maxfail": "use --max-failures",
     "--random-order-seed": "use --shuffle SEED",
     "--rerun-failed": "use --failed",
     "--seed": "use --shuffle SEED",
@@ -69,8 +81,27 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[_Function], _Functio
 
 def environment_variable(command: str, option: click.Option) -> str:
     """Return the variable that gives an option its value, such as `DMLCONF_RUN_TIMEOUT`."""
-    name = max(option.opts, key=len).lstrip("-")
-    return f"DMLCONF_{command}_{name}".upper().replace("-", "_")
+    return f"DMLCONF_{command}_{long_name(option)}".upper().replace("-", "_")
+
+
+SETTINGS: Final = "dmlconf.settings"
+"""The key of a context's `meta` under which the settings of the configuration file are."""
+
+
+@contextmanager
+def _placed(ctx: click.Context) -> Iterator[None]:
+    """Tell of a wrong value with its place, if it is the configuration file's."""
+    try:
+        yield
+    except click.BadParameter as error:
+        settings: dict[str, Setting] = ctx.meta.get(SETTINGS, {})
+        for parameter in ctx.command.params:
+            named = error.param is parameter or error.param_hint in parameter.opts
+            setting = settings.get(str(parameter.name))
+            source = ctx.get_parameter_source(str(parameter.name))
+            if named and setting is not None and source is ParameterSource.DEFAULT_MAP:
+                raise InvalidFilesError([setting.problem(error.message)]) from error
+        raise
 
 
 class Command(click.Command):
@@ -86,15 +117,58 @@ class Command(click.Command):
                 parameter.envvar = [own, *others]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; an option of another test runner is told by its name here."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            known = _ELSEWHERE.get(error.option_name, "")
-            own = {name for parameter in self.params for name in parameter.opts}
-            if not known or not own.issuperset(_OPTION.findall(known)):
-                raise
-            raise click.UsageError(f"No such option: {error.option_name}: {known}.", ctx) from error
+        """Read the configuration and the arguments.
+
+        An option of another test runner is explained by its name here.
+
+        Raises:
+            InvalidFilesError: the configuration file is invalid.
+        """
+        profile = self._configure(ctx, args)
+        with _placed(ctx):
+            try:
+                rest = super().parse_args(ctx, args)
+            except click.NoSuchOption as error:
+                known = _ELSEWHERE.get(error.option_name, "")
+                own = {name for parameter in self.params for name in parameter.opts}
+                if not known or not own.issuperset(_OPTION.findall(known)):
+                    raise
+                told = f"No such option: {error.option_name}: {known}."
+                raise click.UsageError(told, ctx) from error
+        if profile is not None:
+            ctx.params["profile"] = None
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a value that it refuses is told with its place in the configuration."""
+        with _placed(ctx):
+            return super().invoke(ctx)
+
+    def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
+        """Set defaults by the configuration file; return the profile if it is one of the file's."""
+        configuration = read_configuration() if self.name in COMMANDS else None
+        if configuration is None:
+            return None
+        given = self._given_profile(ctx, args)
+        settings = settings_of(configuration, self, given)
+        parameters = {str(parameter.name): parameter for parameter in self.params}
+        ctx.meta[SETTINGS] = settings
+        ctx.default_map = {
+            name: default_value(parameters[name], setting.value)
+            for name, setting in settings.items()
+        }
+        return given if given in configuration.profiles else None
+
+    def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
+        for parameter in self.params:
+            if parameter.name == "profile":
+                try:
+                    given, _, _ = self.make_parser(ctx).parse_args(list(args))
+                except click.UsageError:
+                    return None  # The arguments are read again, and it is told then.
+                name = given.get("profile") or parameter.value_from_envvar(ctx)
+                return None if name is None else str(name)
+        return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each group of options under its heading, the general ones last."""

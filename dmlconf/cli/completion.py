@@ -10,7 +10,9 @@ from dmlconf.backends import registry
 from dmlconf.cases.loader import load_suite
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.certification.profiles import profile_names
 from dmlconf.cli.cache import user_store
+from dmlconf.cli.configuration import configured_profiles
 from dmlconf.reports.registry import FORMATS
 from dmlconf.resources import cases_directory
 
@@ -19,6 +21,7 @@ __all__ = [
     "complete_case",
     "complete_level",
     "complete_operator",
+    "complete_profile",
     "complete_report",
     "complete_tag",
     "operators_of",
@@ -47,6 +50,12 @@ def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str
 def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the feature levels that begin so."""
     return [level for level in map(str, FEATURE_LEVELS) if level.startswith(incomplete)]
+
+
+def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the certification profiles and those of the configuration that begin so."""
+    names = [*configured_profiles(), *profile_names()]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:

@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "new",
+    "report", "compare", "waive", "new", "config",
 )  # fmt: skip
 
 
@@ -56,7 +56,13 @@ class _LazyGroup(click.Group):
         return code  # noqa: RET504 - The block may end before the assignment.
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_SETTINGS: Final = {
+    "help_option_names": ["-h", "--help"],
+    "max_content_width": 1000,  # That is, as wide as the terminal.
+}
+
+
+@click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="dmlconf")
 @click.option("--no-cache", is_flag=True, help="Check every case file anew, and keep nothing.")
 def cli(no_cache: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -16,7 +17,14 @@ from dmlconf.catalogue.loader import (
     operator_names,
     tensor_constraints,
 )
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, Support
+from dmlconf.catalogue.model import (
+    AttributeKind,
+    Field,
+    FieldKind,
+    Operator,
+    Specialisation,
+    Support,
+)
 from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
@@ -102,7 +110,10 @@ def _print_one(console: Console, entry: Operator) -> None:
     console.print(entry.summary)
     aliases = f", also {', '.join(entry.aliases)}" if entry.aliases else ""
     console.print(f"DML_OPERATOR_{entry.name} = {entry.type_value}{aliases}")
-    console.print(f"since feature level {entry.since}; page {entry.page}\n")
+    console.print(f"since feature level {entry.since}; page {entry.page}")
+    if entry.specialises is not None:
+        _print(console, f"special case of {_special_case(entry.specialises)}", "  ")
+    console.print()
     _print_struct(console, entry)
     _print_support(console, entry)
     _print_levels(console, entry)
@@ -117,6 +128,17 @@ def _print_one(console: Console, entry: Operator) -> None:
             _print(console, f"  {error.says} {error.right} {error.why}", "    ")
         console.print()
     _print_cases(console, entry)
+
+
+def _special_case(of: Specialisation) -> str:
+    """Return the general operator and its fields, `RESAMPLE3 with Antialiased = false`."""
+    values = {
+        **{name: json.dumps(value) for name, value in of.constants.items()},
+        **{name: str(expression) for name, expression in of.computed.items()},
+    }
+    fields = " and ".join(f"{name} = {value}" for name, value in values.items())
+    differs = f". {of.differs}" if of.differs else ""
+    return f"{of.operator} with {fields}{differs}" if fields else f"{of.operator}{differs}"
 
 
 def _print_cases(console: Console, entry: Operator) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,14 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
 from dmlconf.cli.options import color_option
-from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, show, write
+from dmlconf.cli.reporting import (
+    REPORT_GROUP,
+    parse_reports,
+    report_option,
+    show,
+    show_failures_option,
+    write,
+)
 from dmlconf.runner.log import read_log
 
 __all__ = ["command"]
@@ -25,15 +33,9 @@ __all__ = ["command"]
         help="Show more of what did not simply pass.")  # fmt: skip
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
         help="Show failures and the last line only.")  # fmt: skip
+@show_failures_option
 @color_option
-def command(
-    logs: tuple[Path, ...],
-    report_options: tuple[str, ...],
-    durations: int,
-    verbose: bool,
-    quiet: bool,
-    color: str,
-) -> int:
+def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
     """Make reports from a run LOG; from the latest run's where there is none.
 
     Of several LOGS it makes a scoreboard: operators by runs, as html, json or markdown. The exit
@@ -45,9 +47,7 @@ def command(
     path = logs[0] if logs else latest_log()
     if path is None:
         raise click.UsageError("there is no earlier run: name a LOG")
-    shown = show(
-        read_log(path), reports, verbose=verbose, quiet=quiet, color=color, durations=durations
-    )
+    shown = show(read_log(path), reports, color=color, **how)
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
 
 

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-__all__ = ["REPORT_GROUP", "parse_reports", "report_option", "show", "write"]
+__all__ = [
+    "REPORT_GROUP",
+    "parse_reports",
+    "report_option",
+    "show",
+    "show_failures_option",
+    "write",
+]
 
 Report = tuple[str, Path | None]
 
@@ -77,6 +84,26 @@ def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _
     )  # fmt: skip
 
 
+class _FailureCount(click.ParamType[int]):
+    """A number of failures, or `all`."""
+
+    name = "N|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if value == "all":
+            return sys.maxsize
+        if not str(value).isdecimal():
+            self.fail(f"{value!r} is neither a number nor all", param, ctx)
+        return int(value)
+
+
+show_failures_option: Final = option(
+    "--show-failures", "failures", type=_FailureCount(), metavar="N|all", group=REPORT_GROUP,
+    help="Show so many failures in the terminal (20 where not given, 50 with -v), spread over "
+    "what they share.",
+)  # fmt: skip
+
+
 def show(
     log: RunLog,
     reports: Sequence[Report],
@@ -85,6 +112,7 @@ def show(
     quiet: bool,
     color: str,
     durations: int = 0,
+    failures: int | None = None,
 ) -> bool:
     """Write a run's reports and its table; return whether all could be written.
 
@@ -95,13 +123,14 @@ def show(
         quiet: whether it shows failures only.
         color: as `--color` has it.
         durations: how many of the slowest cases to list before the table.
+        failures: how many failures to show; None for as many as `terminal.render` does.
     """
     from rich.console import Group
 
     from dmlconf.reports import terminal
     from dmlconf.reports.durations import slowest_lines
 
-    table = terminal.render(log, verbose=verbose, quiet=quiet)
+    table = terminal.render(log, verbose=verbose, quiet=quiet, failures=failures)
     if durations:
         lines = [f"  {line}" for line in slowest_lines(log, durations)]
         table = Group(_plain(["Slowest cases", *lines, ""]), table)

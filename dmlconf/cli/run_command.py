@@ -30,7 +30,13 @@ from dmlconf.cli.options import (
 from dmlconf.cli.outcome import FAIL_ON, Demands, parse_statuses, run_exit_code, severity
 from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
-from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, show
+from dmlconf.cli.reporting import (
+    REPORT_GROUP,
+    parse_reports,
+    report_option,
+    show,
+    show_failures_option,
+)
 from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
@@ -53,6 +59,8 @@ from dmlconf.runner.session import (
 )
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import Waivers, effective_waivers
 
 __all__ = ["command"]
 
@@ -81,6 +89,11 @@ _EXIT_GROUP: Final = "Decide the exit code"
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Accept the known failures that this file lists.")  # fmt: skip
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
+        help="Stop after so many failures.")  # fmt: skip
 @option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
         group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
         )  # fmt: skip
@@ -95,6 +108,7 @@ _EXIT_GROUP: Final = "Decide the exit code"
         help="Show more of what did not simply pass.")  # fmt: skip
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
         help="Show failures and the last line only.")  # fmt: skip
+@show_failures_option
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -107,13 +121,16 @@ def command(
     repeat: int,
     shuffle: int | None,
     fail_fast: bool,
+    max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
+    waiver_file: Path | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
     verbose: bool,
     quiet: bool,
+    failures: int | None,
     color: str,
     **selection: Any,
 ) -> int:
@@ -132,7 +149,10 @@ def command(
         raise click.UsageError(f"{told} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
+    if accepted is not None:
+        accepted.require_cases(paths)
     if not plan:
         return nothing_selected(paths, selection)
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
@@ -141,7 +161,10 @@ def command(
     again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
     given = {name: value for name, value in again.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
+    stop_after = 1 if fail_fast else max_failures
     demands = Demands(fail_on, min_passed)
+    if waiver_file is not None:
+        options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
         limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
@@ -153,26 +176,29 @@ def command(
             warn(expected.note)
             header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
             log = log_file or _default_log()
+            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
-                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known
-            )
+                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
+                waivers=waivers,
+            )  # fmt: skip
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
             verdicts = repeated(plan, judge, repeat, shuffle, tell)
             with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, fail_fast=fail_fast)
+                footer = _logged(log, plan, verdicts, header, advance, stop_after)
         finally:
             backend.close()
-        for recording in expected.recordings:
-            warn(recording.stale_note(paths))
+        if suite.challenge is None:  # Recordings are of the data that the files say.
+            for recording in expected.recordings:
+                warn(recording.stale_note(paths))
         shown = show(
             read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color,
-            durations=durations,
+            durations=durations, failures=failures,
         )  # fmt: skip
         code, complaints = run_exit_code(footer, demands)
         for complaint in complaints:
             say(f"Error: {complaint}")
         codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
-        if not footer.complete and not quiet:
+        if codes[-1]:
             say(f"The run log is {log}")
     return max(codes, key=severity)
 
@@ -188,13 +214,14 @@ def _verdicts(
     expected: Expectations,
     limits: Limits,
     substrate: Substrate,
+    waivers: Waivers,
 ) -> Generator[Verdict, None, None]:
     if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate)
+        return judged(plan, backend, expected.against, substrate, waivers)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(plan, backend.name, expected, limits, substrate)
+    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(
@@ -203,7 +230,7 @@ def _logged(
     verdicts: Generator[Verdict, None, None],
     header: Header,
     advance: Callable[[bool], None],
-    **how: bool,
+    max_failures: int | None,
 ) -> Footer:
     """Run the plan, and write the log to the path."""
 
@@ -211,7 +238,8 @@ def _logged(
         advance(verdict.status.fails_run)
 
     with opened_log(path) as stream:
-        return run(plan, verdicts, LogWriter(stream), header, on_verdict, **how)
+        writer = LogWriter(stream)
+        return run(plan, verdicts, writer, header, on_verdict, most_failures=max_failures)
 
 
 def _default_log() -> Path:

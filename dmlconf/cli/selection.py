@@ -17,6 +17,12 @@ from dmlconf.cases.selection import KeywordError, Selection, select
 from dmlconf.cases.where import ConditionError
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.profiles import (
+    Profile,
+    UnknownProfileError,
+    read_profile,
+    required_cases,
+)
 from dmlconf.cli.cache import user_store
 from dmlconf.cli.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.command import option, options
@@ -24,11 +30,14 @@ from dmlconf.cli.completion import (
     complete_case,
     complete_level,
     complete_operator,
+    complete_profile,
     complete_tag,
     operators_of,
 )
+from dmlconf.cli.configuration import configured_profiles
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import BACKEND_GROUP
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 
@@ -97,6 +106,16 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             help="Of what the other options leave, take the first case of each operator and kind: "
             "documented, matrix, boundary, invalid.",
         ),
+        option(
+            "--profile", metavar="PROFILE", shell_complete=complete_profile, group=_GROUP,
+            help="Take the options of this profile of the configuration file; else the cases only "
+            "that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
+        ),
+        option(
+            "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), group=BACKEND_GROUP,
+            help="Change the data of all generated cases by this number; documented cases and "
+            "those that state outputs keep theirs.",
+        ),
     )  # fmt: skip
     return lambda function: added(_like_the_failed_run(function))
 
@@ -154,6 +173,8 @@ def load_chosen(
     identifiers: Sequence[str] = (),
     case_list: CaseList | None = None,
     failed: CaseList | None = None,
+    profile: str | None = None,
+    challenge: int | None = None,
     **more: Any,
 ) -> tuple[Suite, list[PlannedCase]]:
     """Load the suite under the paths, and return it with the cases that the options choose.
@@ -165,6 +186,8 @@ def load_chosen(
         identifiers: what `--case` names.
         case_list: what `--cases` lists.
         failed: what `--failed` found in a log.
+        profile: the certification profile whose cases to take.
+        challenge: changes the data of generated cases.
         more: the other options that choose cases.
 
     Raises:
@@ -172,12 +195,14 @@ def load_chosen(
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(**more)
+    required = None if profile is None else _profile(profile)
     lists = [given for given in (case_list, failed) if given is not None]
     if identifiers:
         lists.append(CaseList("--case", tuple(identifiers)))
     try:
-        suite, names = _loaded(paths, selection, lists)
-        chosen = list(select(suite.plan(), names))
+        suite, names = _loaded(paths, selection, lists, challenge)
+        cases = select(suite.plan(), names)
+        chosen = list(cases if required is None else required_cases(required, cases))
     except AmbiguousNameError as error:
         raise click.UsageError(printable(str(error))) from error
     except ConditionError as error:
@@ -186,7 +211,10 @@ def load_chosen(
 
 
 def _loaded(
-    paths: Sequence[Path], selection: Selection, lists: Sequence[CaseList]
+    paths: Sequence[Path],
+    selection: Selection,
+    lists: Sequence[CaseList],
+    challenge: int | None,
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with the lists' names in full.
 
@@ -197,7 +225,10 @@ def _loaded(
     unknown: list[list[str]] = []
     for operators, files in _scopes(lists):
         wanted = selection.operators & operators if operators else selection.operators
-        suite = load_suite(suite_paths(paths), operators=wanted, files=files, store=user_store())
+        suite = load_suite(
+            suite_paths(paths), operators=wanted, files=files, store=user_store(),
+            challenge=challenge,
+        )  # fmt: skip
         identifiers = [case.identifier for case in suite.plan()] if lists else []
         resolutions = [resolved(each.cases, identifiers) for each in lists]
         names = [full for full, _ in resolutions]
@@ -208,6 +239,21 @@ def _loaded(
         for each, missing in zip(lists, unknown, strict=True):
             _warn_of(missing, each)
     return suite, replace(selection, lists=tuple(map(frozenset, names)))
+
+
+def _profile(name: str) -> Profile:
+    """Return the certification profile of that name.
+
+    Raises:
+        click.UsageError: there is none.
+        InvalidFilesError: its file is invalid.
+    """
+    try:
+        return read_profile(name)
+    except UnknownProfileError as error:
+        own = configured_profiles()
+        told = f"{error}; those of the configuration file are {', '.join(own)}" if own else error
+        raise click.BadParameter(printable(str(told)), param_hint="--profile") from error
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:

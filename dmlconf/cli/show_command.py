@@ -13,7 +13,7 @@ from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.cli.command import Command
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_case
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
@@ -33,15 +33,17 @@ _UNLISTED: Final = "what no table of support lists"
 @click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
+        help="Show the data that this number leads to.")  # fmt: skip
 @color_option
-def command(case: str, paths: tuple[Path, ...], color: str) -> int:
+def command(case: str, paths: tuple[Path, ...], challenge: int | None, color: str) -> int:
     """Show the CASE with this identifier: its desc, tensors, expectation and source.
 
     It is looked for under PATHS, in the bundled suite where there are none.
     """
     from dmlconf.cli.console import make_console
 
-    _, found = load_chosen(paths, identifiers=(case,))
+    _, found = load_chosen(paths, identifiers=(case,), challenge=challenge)
     if not found:
         return nothing_selected(paths, {"identifiers": (case,)})
     _print(make_console(color), build(found[0]))

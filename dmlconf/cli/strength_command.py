@@ -145,7 +145,7 @@ def command(
             strength, recordings = measure_in_processes(
                 cases, suite_paths(paths), processes, lambda: advance(False), method
             )
-        for recording in recordings:
+        for recording in recordings if selection["challenge"] is None else ():
             warn(recording.stale_note(paths))
     if "drivers" in wanted:
         with progress(len(plan), quiet=quiet, color=color) as advance:

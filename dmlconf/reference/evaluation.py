@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
-from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.catalogue.model import FieldKind, Operator, Specialisation
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["MissingFunction", "arguments", "evaluate", "reference_function"]
@@ -76,6 +77,8 @@ def _with_bits(array: Array, data_type: DataType) -> Array:
 def reference_function(name: str, part: str = "") -> Callable[..., Any]:
     """Return the reference's function of an operator.
 
+    That of a special case passes its fields on to the function of the more general operator.
+
     Args:
         name: the operator's.
         part: nothing for the outputs, or what a rule permits beside them, such as `error_scale`.
@@ -83,9 +86,39 @@ def reference_function(name: str, part: str = "") -> Callable[..., Any]:
     Raises:
         MissingFunction: the reference has none.
     """
+    entry = operator(name)
+    if entry.specialises is not None:
+        general = reference_function(entry.specialises.operator, part)
+        return _special_case(entry, entry.specialises, general)
     try:
-        module = import_module(f"dmlconf.reference.{operator(name).family}")
+        module = import_module(f"dmlconf.reference.{entry.family}")
         function: Callable[..., Any] = getattr(module, "_".join(filter(None, (name.lower(), part))))
     except (ImportError, AttributeError) as error:
         raise MissingFunction(name, part) from error
     return function
+
+
+def _special_case(
+    entry: Operator, of: Specialisation, general: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return the function of a special case: that of the general operator with its fields."""
+    counts = entry.count_fields
+    names = [field.name for field in entry.fields if field.name not in counts]
+    shared = {field.name for field in operator(of.operator).fields}
+
+    def function(*values: Any, **fields: Any) -> Any:
+        fields.update(zip(names, values, strict=False))
+        passed = {name: value for name, value in fields.items() if name in shared}
+        if of.computed:
+            known = entry.names({name: _described(value) for name, value in fields.items()})
+            passed.update((name, part.evaluate(known)) for name, part in of.computed.items())
+        return general(**passed, **of.constants)
+
+    return function
+
+
+def _described(value: Any) -> Any:
+    """Return what expressions may read of a field's value: of an array its data type and sizes."""
+    if isinstance(value, np.ndarray):
+        return TensorDesc(DataType(value.dtype.name.upper()), value.shape)
+    return value

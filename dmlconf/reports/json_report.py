@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from dmlconf.reports import remarks, summary
+from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import RunLog, verdict_data
 
 __all__ = ["VERSION", "render", "report_data"]
@@ -39,7 +40,22 @@ def report_data(log: RunLog) -> dict[str, Any]:
             "catalogue_digest": header.catalogue_digest,
         },
         "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
+        "shared_properties": [_shared_data(line) for line in shared_lines(log)],
         "verdicts": [verdict_data(verdict) for verdict in log.verdicts],
+    }
+
+
+def _shared_data(line: SharedLine) -> dict[str, Any]:
+    shared = line.shared
+    return {
+        "operators": list(shared.operators),
+        "reasons": dict(shared.reasons),
+        "sentence": line.sentence,
+        "command": line.command,
+        "condition": asdict(shared.condition) if shared.condition else None,
+        "simpler": asdict(shared.simpler) if shared.simpler else None,
+        "compared": shared.compared,
+        "cases": [verdict.case for verdict in shared.failures],
     }
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
 from dmlconf.reports.places import file_and_line
+from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
@@ -55,8 +56,10 @@ def render(log: RunLog) -> str:
         _Entry.several(verdicts) if together else [_Entry((each,)) for each in verdicts]
         for _, verdicts in sorted(by_operator.items())
     ]
+    lines = shared_lines(log)
     for suite in entries:
-        root.append(_suite(log.header, suite))
+        own = [line for line in lines if suite[0].first.operator in line.shared.operators]
+        root.append(_suite(log.header, suite, own))
     unreached = _unreached(log)
     if unreached is not None:
         root.append(unreached)
@@ -119,7 +122,9 @@ def _count(
     element.set("time", f"{sum(entry.seconds for entry in entries):.6f}")
 
 
-def _suite(header: Header, entries: Sequence[_Entry]) -> ElementTree.Element:
+def _suite(
+    header: Header, entries: Sequence[_Entry], shared: Sequence[SharedLine]
+) -> ElementTree.Element:
     name = entries[0].first.operator
     suite = ElementTree.Element("testsuite", name=_clean(name), timestamp=header.started)
     _count(suite, entries)
@@ -128,6 +133,8 @@ def _suite(header: Header, entries: Sequence[_Entry]) -> ElementTree.Element:
     rooms = {key: str(value) for key, value in asdict(remarks.room_totals(verdicts)).items()}
     counts = {"cases": str(len(verdicts))}
     properties = dict(summary.environment_facts(header)) | digests | counts | rooms
+    for number, line in enumerate(shared, start=1):
+        properties[f"shared by failures {number}"] = f"{line.sentence}: {line.command}"
     _add_properties(suite, properties)
     for entry in entries:
         suite.append(_case(header, entry))

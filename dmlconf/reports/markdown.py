@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, summary
+from dmlconf.reports import remarks, shared, summary
+from dmlconf.reports.shared import ShownFailure
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Verdict
 
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 50
+MOST_GROUPS: Final = 10
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=]|^-|(?<=\d)\.(?=\s))")
 
@@ -40,17 +41,20 @@ def _lines(log: RunLog) -> Iterator[str]:
         if note:
             yield f"{_escaped(note)}."
             yield ""
+    yield from _shared(log)
     yield from _table(log)
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    yield from _listed("Waived for known faults of DirectML", remarks.known_fault_lines(log))
-    failing = summary.failures(log)
-    for verdict in failing[:MOST_FAILURES]:
+    yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
+    entries = shared.shown_failures(log, MOST_FAILURES)
+    for shown in entries:
         yield ""
-        yield from _failure(log.header, verdict)
-    if len(failing) > MOST_FAILURES:
+        yield from _failure(log.header, shown)
+    left = shared.not_shown(log, entries)
+    if left:
         yield ""
-        yield f"and {len(failing) - MOST_FAILURES:,} more"
+        yield f"and {left:,} more"
     yield ""
     yield "<details><summary>Environment</summary>"
     yield ""
@@ -81,8 +85,25 @@ def _table(log: RunLog) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _failure(header: Header, verdict: Verdict) -> Iterator[str]:
+def _shared(log: RunLog) -> Iterator[str]:
+    lines = [line for line in shared.shared_lines(log) if not line.says_little]
+    if not lines:
+        return
+    yield f"### {shared.HEADING}"
+    yield ""
+    for line in lines[:MOST_GROUPS]:
+        yield f"- {_escaped(line.sentence)}"
+        yield ""
+        yield from (f"  {fenced}".rstrip() for fenced in _fenced([line.command], "sh"))
+    if len(lines) > MOST_GROUPS:
+        yield f"and {len(lines) - MOST_GROUPS:,} more groups"
+        yield ""
+
+
+def _failure(header: Header, shown: ShownFailure) -> Iterator[str]:
+    verdict = shown.verdict
     kind = f": {verdict.reason.kind}" if verdict.reason else ""
+    kind += shared.alike(shown)
     # On a line of HTML, the escapes of Markdown mean nothing.
     told = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
     yield f"<details><summary>{told}</summary>"

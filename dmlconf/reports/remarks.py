@@ -13,6 +13,8 @@ from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 
 __all__ = [
     "FAR_HEADING",
+    "KNOWN_FAULTS_HEADING",
+    "WAIVERS_HEADING",
     "FarOperator",
     "RoomTotals",
     "far_lines",
@@ -22,10 +24,15 @@ __all__ = [
     "room_totals",
     "unchecked_note",
     "unchecked_outputs_note",
+    "waiver_lines",
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
 """Beyond this many times the error of measured devices, a result is far from what devices give."""
+
+KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
+
+WAIVERS_HEADING: Final = "Waived by the waivers of the run"
 
 FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
 
@@ -86,12 +93,22 @@ def unchecked_note(log: RunLog) -> str | None:
 
 def known_fault_lines(log: RunLog) -> list[str]:
     """Name DirectML's own known faults that cases failed for, with how many did."""
-    faults = Counter(
+    return _counted(log, ReasonKind.KNOWN_FAULT)
+
+
+def waiver_lines(log: RunLog) -> list[str]:
+    """Name the waivers that cases failed within, with how many did."""
+    return _counted(log, ReasonKind.WAIVER)
+
+
+def _counted(log: RunLog, kind: ReasonKind) -> list[str]:
+    """Count the verdicts of a kind by what their messages name first."""
+    names = Counter(
         verdict.reason.message.partition(":")[0]
         for verdict in log.verdicts
-        if verdict.reason is not None and verdict.reason.kind is ReasonKind.KNOWN_FAULT
+        if verdict.reason is not None and verdict.reason.kind is kind
     )
-    return [f"{count:,} {fault}" for fault, count in sorted(faults.items())]
+    return [f"{count:,} {name}" for name, count in sorted(names.items())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ __all__ = [
     "operator_totals",
     "repeat_command",
     "rule_lines",
+    "run_command",
     "shown_statuses",
     "status_counts",
     "worst_ulp",
@@ -167,8 +168,8 @@ def _listed(counts: Mapping[Status, int]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts.items())
 
 
-def repeat_command(header: Header, verdict: Verdict) -> str:
-    """Return the command that runs just this case again, quoted for a shell."""
+def run_command(header: Header) -> list[str]:
+    """Return the words of the command that runs on the same backend, without a selection."""
     command = ["dmlconf", "run", *header.paths]
     if header.backend != "numpy":
         command += ["-b", header.backend]
@@ -176,7 +177,14 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     against = str(header.options.get("against", usual))
     if against != "auto":
         command += ["--against", against]
-    return shlex.join([*command, "--case", verdict.case])
+    if "challenge" in header.options:
+        command += ["--challenge", str(header.options["challenge"])]
+    return command
+
+
+def repeat_command(header: Header, verdict: Verdict) -> str:
+    """Return the command that runs just this case again, quoted for a shell."""
+    return shlex.join([*run_command(header), "--case", verdict.case])
 
 
 def rule_lines(verdict: Verdict) -> list[str]:
@@ -261,6 +269,7 @@ def environment_facts(header: Header) -> list[tuple[str, str]]:
         ("platform", env.get("platform")),
         ("software", ", ".join(f"{name} {number}" for name, number in software.items() if number)),
         ("suite", header.suite_digest[:12]),
+        ("challenge", str(header.options.get("challenge", ""))),
         ("catalogue", header.catalogue_digest[:12]),
         ("started", header.started),
     ]

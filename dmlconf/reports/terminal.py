@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, summary
+from dmlconf.reports import remarks, shared, summary
+from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
+from dmlconf.reports.shared import ShownFailure
 from dmlconf.reports.table import STYLES, OperatorsTable
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason, Verdict
+from dmlconf.runner.verdict import Reason
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,34 +24,67 @@ if TYPE_CHECKING:
 __all__ = ["render"]
 
 MOST_FAILURES: Final = 20
+MOST_FAILURES_VERBOSE: Final = 50
+MOST_GROUPS: Final = 5
+MOST_GROUPS_VERBOSE: Final = 50
+MOST_REASONS: Final = 50
 
 _CLOSING_STYLES: Final = {"PASSED": "bold green", "NOTHING PASSED": "bold yellow"}
 
 
-def render(log: RunLog, *, verbose: bool = False, quiet: bool = False) -> RenderableType:
+def render(
+    log: RunLog, *, verbose: bool = False, quiet: bool = False, failures: int | None = None
+) -> RenderableType:
     """Return the report.
 
     Args:
         log: the run's log.
-        verbose: show every failure, and why cases are not simply passed.
-        quiet: show only what fails, a line each, and the closing sentence.
+        verbose: show more failures, and why cases are not simply passed.
+        quiet: show only what failures share, a line for some of them, and the closing sentence.
+        failures: how many failures to show; None for 20, or 50 where verbose.
     """
     from rich.console import Group
 
+    if failures is None:
+        failures = MOST_FAILURES_VERBOSE if verbose else MOST_FAILURES
     if quiet:
-        headlines = [_headline(verdict) for verdict in summary.failures(log)]
-        return Group(*headlines, _closing(log))
-    parts: list[RenderableType] = [_environment(log.header), "", OperatorsTable(log), ""]
+        return Group(*_shared(log, MOST_GROUPS), *_headlines(log, failures), _closing(log))
+    parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
+    parts += _shared(log, MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS)
+    parts += [OperatorsTable(log), ""]
     parts += _listed("Nearest to their limit", summary.nearest_lines(log))
     parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
-    parts += _known_faults(log)
-    parts += _failures(log, verbose)
+    parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
+    parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
+    parts += _failures(log, failures)
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
     unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
     parts += [_text(note, "dim") for note in (*remarks.room_lines(log), *unchecked) if note]
     return Group(*parts, _closing(log))
+
+
+def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
+    lines = [line for line in shared.shared_lines(log) if not line.says_little]
+    if not lines:
+        return
+    yield _text(shared.HEADING, "bold")
+    for line in lines[:most]:
+        yield _text(line.sentence, "bold red")
+        yield _line(f"  {line.command}", "cyan")
+    if len(lines) > most:
+        count = len(lines) - most
+        plural = "s" if count != 1 else ""
+        yield _text(f"and {count:,} more group{plural}: -v shows more, --report json has all")
+    yield ""
+
+
+def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
+    entries = shared.shown_failures(log, most)
+    for shown in entries:
+        yield _headline(shown)
+    yield from _more(log, entries)
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -72,6 +107,18 @@ def _indented(content: RenderableType, by: int = 2) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
 
 
+def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
+    if verbose:
+        yield _environment(header)
+        return
+    from rich.text import Text
+
+    for name, value in heading_lines(header):
+        line = Text.assemble(_text(f"{name:<10}", "bold"), _text(value))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        yield line
+
+
 def _environment(header: Header) -> Table:
     from rich.table import Table
 
@@ -83,13 +130,15 @@ def _environment(header: Header) -> Table:
     return grid
 
 
-def _headline(verdict: Verdict) -> Text:
+def _headline(shown: ShownFailure) -> Text:
     from rich.text import Text
 
+    verdict = shown.verdict
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
         _text(str(verdict.status).upper(), STYLES[verdict.status]), " ",
-        _text(verdict.case, "bold"), _text(reason), no_wrap=True, overflow="ignore",
+        _text(verdict.case, "bold"), _text(f"{reason}{shared.alike(shown)}"),
+        no_wrap=True, overflow="ignore",
     )  # fmt: skip
 
 
@@ -100,19 +149,11 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
         yield ""
 
 
-def _known_faults(log: RunLog) -> Iterator[RenderableType]:
-    lines = remarks.known_fault_lines(log)
-    if lines:
-        yield _text("Waived for known faults of DirectML", "bold")
-        yield from (_line(f"  {line}", "") for line in lines)
-        yield ""
-
-
-def _failures(log: RunLog, verbose: bool) -> Iterator[RenderableType]:
-    failing = summary.failures(log)
-    shown = failing if verbose else failing[:MOST_FAILURES]
-    for verdict in shown:
-        yield _headline(verdict)
+def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
+    entries = shared.shown_failures(log, most)
+    for shown in entries:
+        verdict = shown.verdict
+        yield _headline(shown)
         if verdict.reason is not None:
             yield from _particulars(verdict.reason)
         for told in summary.rule_lines(verdict):
@@ -121,10 +162,15 @@ def _failures(log: RunLog, verbose: bool) -> Iterator[RenderableType]:
             yield _line(f"  at {verdict.location}", "dim")
         yield _line(f"  {summary.repeat_command(log.header, verdict)}", "cyan")
         yield ""
-    if len(failing) > len(shown):
-        more = f"and {len(failing) - len(shown):,} more: -v shows all, --report json has them"
-        yield _text(more, "bold")
-        yield ""
+    more = list(_more(log, entries))
+    if more:
+        yield from (*more, "")
+
+
+def _more(log: RunLog, entries: Sequence[ShownFailure]) -> Iterator[RenderableType]:
+    left = shared.not_shown(log, entries)
+    if left:
+        yield _text(f"and {left:,} more: --show-failures all, --report json has them", "bold")
 
 
 def _particulars(reason: Reason) -> Iterator[RenderableType]:
@@ -159,10 +205,12 @@ def _others(log: RunLog) -> Iterator[RenderableType]:
         for verdict in log.verdicts
         if verdict.reason is not None and not verdict.status.fails_run
     )
-    for (status, kind, message), count in sorted(reasons.items()):
+    for (status, kind, message), count in sorted(reasons.items())[:MOST_REASONS]:
         yield _text(f"{count:,} {status}: {kind}", STYLES[status])
         if message != kind:
             yield _indented(_text(message))
+    if len(reasons) > MOST_REASONS:
+        yield _text(f"and {len(reasons) - MOST_REASONS:,} more reasons: --report json has them")
     if reasons:
         yield ""
 

@@ -15,6 +15,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.catalogue.levels import highest_level, spoken_level
 from dmlconf.catalogue.model import FEATURE_LEVELS
@@ -140,6 +141,7 @@ def _verdict(
         output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
         origin=case.about.origin,
         files=case.files,
+        facts=facts_of(case),
     )
 
 

@@ -21,6 +21,7 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.backends.subject import tested_environment
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem
@@ -28,21 +29,17 @@ from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
+from dmlconf.runner.scope import Scope, Version, VersionRange, parse_version
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
     "NO_KNOWN_FAULTS",
     "KnownFault",
     "KnownFaults",
-    "Version",
     "known_faults",
     "lint_known_faults",
-    "parse_version",
     "read_known_faults",
 ]
-
-Version = tuple[int, ...]
-"""The numbers of a version, such as (1, 15, 4)."""
 
 _OUTPUTS: Final = "outputs"
 _CRASH: Final = "crash"
@@ -80,23 +77,11 @@ class KnownFault:
 
     def concerns(self, case: Case) -> bool:
         """Tell whether a case meets the fault."""
-        if case.operator_name not in self.operators:
-            return False
-        if self.cases is not None and case.identifier not in self.cases:
-            return False
-        return self.when is None or _holds(self.when, case)
+        return Scope(self.operators, self.cases, self.when).covers(case)
 
     def explains(self, case: Case, outcome: Outcome) -> bool:
         """Tell whether the fault is why a case that should have passed did not."""
         return self.concerns(case) and _form(outcome) == self.outcome
-
-
-def _holds(condition: Expression, case: Case) -> bool:
-    values = {field.name: case.desc.get(field.name) for field in case.operator.fields}
-    try:
-        return bool(condition.evaluate(case.operator.names(values)))
-    except ExpressionError:
-        return False  # Such as the size of an optional tensor that is not there.
 
 
 def _form(outcome: Outcome) -> str | None:
@@ -157,12 +142,7 @@ def known_faults(environment: Environment) -> KnownFaults:
     Raises:
         InvalidFilesError: the list cannot be read.
     """
-    recorded = environment.details.get("recorded")
-    tested: Mapping[str, Any] = recorded or {
-        "backend": environment.backend,
-        "version": environment.version,
-        "details": environment.details,
-    }
+    tested = tested_environment(environment)
     version = parse_version(tested["version"])
     if tested["backend"] != "directml" or version is None:
         return NO_KNOWN_FAULTS
@@ -170,15 +150,9 @@ def known_faults(environment: Environment) -> KnownFaults:
     faults = tuple(
         fault
         for fault in read_known_faults()
-        if fault.first <= version <= fault.last and (graph or not fault.graph)
+        if VersionRange(fault.first, fault.last).holds(version) and (graph or not fault.graph)
     )
     return KnownFaults(tested["version"], faults)
-
-
-def parse_version(text: str) -> Version | None:
-    """Return the numbers of a version; None where the text is none, such as `unknown`."""
-    parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
 
 
 @cache

@@ -184,6 +184,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["origin"] = verdict.origin
     if verdict.files:
         data["files"] = dict(verdict.files)
+    if verdict.facts:
+        data["facts"] = dict(verdict.facts)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

@@ -21,6 +21,7 @@ from dmlconf.runner.pool import BATCH, WorkerPool
 from dmlconf.runner.session import Limits, judged, nobody, opened
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import Raised
 
 __all__ = ["judged_in_processes"]
@@ -32,6 +33,7 @@ def judged_in_processes(
     expected: Expectations,
     limits: Limits,
     substrate: Substrate = NO_SUBSTRATE,
+    waivers: Waivers = NO_WAIVERS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -41,18 +43,20 @@ def judged_in_processes(
         expected: gives the expected outcome of cases that state none.
         limits: how to run.
         substrate: what lies below DirectML.
+        waivers: failures that are accepted.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    task = _Judging(backend, expected, substrate)
+    task = _Judging(backend, expected, substrate, waivers)
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
-                yield judge(valid_case(planned), result, nobody)
+                case = valid_case(planned)
+                yield waivers.applied(case, result, judge(case, result, nobody))
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
@@ -79,6 +83,7 @@ class _Judging:
     backend: BackendName
     expected: Expectations
     substrate: Substrate
+    waivers: Waivers
 
     def __call__(
         self, backend: Backend
@@ -88,7 +93,9 @@ class _Judging:
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:
             try:
-                for verdict in judged(batch, ready, self.expected.against, self.substrate):
+                for verdict in judged(
+                    batch, ready, self.expected.against, self.substrate, self.waivers
+                ):
                     yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
                     for each in recordings:
                         each.stale.clear()

@@ -27,6 +27,7 @@ from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faul
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
 __all__ = [
@@ -136,6 +137,9 @@ def _with_inputs(case: Case) -> Case:
     return case
 
 
+_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
+
+
 def nobody(case: Case) -> None:
     """Tell no expected outcome."""
 
@@ -175,7 +179,7 @@ def run(
     header: Header,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     *,
-    fail_fast: bool = False,
+    most_failures: int | None = None,
 ) -> Footer:
     """Run the plan, and write header, verdicts and footer to the log.
 
@@ -188,7 +192,7 @@ def run(
         log: receives every verdict as it is reached.
         header: the log's first line.
         on_verdict: is called with every verdict after it was logged.
-        fail_fast: whether to stop at the first verdict that fails the run.
+        most_failures: after how many verdicts that fail the run to stop; None for never.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -199,6 +203,7 @@ def run(
     counts: Counter[Status] = Counter()
     places = {planned.identifier: place for place, planned in enumerate(plan)}
     unreached = ReasonKind.INTERRUPTED
+    failures = 0
 
     uninterrupted = Uninterrupted()
 
@@ -215,8 +220,9 @@ def run(
                 for verdict in verdicts:
                     record(verdict)
                     raise_if_interrupted()
-                    if fail_fast and verdict.status.fails_run:
-                        unreached = ReasonKind.STOPPED_AT_FIRST_FAILURE
+                    failures += verdict.status.fails_run
+                    if failures == most_failures:
+                        unreached = _STOPPED.get(failures, ReasonKind.TOO_MANY_FAILURES)
                         break
         except KeyboardInterrupt:
             pass
@@ -277,6 +283,7 @@ def judged(
     backend: OpenBackend,
     against: Against,
     substrate: Substrate = NO_SUBSTRATE,
+    waivers: Waivers = NO_WAIVERS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -285,6 +292,7 @@ def judged(
         backend: what to run it on.
         against: gives the expected outcome of cases that state none.
         substrate: what lies below DirectML.
+        waivers: failures that are accepted.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -297,7 +305,8 @@ def judged(
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
         verdict = backend.faults.waive(case, outcome, verdict)
-        yield substrate.set_apart(case, outcome, verdict)
+        verdict = substrate.set_apart(case, outcome, verdict)
+        yield waivers.applied(case, outcome, verdict)
     yield from declined
 
 

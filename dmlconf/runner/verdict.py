@@ -56,11 +56,17 @@ class ReasonKind(StrEnum):
     DATA_TYPE = "data type"
     SUBSTRATE = "limit of the substrate"
     KNOWN_FAULT = "known fault of DirectML"
+    WAIVER = "waiver"
+    WAIVED_PASSES = "passes though waived"
+    FAILS_OTHERWISE = "fails otherwise than waived"
+    FAILS_WORSE = "fails worse than waived"
+    WAIVER_EXPIRED = "waiver expired"
     NOT_DOCUMENTED = "not documented as supported"
     NO_INDEPENDENT_EXPECTATION = "no independent expectation"
     ANY_VALUE_PERMITTED = "any value permitted"
     INTERRUPTED = "interrupted"
     STOPPED_AT_FIRST_FAILURE = "stopped at the first failure"
+    TOO_MANY_FAILURES = "stopped after too many failures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,8 @@ class Verdict:
             which tell whether two runs gave the same bits.
         origin: where the case's own expectation is from, as it says; None where it does not.
         files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
+        facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
+            the case was not run.
     """
 
     case: str
@@ -121,3 +129,4 @@ class Verdict:
     output_digests: Mapping[str, str] = field(default_factory=dict)
     origin: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FILLS", "fill", "splitmix64"]
+__all__ = ["FILLS", "challenged", "fill", "splitmix64"]
 
 
 _BLOCK: Final = 1 << 17
@@ -267,6 +267,28 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "specials": _specials,
 }
 """The generators by name; their keyword arguments are what a case may say."""
+
+
+def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
+    """Return the arguments of a fill with another seed, where the generator `name` takes one.
+
+    Equal seeds stay equal, since some cases need equal tensors, and unequal ones stay unequal.
+
+    Args:
+        name: the generator.
+        arguments: as a case says them.
+        challenge: a number from 0 up to 2**64 - 1.
+    """
+    defaults = FILLS[name].__kwdefaults__ or {}
+    if "seed" not in defaults:
+        return arguments
+    seed = arguments.get("seed", defaults["seed"])
+    mixed = int(splitmix64(challenge, 1)[0]) ^ (seed & 0xFFFF_FFFF_FFFF_FFFF)
+    return {**arguments, "seed": int(splitmix64(mixed, 1)[0]) >> _SPARE_SEED_BITS}
+
+
+_SPARE_SEED_BITS: Final = 16
+"""Seeds of 48 bits can be added to any index without overflow."""
 
 
 def fill(

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from dmlconf.runner.known_faults import KnownFault, parse_version, read_known_faults
+from dmlconf.runner.known_faults import KnownFault, read_known_faults
 from dmlconf.runner.log import InvalidLogError, RunLog, read_log
+from dmlconf.runner.scope import parse_version
 from dmlconf.runner.verdict import ReasonKind, Status
 from winelab.errors import LabError
 from winelab.suite_runs import log_file

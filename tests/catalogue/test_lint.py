@@ -66,14 +66,60 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a field that no operator has": (
         "family:", "famly:",
         """
-        frob.yaml:1:1: `family` is missing
-             1 | operator: FROB
-               | ^
-            hint: the module of the reference that holds its function
         frob.yaml:7:1: unknown field `famly` in an operator
              7 | famly: frobbing
                | ^^^^^
             hint: did you mean `family`?
+        """,
+    ),
+    "neither a function nor a more general operator": (
+        "family: frobbing\n", "",
+        """
+        frob.yaml:1:1: needs a `family`, or `specialises` where it is a special case
+             1 | operator: FROB
+               | ^
+        """,
+    ),
+    "a special case of an operator that is none": (
+        "family: frobbing", "specialises: {operator: GATHR}",
+        """
+        frob.yaml:7:25: the catalogue has no operator GATHR; did you mean GATHER?
+             7 | specialises: {operator: GATHR}
+               |                         ^^^^^
+        """,
+    ),
+    "a special case without some fields of the general operator": (
+        "family: frobbing", "specialises: {operator: ELEMENT_WISE_CLIP, with: {Min: 0, Max: 1}}",
+        """
+        frob.yaml:7:14: ScaleBias of ELEMENT_WISE_CLIP needs a value
+             7 | specialises: {operator: ELEMENT_WISE_CLIP, with: {Min: 0, Max: 1}}
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        frob.yaml:7:14: ELEMENT_WISE_CLIP takes no account of Axes, Direction, Type, Value
+             7 | specialises: {operator: ELEMENT_WISE_CLIP, with: {Min: 0, Max: 1}}
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a special case with a value of a field that is none": (
+        "family: frobbing",
+        "specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}",
+        """
+        frob.yaml:7:59: ACTIVATION_RELU has no field Axis that needs a value
+             7 | specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}
+               |                                                           ^^^^^^^^^^
+        frob.yaml:7:14: ACTIVATION_RELU takes no account of Direction, Type, Value
+             7 | specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        frob.yaml:7:59: FROB has no field Top
+             7 | specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}
+               |                                                           ^^^^^^^^^^
+        """,
+    ),
+    "a special case of itself": (
+        "family: frobbing", "specialises: {operator: FROB}",
+        """
+        frob.yaml:7:25: FROB is a special case of itself
+             7 | specialises: {operator: FROB}
+               |                         ^^^^
         """,
     ),
     "a name of another form": (

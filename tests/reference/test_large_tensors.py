@@ -79,7 +79,7 @@ def test_convolution(
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
-    return reference_function(operator)(
+    found = reference_function(operator)(
         InputTensor=values,
         OutputTensor=desc(*values.shape[:2], *sizes),
         Strides=[2, 2],
@@ -88,6 +88,7 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
         EndPadding=[1, 1],
         **more,
     )
+    return found[0] if isinstance(found, tuple) and len(found) == 1 else found
 
 
 @pytest.mark.parametrize(

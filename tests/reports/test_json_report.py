@@ -120,7 +120,7 @@ def test_is_one_object_with_these_parts() -> None:
     report = parsed(logs.everything())
     assert list(report) == [
         "schema", "version", "environment", "summary", "room", "run", "far_from_devices",
-        "verdicts",
+        "shared_properties", "verdicts",
     ]  # fmt: skip
     assert (report["schema"], report["version"]) == ("dmlconf-report", 1)
     assert report["environment"] == logs.HEADER.environment

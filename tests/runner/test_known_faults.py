@@ -32,9 +32,9 @@ from dmlconf.runner.known_faults import (
     KnownFaults,
     known_faults,
     lint_known_faults,
-    parse_version,
     read_known_faults,
 )
+from dmlconf.runner.scope import parse_version
 from dmlconf.runner.session import nobody
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import plan

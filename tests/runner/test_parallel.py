@@ -43,7 +43,7 @@ def logged(
     *,
     jobs: int = 2,
     timeout: float = 60,
-    fail_fast: bool = False,
+    most_failures: int | None = None,
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
 ) -> RunLog:
     """Run the plan on the reference, and return the log as read back."""
@@ -58,7 +58,7 @@ def logged(
     path = directory / "run.jsonl"
     with path.open("w", encoding="utf-8") as stream:
         writer = LogWriter(stream)
-        run(planned, verdicts, writer, header, on_verdict, fail_fast=fail_fast)
+        run(planned, verdicts, writer, header, on_verdict, most_failures=most_failures)
     return read_log(path)
 
 
@@ -202,7 +202,7 @@ WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements of OutputTensor differs
 
 
 def out_of_order(
-    directory: Path, order: Sequence[int], *, fail_fast: bool = False
+    directory: Path, order: Sequence[int], *, most_failures: int | None = None
 ) -> tuple[list[str], RunLog]:
     """Run five cases whose verdicts come in this order; the third case fails.
 
@@ -222,7 +222,7 @@ def out_of_order(
 
     path = directory / "run.jsonl"
     with path.open("w", encoding="utf-8") as stream:
-        run(planned, verdicts(), LogWriter(stream), header, fail_fast=fail_fast)
+        run(planned, verdicts(), LogWriter(stream), header, most_failures=most_failures)
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     log = read_log(path)
     assert [verdict.case for verdict in log.verdicts] == [each.identifier for each in planned]
@@ -240,7 +240,7 @@ def test_verdicts_are_logged_as_they_are_reached_and_read_in_the_order_of_the_pl
 
 
 def test_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
-    written, log = out_of_order(tmp_path, [3, 2, 0, 1], fail_fast=True)
+    written, log = out_of_order(tmp_path, [3, 2, 0, 1], most_failures=1)
     assert written[:2] == ["3", "2"]
     assert [verdict.status for verdict in log.verdicts] == [
         "not run", "not run", "failed", "passed", "not run"

@@ -32,7 +32,7 @@ def logged(
     limits: Limits = Limits(),  # noqa: B008  # It is frozen.
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     *,
-    fail_fast: bool = False,
+    most_failures: int | None = None,
 ) -> RunLog:
     """Run the plan, and return the log as read back."""
     name = registry.parse(backend)
@@ -43,7 +43,8 @@ def logged(
     try:
         with path.open("w", encoding="utf-8") as stream:
             verdicts = judged(planned, opened, reference("numpy", name))
-            run(planned, verdicts, LogWriter(stream), header, on_verdict, fail_fast=fail_fast)
+            log = LogWriter(stream)
+            run(planned, verdicts, log, header, on_verdict, most_failures=most_failures)
     finally:
         opened.close()
     return read_log(path)
@@ -81,7 +82,7 @@ def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
 
 
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
-    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", fail_fast=True)
+    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1
     rest = [verdict for verdict in log.verdicts if verdict.status is Status.NOT_RUN]
     assert len(rest) == 3

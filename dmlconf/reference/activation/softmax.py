@@ -1,7 +1,4 @@
-"""Operators that turn the elements along some axes into shares of a whole.
-
-Those without Axes take the rows along the last dimension.
-"""
+"""Operators that turn the elements along some axes into shares of a whole."""
 
 from __future__ import annotations
 
@@ -18,45 +15,21 @@ from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_int
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "activation_hardmax",
     "activation_hardmax1",
     "activation_hardmax1_interval",
-    "activation_hardmax_interval",
-    "activation_log_softmax",
     "activation_log_softmax1",
     "activation_log_softmax1_interval",
-    "activation_log_softmax_interval",
-    "activation_softmax",
     "activation_softmax1",
     "activation_softmax1_error_scale",
-    "activation_softmax_error_scale",
     "fused_softmax",
     "fused_softmax_error_scale",
 ]
-
-_LAST: Final = (-1,)
 
 _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
 
 _NOTHING: Final = 200.0
 """The exponential of so much below 0 is 0 in FLOAT32."""
-
-
-def activation_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `exp(x) / sum(exp(x))` of each row.
-
-    Source: the page of DML_ACTIVATION_SOFTMAX_OPERATOR_DESC.
-    """
-    return activation_softmax1(InputTensor, OutputTensor, _LAST)
-
-
-def activation_softmax_error_scale(InputTensor: Array, OutputTensor: TensorDesc) -> ErrorScale:
-    """Return the shares, enlarged as for ACTIVATION_SOFTMAX1.
-
-    Derived in docs/bounds.md, Softmax.
-    """
-    return activation_softmax1_error_scale(InputTensor, OutputTensor, _LAST)
 
 
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
@@ -121,21 +94,6 @@ def fused_softmax_error_scale(
         return ErrorScale(carried(error_scale.sums) + own.sums, carried(held) + own.stored)
 
 
-def activation_log_softmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `ln(exp(x) / sum(exp(x)))` of each row.
-
-    Source: the page of DML_ACTIVATION_LOG_SOFTMAX_OPERATOR_DESC.
-    """
-    return activation_log_softmax1(InputTensor, OutputTensor, _LAST)
-
-
-def activation_log_softmax_interval(
-    InputTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the least and greatest right values, as for ACTIVATION_LOG_SOFTMAX1."""
-    return activation_log_softmax1_interval(InputTensor, OutputTensor, _LAST)
-
-
 def activation_log_softmax1(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Array:
@@ -182,21 +140,6 @@ def activation_log_softmax1_interval(
         values = below - logarithm
         # Measured: a device's log2 may lose NaN.
         return anything_where(np.isnan(values), rounded_interval(values, error, dtype))
-
-
-def activation_hardmax(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for the first of each row's largest elements, and 0 for all others.
-
-    Source: the page of DML_ACTIVATION_HARDMAX_OPERATOR_DESC; NaN was measured.
-    """
-    return activation_hardmax1(InputTensor, OutputTensor, _LAST)
-
-
-def activation_hardmax_interval(
-    InputTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the zeros and ones, twice: nothing is rounded."""
-    return activation_hardmax1_interval(InputTensor, OutputTensor, _LAST)
 
 
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:

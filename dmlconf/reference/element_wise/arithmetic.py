@@ -23,10 +23,8 @@ from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_int
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "element_wise_add",
     "element_wise_add1",
     "element_wise_add1_interval",
-    "element_wise_add_interval",
     "element_wise_difference_square",
     "element_wise_difference_square_interval",
     "element_wise_divide",
@@ -49,33 +47,19 @@ LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
 
 
-def element_wise_add(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a + b`; integers wrap around.
-
-    Source: the page of DML_ELEMENT_WISE_ADD_OPERATOR_DESC; wrapping was measured.
-    """
-    return _binary(np.add, ATensor, BTensor)
-
-
-def element_wise_add_interval(
-    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
-    """Return the sum of floating-point numbers, rounded either way."""
-    exact = _sum_toward_zero(wide(ATensor), wide(BTensor))
-    return rounded_interval(exact, 0.0, OutputTensor.DataType.dtype)
-
-
 def element_wise_add1(
     ATensor: Array,
     BTensor: Array,
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return the activation of `a + b`, where the sum overflows as that of ELEMENT_WISE_ADD does.
+    """Return `a + b`, or its activation; integers wrap around.
 
-    Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; overflow was measured.
+    A sum that its data type does not hold is infinite before the activation is applied.
+
+    Source: the page of DML_ELEMENT_WISE_ADD1_OPERATOR_DESC; wrapping and overflow were measured.
     """
-    total = element_wise_add(ATensor, BTensor, OutputTensor)
+    total = _binary(np.add, ATensor, BTensor)
     if FusedActivation is None:
         return total
     with np.errstate(all="ignore"):
@@ -89,7 +73,8 @@ def element_wise_add1_interval(
     FusedActivation: Mapping[str, Any] | None,
 ) -> tuple[Array, Array]:
     """Return the activation of the sum rounded either way, itself with its own error."""
-    ends = element_wise_add_interval(ATensor, BTensor, OutputTensor)
+    sums = _sum_toward_zero(wide(ATensor), wide(BTensor))
+    ends = rounded_interval(sums, 0.0, OutputTensor.DataType.dtype)
     if FusedActivation is None:
         return ends
     with np.errstate(all="ignore"):

@@ -26,44 +26,13 @@ from dmlconf.reference.element_wise.scale_bias import (
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
-    "element_wise_clip",
     "element_wise_clip1",
     "element_wise_clip1_interval",
-    "element_wise_clip_grad",
     "element_wise_clip_grad1",
     "element_wise_clip_grad1_interval",
-    "element_wise_clip_grad_interval",
-    "element_wise_clip_interval",
     "element_wise_threshold",
     "element_wise_threshold_interval",
 ]
-
-
-def element_wise_clip(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    ScaleBias: ScaleBias | None,
-    Min: float,
-    Max: float,
-) -> Array:
-    """Return the greater of Min and the lesser of the scaled element and Max.
-
-    Of a number and NaN the number is taken.
-
-    Source: the page of DML_ELEMENT_WISE_CLIP_OPERATOR_DESC.
-    """
-    return element_wise_clip1(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
-
-
-def element_wise_clip_interval(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    ScaleBias: ScaleBias | None,
-    Min: float,
-    Max: float,
-) -> tuple[Array, Array]:
-    """Return the bounded elements, which are scaled with a rounding either way."""
-    return element_wise_clip1_interval(InputTensor, OutputTensor, ScaleBias, "FLOAT32", Min, Max)
 
 
 def element_wise_clip1(
@@ -128,24 +97,6 @@ def element_wise_threshold_interval(
     return _hull([function_interval(_above(low), *tensors) for low in lows])
 
 
-def element_wise_clip_grad(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    Min: float,
-    Max: float,
-) -> Array:
-    """Return the gradient where the element is between the bounds, and 0 elsewhere.
-
-    It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
-
-    Source: the page of DML_ELEMENT_WISE_CLIP_GRAD_OPERATOR_DESC; the bounds were measured.
-    """
-    return element_wise_clip_grad1(
-        InputTensor, InputGradientTensor, OutputGradientTensor, "FLOAT32", Min, Max
-    )
-
-
 def element_wise_clip_grad1(
     InputTensor: Array,
     InputGradientTensor: Array,
@@ -162,18 +113,6 @@ def element_wise_clip_grad1(
     """
     least, greatest = (_bound(end, OutputGradientTensor, MinMaxDataType) for end in (Min, Max))
     return _gradient_within(InputTensor, InputGradientTensor, least, greatest)
-
-
-def element_wise_clip_grad_interval(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    Min: float,
-    Max: float,
-) -> tuple[Array, Array]:
-    """Return what `element_wise_clip_grad1_interval` does."""
-    tensors = InputTensor, InputGradientTensor, OutputGradientTensor
-    return element_wise_clip_grad1_interval(*tensors, "FLOAT32", Min, Max)
 
 
 def element_wise_clip_grad1_interval(

@@ -5,15 +5,7 @@ from __future__ import annotations
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["depth_to_space", "depth_to_space1", "space_to_depth", "space_to_depth1"]
-
-
-def space_to_depth(InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int) -> Array:
-    """Return the tensor with the places in each block as channels, of which the input's run faster.
-
-    Source: the page of DML_SPACE_TO_DEPTH_OPERATOR_DESC.
-    """
-    return space_to_depth1(InputTensor, OutputTensor, BlockSize, "DEPTH_COLUMN_ROW")
+__all__ = ["depth_to_space1", "space_to_depth1"]
 
 
 def space_to_depth1(
@@ -30,14 +22,6 @@ def space_to_depth1(
     parts = InputTensor.reshape(batch, channels, height // block, block, width // block, block)
     order = (0, 3, 5, 1, 2, 4) if Order == "DEPTH_COLUMN_ROW" else (0, 1, 3, 5, 2, 4)
     return parts.transpose(order).reshape(OutputTensor.Sizes)
-
-
-def depth_to_space(InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int) -> Array:
-    """Return the tensor with channels as places in blocks; the output's channels run faster.
-
-    Source: the page of DML_DEPTH_TO_SPACE_OPERATOR_DESC.
-    """
-    return depth_to_space1(InputTensor, OutputTensor, BlockSize, "DEPTH_COLUMN_ROW")
 
 
 def depth_to_space1(

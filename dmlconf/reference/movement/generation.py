@@ -12,26 +12,12 @@ from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "diagonal_matrix",
     "diagonal_matrix1",
     "fill_value_constant",
     "fill_value_sequence",
     "fill_value_sequence_interval",
     "random_generator",
 ]
-
-
-def diagonal_matrix(OutputTensor: TensorDesc, Offset: int, Value: float) -> Array:
-    """Return matrices with the value where the column is the row plus the offset, zeros elsewhere.
-
-    The value is a FLOAT32, and for integers it is truncated.
-
-    Source: the page of DML_DIAGONAL_MATRIX_OPERATOR_DESC.
-    """
-    dtype = OutputTensor.DataType.dtype
-    given = single(Value)
-    value = given if dtype.kind == "f" or not math.isfinite(given) else math.trunc(given)
-    return diagonal_matrix1(None, OutputTensor, "", value, Offset, Offset + 1)
 
 
 def diagonal_matrix1(
@@ -44,11 +30,16 @@ def diagonal_matrix1(
 ) -> Array:
     """Return the input, or zeros, with the value along the diagonals from begin up to end.
 
-    Where begin is greater than end, the value is along all other diagonals.
+    Where begin is greater than end, the value is along all other diagonals. A FLOAT32 value of
+    integers is truncated.
 
     Source: the page of DML_DIAGONAL_MATRIX1_OPERATOR_DESC.
     """
     dtype = OutputTensor.DataType.dtype
+    if ValueDataType == "FLOAT32":
+        Value = single(Value)
+        if dtype.kind != "f" and math.isfinite(Value):
+            Value = math.trunc(Value)
     sizes = OutputTensor.Sizes
     height, width = (1, *sizes)[-2:]
     diagonal = np.arange(width) - np.arange(height)[:, np.newaxis]

@@ -21,7 +21,6 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = [
     "gather",
     "gather_elements",
-    "gather_nd",
     "gather_nd1",
     "max_unpooling",
     "one_hot",
@@ -84,22 +83,6 @@ def gather_elements(
 
     others = _offsets_beside(Axis, IndicesTensor.shape, strides)
     return in_slices(gathered, IndicesTensor, others, dtype=InputTensor.dtype)
-
-
-def gather_nd(
-    InputTensor: Array,
-    IndicesTensor: Array,
-    OutputTensor: TensorDesc,
-    InputDimensionCount: int,
-    IndicesDimensionCount: int,
-) -> Array:
-    """Return `output[i, j, ...] = input[indices[i, j, 0], indices[i, j, 1], ..., ...]`.
-
-    Source: the page of DML_GATHER_ND_OPERATOR_DESC.
-    """
-    return gather_nd1(
-        InputTensor, IndicesTensor, OutputTensor, InputDimensionCount, IndicesDimensionCount, 0
-    )
 
 
 def gather_nd1(

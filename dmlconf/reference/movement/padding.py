@@ -12,30 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.floats import single
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["padding", "padding1"]
-
-
-def padding(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    PaddingMode: str,
-    PaddingValue: float,
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> Array:
-    """Return the input with elements around it.
-
-    The value of an integer tensor is truncated, as x64 does it, and its low bits are taken.
-
-    Source: the page of DML_PADDING_OPERATOR_DESC; values that do not fit were measured.
-    """
-    dtype = InputTensor.dtype
-    if dtype.kind == "f":
-        value = _held(single(PaddingValue), dtype)
-    else:
-        low_bits = _converted(single(PaddingValue), dtype) & (1 << 8 * dtype.itemsize) - 1
-        value = np.array(low_bits, f"u{dtype.itemsize}").view(dtype)
-    return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
+__all__ = ["padding1"]
 
 
 def _converted(value: float, dtype: np.dtype[Any]) -> int:
@@ -63,14 +40,23 @@ def padding1(
 
     Mirrored and repeated elements go on beyond the size of the input.
 
-    Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP was measured.
+    Source: the page of DML_PADDING1_OPERATOR_DESC; WRAP, and FLOAT32 values that do not fit, as
+    PADDING has them, were measured.
     """
-    value = _held(PaddingValue, InputTensor.dtype)
+    value = _held(PaddingValue, PaddingValueDataType, InputTensor.dtype)
     return _padded(InputTensor, PaddingMode, value, StartPadding, EndPadding)
 
 
-def _held(value: float, dtype: np.dtype[Any]) -> Array:
-    """Return a number as what a data type holds of it."""
+def _held(value: float, data_type: str, dtype: np.dtype[Any]) -> Array:
+    """Return a number as what a tensor holds of it.
+
+    A FLOAT32 in an integer tensor is truncated, as x64 does it, and its low bits are taken.
+    """
+    if data_type == "FLOAT32":
+        value = single(value)
+        if dtype.kind != "f":
+            low_bits = _converted(value, dtype) & (1 << 8 * dtype.itemsize) - 1
+            return np.array(low_bits, f"u{dtype.itemsize}").view(dtype)
     with np.errstate(over="ignore"):
         return np.array(value).astype(dtype)
 

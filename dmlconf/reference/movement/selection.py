@@ -13,10 +13,8 @@ from dmlconf.tensors.datatypes import Array
 __all__ = [
     "nonzero_coordinates",
     "nonzero_coordinates_interval",
-    "top_k",
     "top_k1",
     "top_k1_interval",
-    "top_k_interval",
 ]
 
 _HALF_OF_KEY: Final = 4
@@ -59,31 +57,6 @@ def nonzero_coordinates_interval(
     lowest.reshape(lowest.shape[-2:])[defined:] = 0
     highest.reshape(lowest.shape[-2:])[defined:] = np.iinfo(lowest.dtype).max
     return (count, count), (lowest, highest)
-
-
-def top_k(
-    InputTensor: Array,
-    OutputValueTensor: TensorDesc,
-    OutputIndexTensor: TensorDesc,
-    Axis: int,
-    K: int,
-) -> tuple[Array, Array]:
-    """Return the K largest elements along the axis and their places.
-
-    Source: the page of DML_TOP_K_OPERATOR_DESC.
-    """
-    return top_k1(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
-
-
-def top_k_interval(
-    InputTensor: Array,
-    OutputValueTensor: TensorDesc,
-    OutputIndexTensor: TensorDesc,
-    Axis: int,
-    K: int,
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return what is right as `top_k1_interval` does."""
-    return top_k1_interval(InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, "DECREASING")
 
 
 def top_k1(

@@ -10,25 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["reverse_subsequences", "slice", "slice1", "slice_grad", "split"]
-
-
-def slice(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Offsets: Sequence[int],
-    Sizes: Sequence[int],
-    Strides: Sequence[int],
-) -> Array:
-    """Return every n-th element, from an offset on, along each dimension.
-
-    Source: the page of DML_SLICE_OPERATOR_DESC.
-    """
-    picked = [
-        np.arange(size, dtype=np.int64) * stride + offset
-        for offset, size, stride in zip(Offsets, Sizes, Strides, strict=True)
-    ]
-    return _taken(InputTensor, picked)
+__all__ = ["reverse_subsequences", "slice1", "slice_grad", "split"]
 
 
 def slice1(

@@ -17,10 +17,8 @@ from dmlconf.reference.numbers.rounding import STEP, finite_sizes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "multihead_attention",
     "multihead_attention1",
     "multihead_attention1_error_scale",
-    "multihead_attention_error_scale",
 ]
 
 _KEYS: Final = (3,)
@@ -37,34 +35,6 @@ _LEAST_NORMAL: Final = 2.0**-14
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
-
-
-def multihead_attention(HeadCount: int, **fields: Any) -> tuple[Array, ...]:
-    """Return `softmax(query * key^T * Scale + position + mask) * value`, and keys and values.
-
-    Queries, keys and values lie side by side for each head, or are stacked. To each, its part of
-    BiasTensor is added first. Past keys and values stand before the others; both are returned.
-    Masks add MaskFilterValue to the scores of what they exclude.
-
-    Source: the page of DML_MULTIHEAD_ATTENTION_OPERATOR_DESC; the masks were measured.
-
-    Args:
-        HeadCount: how many heads there are.
-        fields: the other fields of the desc.
-    """
-    return multihead_attention1(HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields)
-
-
-def multihead_attention_error_scale(
-    HeadCount: int, **fields: Any
-) -> tuple[Array | ErrorScale, ...]:
-    """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
-
-    Derived in docs/bounds.md, Softmax.
-    """
-    return multihead_attention1_error_scale(
-        HeadCount, HeadCount, PastSequenceLengthsTensor=None, **fields
-    )
 
 
 def multihead_attention1(

@@ -31,10 +31,8 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "axes",
-    "roi_align",
     "roi_align1",
     "roi_align1_candidates",
-    "roi_align_candidates",
     "roi_pooling",
     "roi_pooling_interval",
 ]
@@ -152,47 +150,6 @@ def _greatest(
         inside = (place < count).reshape(*count.shape, *(1,) * (best.ndim - count.ndim))
         np.maximum(best, seen, out=best, where=inside)
     return best
-
-
-def roi_align(
-    InputTensor: Array,
-    ROITensor: Array,
-    BatchIndicesTensor: Array,
-    OutputTensor: TensorDesc,
-    ReductionFunction: str,
-    InterpolationMode: str,
-    SpatialScaleX: float,
-    SpatialScaleY: float,
-    OutOfBoundsInputValue: float,
-    MinimumSamplesPerOutput: int,
-    MaximumSamplesPerOutput: int,
-) -> Array:
-    """Return what `roi_align1` does with pixels' centers at halves.
-
-    Source: the page of DML_ROI_ALIGN_OPERATOR_DESC.
-    """
-    return roi_align1(
-        InputTensor,
-        ROITensor,
-        BatchIndicesTensor,
-        OutputTensor,
-        ReductionFunction,
-        InterpolationMode,
-        SpatialScaleX,
-        SpatialScaleY,
-        0.5,
-        -0.5,
-        OutOfBoundsInputValue,
-        MinimumSamplesPerOutput,
-        MaximumSamplesPerOutput,
-        AlignRegionsToCorners=False,
-    )
-
-
-def roi_align_candidates(**fields: Any) -> Sequence[Interval]:
-    """Return what `roi_align1_candidates` does with pixels' centers at halves."""
-    centers: dict[str, Any] = {"InputPixelOffset": 0.5, "OutputPixelOffset": -0.5}
-    return roi_align1_candidates(**fields, **centers, AlignRegionsToCorners=False)
 
 
 def roi_align1(

@@ -26,76 +26,10 @@ from dmlconf.reference.resampling.spreading import spread, summed
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "resample_grad",
     "resample_grad1",
     "resample_grad1_candidates",
     "resample_grad1_interval",
-    "resample_grad_candidates",
-    "resample_grad_interval",
 ]
-
-
-def resample_grad(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Array:
-    """Return what `resample_grad1` does with halves rounded up.
-
-    Source: the page of DML_RESAMPLE_GRAD_OPERATOR_DESC; halves were measured.
-    """
-    return resample_grad1(
-        InputGradientTensor,
-        OutputGradientTensor,
-        InterpolationMode,
-        "HALF_UP",
-        Scales,
-        InputPixelOffsets,
-        OutputPixelOffsets,
-    )
-
-
-def resample_grad_candidates(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Sequence[Interval]:
-    """Return what is right, as for `resample_grad1`."""
-    return resample_grad1_candidates(
-        InputGradientTensor,
-        OutputGradientTensor,
-        InterpolationMode,
-        "HALF_UP",
-        Scales,
-        InputPixelOffsets,
-        OutputPixelOffsets,
-    )
-
-
-def resample_grad_interval(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Interval:
-    """Return the least and the greatest right sums of LINEAR."""
-    return resample_grad1_interval(
-        InputGradientTensor,
-        OutputGradientTensor,
-        InterpolationMode,
-        "HALF_UP",
-        Scales,
-        InputPixelOffsets,
-        OutputPixelOffsets,
-    )
 
 
 def resample_grad1(

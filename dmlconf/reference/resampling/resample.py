@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Final
 
 import numpy as np
 
@@ -27,135 +26,9 @@ from dmlconf.reference.resampling.interpolation import (
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
-    "resample",
-    "resample1",
-    "resample1_candidates",
-    "resample2",
-    "resample2_candidates",
     "resample3",
     "resample3_candidates",
-    "resample_candidates",
-    "resample_interval",
 ]
-
-_PIXEL_CENTERS: Final = (0.5, -0.5)
-"""Offsets of inputs and outputs with which coordinates are those of the elements' centers."""
-
-
-def resample(
-    InputTensor: Array, OutputTensor: TensorDesc, InterpolationMode: str, Scales: Sequence[float]
-) -> Array:
-    """Return elements of the input, or interpolated ones, at the centers of the output's elements.
-
-    Source: the page of DML_RESAMPLE_OPERATOR_DESC.
-    """
-    return resample1(InputTensor, OutputTensor, InterpolationMode, Scales, *_centers(Scales))
-
-
-def resample_candidates(
-    InputTensor: Array, OutputTensor: TensorDesc, InterpolationMode: str, Scales: Sequence[float]
-) -> Sequence[Interval]:
-    """Return what is right as for `resample1`."""
-    return resample1_candidates(
-        InputTensor, OutputTensor, InterpolationMode, Scales, *_centers(Scales)
-    )
-
-
-def resample_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, InterpolationMode: str, Scales: Sequence[float]
-) -> Interval:
-    """Return the least and the greatest right values of LINEAR: its only candidate."""
-    (interval,) = resample_candidates(InputTensor, OutputTensor, InterpolationMode, Scales)
-    return interval
-
-
-def resample1(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Array:
-    """Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
-
-    The nearest element is the next one at halves; in integer tensors it is always that before.
-    Edges go on beyond their end, and interpolated integers lose their fraction.
-
-    Source: the page of DML_RESAMPLE1_OPERATOR_DESC; halves and integers were measured.
-    """
-    at = _all_coordinates(OutputTensor.Sizes, Scales, InputPixelOffsets, OutputPixelOffsets)
-    if InterpolationMode == "LINEAR":
-        return _linear(InputTensor, OutputTensor, [[one] for one in at])
-    return _nearest(InputTensor, at, _rounding(InputTensor))
-
-
-def resample1_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give.
-
-    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
-    LINEAR gives what is on the line through the elements around a coordinate or, with an
-    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
-    """
-    at = _all_coordinates(OutputTensor.Sizes, Scales, InputPixelOffsets, OutputPixelOffsets)
-    if InterpolationMode == "LINEAR":
-        steps = [[one] for one in at]
-        return linear_candidates(InputTensor, OutputTensor, steps, InputPixelOffsets)
-    return nearest_candidates(InputTensor, at, _rounding(InputTensor))
-
-
-def resample2(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Array:
-    """Return the same as `resample1`, but the nearest element is the next one in a direction.
-
-    Source: the page of DML_RESAMPLE2_OPERATOR_DESC.
-    """
-    return resample3(
-        InputTensor,
-        OutputTensor,
-        InterpolationMode,
-        RoundingDirection,
-        Scales,
-        InputPixelOffsets,
-        OutputPixelOffsets,
-        False,
-    )
-
-
-def resample2_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give, as for `resample1`."""
-    return resample3_candidates(
-        InputTensor,
-        OutputTensor,
-        InterpolationMode,
-        RoundingDirection,
-        Scales,
-        InputPixelOffsets,
-        OutputPixelOffsets,
-        False,
-    )
 
 
 def resample3(
@@ -168,14 +41,18 @@ def resample3(
     OutputPixelOffsets: Sequence[float],
     Antialiased: bool,
 ) -> Array:
-    """Return the same as `resample2`, or interpolate in several steps where much is left out.
+    """Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
-    That is so if Antialiased is true, the mode is LINEAR and a scale is below 1/2. In each step but
+    NEAREST_NEIGHBOR takes the next element in the RoundingDirection: INCREASING, DECREASING, or
+    HALF_UP as RESAMPLE1 does with real numbers: the nearest one, the next one at halves. LINEAR
+    interpolates; edges go on beyond their end, and interpolated integers lose their fraction.
+
+    It does so in several steps if Antialiased is true and a scale is below 1/2. In each step but
     the last, an axis whose size is more than twice the output's shrinks to the greatest power of
     two below it, and any other one becomes the output's size. The ratios of sizes take the place of
     all scales.
 
-    Source: the page of DML_RESAMPLE3_OPERATOR_DESC; the steps were measured.
+    Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
     """
     offsets = InputPixelOffsets, OutputPixelOffsets
     if InterpolationMode == "LINEAR":
@@ -195,22 +72,18 @@ def resample3_candidates(
     OutputPixelOffsets: Sequence[float],
     Antialiased: bool,
 ) -> Sequence[Interval]:
-    """Return what coordinates computed in FLOAT32 give, as for `resample1`."""
+    """Return what coordinates computed in FLOAT32 give.
+
+    NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
+    LINEAR gives what is on the line through the elements around a coordinate or, with an
+    InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
+    """
     offsets = InputPixelOffsets, OutputPixelOffsets
     if InterpolationMode == "LINEAR":
         steps = _all_steps(InputTensor.shape, OutputTensor.Sizes, Scales, *offsets, Antialiased)
         return linear_candidates(InputTensor, OutputTensor, steps, InputPixelOffsets)
     at = _all_coordinates(OutputTensor.Sizes, Scales, *offsets)
     return nearest_candidates(InputTensor, at, RoundingDirection)
-
-
-def _centers(scales: Sequence[float]) -> tuple[list[float], list[float]]:
-    first, second = _PIXEL_CENTERS
-    return [first] * len(scales), [second] * len(scales)
-
-
-def _rounding(tensor: Array) -> str:
-    return "HALF_UP" if tensor.dtype.kind == "f" else "DECREASING"
 
 
 def _all_coordinates(

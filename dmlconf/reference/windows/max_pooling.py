@@ -20,93 +20,13 @@ from dmlconf.reference.windows.sliding import elements, greatest, indexed, windo
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
-    "max_pooling",
-    "max_pooling1",
-    "max_pooling1_interval",
     "max_pooling2",
     "max_pooling2_interval",
     "max_pooling_grad",
     "max_pooling_grad_error_scale",
-    "max_pooling_interval",
 ]
 
 _Interval = tuple[Array, Array]
-
-
-def max_pooling(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> Array:
-    """Return the greatest number that the window sees.
-
-    NaN is passed over. Nothing is less than the lowest finite number, which is also what nothing
-    but padding gives.
-
-    Source: the page of DML_MAX_POOLING_OPERATOR_DESC; infinity, NaN and padding were measured.
-    """
-    found: Array
-    (found,) = max_pooling2(
-        InputTensor,
-        OutputTensor,
-        None,
-        Strides=Strides,
-        WindowSize=WindowSize,
-        StartPadding=StartPadding,
-        EndPadding=EndPadding,
-        Dilations=(1,) * len(WindowSize),
-    )
-    return found
-
-
-def max_pooling_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> _Interval:
-    """Return the greatest number; negative infinity as well where there is none above it."""
-    return max_pooling1_interval(InputTensor, OutputTensor, None, **attributes)[0]
-
-
-def max_pooling1(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    OutputIndicesTensor: TensorDesc | None,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> tuple[Array, ...]:
-    """Return what `max_pooling` does, and the indices of these elements in the whole input.
-
-    Of equal elements the first counts, and so does the first of nothing but NaN. The index of
-    nothing but padding is 0.
-
-    Source: the page of DML_MAX_POOLING1_OPERATOR_DESC; NaN and padding were measured.
-    """
-    return max_pooling2(
-        InputTensor,
-        OutputTensor,
-        OutputIndicesTensor,
-        Strides=Strides,
-        WindowSize=WindowSize,
-        StartPadding=StartPadding,
-        EndPadding=EndPadding,
-        Dilations=(1,) * len(WindowSize),
-    )
-
-
-def max_pooling1_interval(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    OutputIndicesTensor: TensorDesc | None,
-    **attributes: Any,
-) -> tuple[_Interval, ...]:
-    """Return what `max_pooling2_interval` does."""
-    ones = (1,) * len(attributes["WindowSize"])
-    tensors = InputTensor, OutputTensor, OutputIndicesTensor
-    return max_pooling2_interval(*tensors, **attributes, Dilations=ones)
 
 
 def max_pooling2(

@@ -24,57 +24,15 @@ from dmlconf.reference.windows.sliding import elements, spread, sums, windows
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
-    "average_pooling",
     "average_pooling1",
     "average_pooling1_error_scale",
-    "average_pooling_error_scale",
     "average_pooling_grad",
     "average_pooling_grad_error_scale",
-    "lp_pooling",
     "lp_pooling1",
     "lp_pooling1_interval",
-    "lp_pooling_interval",
 ]
 
 _Interval = tuple[Array, Array]
-
-
-def average_pooling(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    IncludePadding: bool,
-) -> Array:
-    """Return the mean of what the window sees.
-
-    IncludePadding counts padding as zeros. Without it, nothing but padding gives NaN.
-
-    Source: the page of DML_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
-    """
-    return average_pooling1(
-        InputTensor,
-        OutputTensor,
-        Strides=Strides,
-        WindowSize=WindowSize,
-        StartPadding=StartPadding,
-        EndPadding=EndPadding,
-        Dilations=(1,) * len(WindowSize),
-        IncludePadding=IncludePadding,
-    )
-
-
-def average_pooling_error_scale(
-    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> ErrorScale:
-    """Return what `average_pooling1_error_scale` does.
-
-    Derived in docs/bounds.md, Averages.
-    """
-    ones = (1,) * len(attributes["WindowSize"])
-    return average_pooling1_error_scale(InputTensor, OutputTensor, **attributes, Dilations=ones)
 
 
 def average_pooling1(
@@ -150,39 +108,6 @@ def average_pooling_grad_error_scale(
     """
     absolute = np.abs(InputGradientTensor)
     return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
-
-
-def lp_pooling(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    P: int,
-) -> Array:
-    """Return the P-th root of the sum of the P-th powers of the absolute values that are seen.
-
-    Source: the page of DML_LP_POOLING_OPERATOR_DESC; absolute values were measured.
-    """
-    return lp_pooling1(
-        InputTensor,
-        OutputTensor,
-        Strides=Strides,
-        WindowSize=WindowSize,
-        StartPadding=StartPadding,
-        EndPadding=EndPadding,
-        Dilations=(1,) * len(WindowSize),
-        P=P,
-    )
-
-
-def lp_pooling_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> _Interval:
-    """Return what `lp_pooling1_interval` does."""
-    ones = (1,) * len(attributes["WindowSize"])
-    return lp_pooling1_interval(InputTensor, OutputTensor, **attributes, Dilations=ones)
 
 
 def lp_pooling1(

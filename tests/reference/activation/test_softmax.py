@@ -7,14 +7,16 @@ from hypothesis.extra import numpy as hnp
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.softmax import (
-    activation_hardmax,
     activation_hardmax1,
-    activation_log_softmax,
     activation_log_softmax1_interval,
-    activation_softmax,
     activation_softmax1,
 )
+from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+
+activation_hardmax = reference_function("ACTIVATION_HARDMAX")
+activation_log_softmax = reference_function("ACTIVATION_LOG_SOFTMAX")
+activation_softmax = reference_function("ACTIVATION_SOFTMAX")
 
 tensors = hnp.arrays(
     np.float32,

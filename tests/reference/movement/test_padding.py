@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.movement.padding import padding
+from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
 
 MODES = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
@@ -18,7 +18,9 @@ SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float = 0.0) -> Array:
     start, end = zip(*around, strict=True)
     sizes = tuple(np.add(tensor.shape, np.add(start, end)).tolist())
-    return padding(tensor, TensorDesc(DataType.FLOAT32, sizes), mode, value, start, end)
+    output = TensorDesc(DataType.FLOAT32, sizes)
+    found: Array = reference_function("PADDING")(tensor, output, mode, value, start, end)
+    return found
 
 
 @pytest.mark.parametrize("mode", MODES)

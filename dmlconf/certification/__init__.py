@@ -1,0 +1,1 @@
+"""Self-certification: which cases a certificate must hold verdicts on, and which verdicts."""

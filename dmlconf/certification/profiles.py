@@ -1,0 +1,260 @@
+"""Certification profiles: which cases must have a verdict, and which verdicts are allowed.
+
+There is one for each feature level, `schemas/profiles/5_0.yaml` and so on. Which operators and
+cases belong to a level follows from the catalogue, so these files are short. A profile may leave
+parts of the suite out, such as model cases, unless it is named with them: `5_0+model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Capabilities
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import needs_at_most
+from dmlconf.catalogue.loader import operator_name
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
+from dmlconf.documents.reader import Document, read_document
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.resources import schemas_directory
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "Profile",
+    "UnknownProfileError",
+    "certification_profile",
+    "lint_profiles",
+    "profile_names",
+    "read_profile",
+    "refusal",
+    "required_cases",
+    "shortcomings",
+]
+
+_ENDINGS: Final = (".yaml", ".yml")
+
+
+class UnknownProfileError(LookupError):
+    """A profile that there is not, or a part of one; the message names those that there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a certificate must hold verdicts on.
+
+    Attributes:
+        name: as a certificate names it, with the parts that count: `5_0` or `5_0+model`.
+        feature_level: the highest feature level that a case may need.
+        operators: the only operators that count; None for all.
+        kinds: the kinds of case that count, by the name of their file; None for all.
+        left_out: tags of cases that do not count.
+        parts: tags of cases that count only for being named.
+        optional_data_types: data types that a device may lack.
+        statuses: the statuses that verdicts may have, each with the kinds of reason that are
+            allowed with it; None for all.
+    """
+
+    name: str
+    feature_level: FeatureLevel
+    operators: frozenset[str] | None = None
+    kinds: frozenset[str] | None = None
+    left_out: frozenset[str] = frozenset()
+    parts: tuple[str, ...] = ()
+    optional_data_types: frozenset[DataType] = frozenset()
+    statuses: Mapping[Status, frozenset[ReasonKind] | None] = field(default_factory=dict)
+
+    def counts(self, planned: PlannedCase) -> bool:
+        """Tell whether a case must have a verdict.
+
+        Raises:
+            InvalidFilesError: the case cannot be built, so its feature level cannot be told.
+        """
+        template = planned.template
+        if self.operators is not None and template.operator_name not in self.operators:
+            return False
+        named = not self.left_out.isdisjoint(template.tags)
+        if named:
+            return False
+        of_part = not frozenset(self.parts).isdisjoint(template.tags)
+        if self.kinds is not None and template.tags[0] not in self.kinds and not of_part:
+            return False
+        return needs_at_most(planned, self.feature_level)
+
+
+def required_cases(profile: Profile, plan: Iterable[PlannedCase]) -> Iterator[PlannedCase]:
+    """Yield the cases of a suite that must have a verdict, in their order.
+
+    Args:
+        profile: says which.
+        plan: all cases of the suite, as `Suite.plan` yields them.
+
+    Raises:
+        InvalidFilesError: a case cannot be built, so its feature level cannot be told.
+    """
+    return filter(profile.counts, plan)
+
+
+def refusal(profile: Profile, verdict: Verdict) -> str | None:
+    """Say why a verdict cannot stand in a certificate; None where it can."""
+    if verdict.status not in profile.statuses:
+        return f"profile {profile.name} does not allow `{verdict.status}`"
+    kinds = profile.statuses[verdict.status]
+    kind = verdict.reason.kind if verdict.reason else None
+    if kinds is None or kind in kinds:
+        return None
+    return f"profile {profile.name} does not allow `{verdict.status}` for `{kind}`"
+
+
+def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
+    """Say what a device lacks that the profile demands: a feature level or data types."""
+    lacking = []
+    if capabilities.feature_level < profile.feature_level:
+        lacking.append(
+            f"profile {profile.name} needs feature level {profile.feature_level}; "
+            f"the device has {capabilities.feature_level}"
+        )
+    missing = frozenset(DataType) - profile.optional_data_types - capabilities.data_types
+    if missing:
+        listed = ", ".join(sorted(missing))
+        lacking.append(f"profile {profile.name} needs {listed}, which the device lacks")
+    return lacking
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the names of the bundled profiles, the lowest feature level first."""
+    return tuple(str(level) for level in FEATURE_LEVELS if _bundled(str(level)).is_file())
+
+
+def certification_profile(name: str) -> Profile | None:
+    """Return the profile of that name or file, or None where there is none.
+
+    Args:
+        name: of a bundled profile, or the path of a profile's file; `+PART` behind it adds a part.
+
+    Raises:
+        InvalidFilesError: its file cannot be read or is no profile.
+        UnknownProfileError: the profile has no such part.
+    """
+    base, *parts = name.split("+")
+    path = _path(base)
+    return None if path is None else _profile(path, base, parts)
+
+
+def read_profile(name: str) -> Profile:
+    """Return the profile of that name or file.
+
+    Args:
+        name: as `certification_profile` takes it.
+
+    Raises:
+        InvalidFilesError: its file cannot be read or is no profile.
+        UnknownProfileError: there is no such profile, or it has no such part.
+    """
+    profile = certification_profile(name)
+    if profile is None:
+        known = profile_names()
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"the profiles are {', '.join(known)}"
+        raise UnknownProfileError(f"there is no profile {name}; {hint}")
+    return profile
+
+
+def lint_profiles() -> list[Problem]:
+    """Return every problem of the bundled profiles."""
+    problems: list[Problem] = []
+    for path in sorted((schemas_directory() / "profiles").glob("*.yaml")):
+        try:
+            document = read_document(path)
+            data = _inherited(document)
+            if "feature_level" in data:
+                _profile(path, path.stem, ())
+            if document.data["profile"] != path.stem:
+                message = f"the file is {path.name}, so the name must be {path.stem}"
+                problems.append(document.problem(("profile",), message))
+        except InvalidFilesError as error:
+            problems += error.problems
+    return problems
+
+
+def _bundled(name: str) -> Path:
+    return schemas_directory() / "profiles" / f"{name}.yaml"
+
+
+def _path(name: str) -> Path | None:
+    if name in profile_names():
+        return _bundled(name)
+    return Path(name) if name.endswith(_ENDINGS) else None
+
+
+def _profile(path: Path, name: str, parts: Iterable[str]) -> Profile:
+    document = read_document(path)
+    data = _inherited(document)
+    if "feature_level" not in data:
+        raise InvalidFilesError([document.problem((), "`feature_level` is missing")])
+    named = tuple(dict.fromkeys(parts))
+    known = data.get("parts", {})
+    for part in named:
+        if part not in known:
+            listed = ", ".join(known) or "none"
+            raise UnknownProfileError(f"profile {name} has no part {part}; its parts are {listed}")
+    return Profile(
+        name="+".join((document.data["profile"], *sorted(named))),
+        feature_level=FeatureLevel.parse(data["feature_level"]),
+        operators=frozenset(map(operator_name, data["operators"])) if "operators" in data else None,
+        kinds=frozenset(data["kinds"]) if "kinds" in data else None,
+        left_out=frozenset(known) - frozenset(named),
+        parts=tuple(sorted(named)),
+        optional_data_types=frozenset(map(DataType, data.get("optional_data_types", ()))),
+        statuses={
+            Status(status): None if kinds == "any" else frozenset(map(ReasonKind, kinds))
+            for status, kinds in data.get("statuses", {"passed": "any"}).items()
+        },
+    )
+
+
+def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, Any]:
+    """Return what a profile says, and what it inherits of what it does not say.
+
+    Raises:
+        InvalidFilesError: with every problem of the file, or of one that it extends.
+    """
+    problems = _problems(document)
+    if problems:
+        raise InvalidFilesError(problems)
+    data: Mapping[str, Any] = document.data
+    if "extends" not in data:
+        return data
+    other = _bundled(data["extends"])
+    if data["extends"] in below or not other.is_file():
+        message = f"there is no bundled profile {data['extends']}"
+        if data["extends"] in below:
+            message = f"{data['extends']} extends itself"
+        raise InvalidFilesError([document.problem(("extends",), message)])
+    return {**_inherited(read_document(other), (*below, data["extends"])), **data}
+
+
+def _problems(document: Document) -> list[Problem]:
+    problems = schema_problems(document, Checker(bundled_schema("profile")), document.data)
+    if problems:
+        return problems
+    data = document.data
+    known = [str(level) for level in FEATURE_LEVELS]
+    if "feature_level" in data and data["feature_level"] not in known:
+        message = f"there is no feature level {data['feature_level']}"
+        hint = f"the levels are {', '.join(known)}"
+        problems.append(document.problem(("feature_level",), message, hint))
+    for index, name in enumerate(data.get("operators", ())):
+        try:
+            operator_name(name)
+        except LookupError as error:
+            problems.append(document.problem(("operators", index), str(error)))
+    for index, name in enumerate(data.get("optional_data_types", ())):
+        if name not in DataType.__members__:
+            message, hint = f"{name} is not a data type", f"one of {', '.join(DataType)}"
+            problems.append(document.problem(("optional_data_types", index), message, hint))
+    return problems

@@ -1,0 +1,85 @@
+"""`dmlconf config`: which options hold, and where they are from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dmlconf.cli.command import SETTINGS, Command, option
+from dmlconf.cli.configuration import (
+    COMMANDS,
+    FILE_NAMES,
+    long_name,
+    read_configuration,
+)
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+_DEFAULT = "default"
+
+
+@click.command("config", cls=Command, short_help="Show which options hold, and from where.")
+@click.argument("name", metavar="[COMMAND]", default="run", type=click.Choice(COMMANDS))
+@option("--profile", metavar="NAME", help="Show what holds with this profile.")
+@option("--all", "everything", is_flag=True, help="Show options that have their defaults as well.")
+@option("--json", "as_json", is_flag=True, help="Show them as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context, name: str, profile: str | None, everything: bool, as_json: bool
+) -> int:
+    """Show which options hold for COMMAND (run where there is none), and where they are from.
+
+    An option on the command line comes before an environment variable, this before the profile
+    and the rest of the configuration file, and this before the default. The file is dmlconf.toml,
+    or the table tool.dmlconf of pyproject.toml, in the working directory or the nearest above it.
+    """
+    configuration = read_configuration()
+    profiles = list(configuration.profiles) if configuration else []
+    if profile is not None and profile not in profiles:
+        known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
+        told = f"{configuration.path}: {known}" if configuration else "there is no file"
+        raise click.BadParameter(printable(f"{profile}: {told}"), param_hint="--profile")
+    target: click.Command = import_module(f"dmlconf.cli.{name}_command").command
+    given = ["--profile", profile] if profile else []
+    inner = target.make_context(name, given, parent=ctx.parent, resilient_parsing=True)
+    rows = [row for row in _rows(target, inner) if everything or row["from"] != _DEFAULT]
+    path = str(configuration.path) if configuration else None
+    if as_json:
+        data = {"file": path, "profiles": profiles, "command": name, "options": rows}
+        click.echo(json.dumps(data, indent=2, default=str))
+        return ExitCode.SUCCESS
+    click.echo(printable(path) if path else f"no file: neither {' nor '.join(FILE_NAMES)}")
+    if profiles:
+        click.echo(printable(f"profiles: {', '.join(profiles)}"))
+    for row in rows:
+        shown = json.dumps(row["value"], default=str, ensure_ascii=False)
+        click.echo(printable(f"  {row['option']} = {shown}  ({row['from']})"))
+    if not rows:
+        click.echo(f"every option of {name} has its default")
+    return ExitCode.SUCCESS
+
+
+def _rows(command: click.Command, ctx: click.Context) -> Iterator[dict[str, Any]]:
+    """Yield each option's name, value and origin."""
+    settings = ctx.meta.get(SETTINGS, {})
+    for parameter in command.params:
+        key = str(parameter.name)
+        if long_name(parameter) in ("help", "profile"):
+            continue
+        value, source = parameter.consume_value(ctx, {})
+        origin = _DEFAULT
+        if source is ParameterSource.ENVIRONMENT and isinstance(parameter, click.Option):
+            origin = next(name for name in parameter.envvar or () if os.environ.get(name))
+        elif source is ParameterSource.DEFAULT_MAP:
+            origin = settings[key].place
+        elif not isinstance(value, str | int | float | bool | list | tuple):
+            value = None
+        yield {"option": long_name(parameter), "value": value, "from": origin}

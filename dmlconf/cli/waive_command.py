@@ -1,0 +1,70 @@
+"""`dmlconf waive`: write a first file of waivers from the failures of a run."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+
+import click
+
+from dmlconf.cli.console import say
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.logs import latest_log
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import read_log
+from dmlconf.runner.waiver_draft import draft
+from dmlconf.runner.waiver_file import NO_LINK
+
+__all__ = ["command"]
+
+
+def _link(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    if value != NO_LINK and not re.fullmatch(r"https?://\S+", value):
+        raise click.BadParameter(printable(f"{value!r} is no address such as https://..."))
+    return value
+
+
+def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    try:
+        return None if value is None else date.fromisoformat(value)
+    except ValueError as error:
+        raise click.BadParameter(printable(f"{value!r} is no day such as 2027-03-31")) from error
+
+
+@click.command("waive")
+@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
+              metavar="FILE", help="Write here instead of to standard output; never over a file "
+              "that exists.")  # fmt: skip
+@click.option("--link", default=NO_LINK, callback=_link, metavar="URL",
+              help="Where the failures are tracked.")  # fmt: skip
+@click.option("--until", callback=_day, metavar="DAY",
+              help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
+              "after the run.")  # fmt: skip
+def command(log: Path | None, file: Path | None, link: str, until: date | None) -> int:
+    """Write waivers for what failed in the run of LOG; in the latest run where there is none.
+
+    There is one for each operator and kind of failure. Say in each why the cases fail before you
+    give the file to `run --waivers`.
+
+    Exit codes: 0 the file was written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
+    """
+    path = log or latest_log()
+    if path is None:
+        raise click.UsageError("there is no earlier run: name a LOG")
+    text = draft(read_log(path), link, until)
+    if text is None:
+        say("Error: nothing failed or broke, so there is nothing to waive")
+        return ExitCode.NOTHING_SELECTED
+    if file is None:
+        click.echo(text, nl=False)
+        return ExitCode.SUCCESS
+    try:
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"--output {file}: it exists already")) from error
+    except OSError as error:
+        raise click.UsageError(printable(f"--output {file}: {error.strerror}")) from error
+    return ExitCode.SUCCESS

@@ -1,0 +1,180 @@
+"""Group the failures of a run by operator, reason and what they share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.diagnosis.atoms import AtomTable
+from dmlconf.diagnosis.desc_atoms import atom_table
+from dmlconf.diagnosis.search import Explanation, explain
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Group", "OperatorFailures", "operator_failures"]
+
+_REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
+"""Reasons of cases that must be rejected; they are compared with those that were."""
+
+_LEAST_LEFT: Final = 2
+"""So many failures that a condition leaves out make a group of their own."""
+
+_MOST_PARTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Failures of one operator that have a reason, or some of them, in common.
+
+    Attributes:
+        operator: the operator's name.
+        outcome: `broken`, `rejection` or `result`: groups of different outcomes share nothing.
+        reasons: the kinds of reason, the most frequent first, with their counts.
+        failures: the verdicts.
+        explanation: what parts them from passes; None where nothing does.
+        compared: how many passes they were compared with.
+        failing: their places among the operator's verdicts.
+        passing: those of the passes.
+    """
+
+    operator: str
+    outcome: str
+    reasons: tuple[tuple[str, int], ...]
+    failures: tuple[Verdict, ...]
+    explanation: Explanation | None
+    compared: int
+    failing: Array
+    passing: Array
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFailures:
+    """The groups of one operator, and the atoms that they are explained by."""
+
+    operator: str
+    groups: tuple[Group, ...]
+    table: AtomTable
+
+
+def operator_failures(verdicts: Sequence[Verdict]) -> Iterator[OperatorFailures]:
+    """Yield the groups of each operator that has failures."""
+    by_operator: dict[str, list[Verdict]] = {}
+    failing = {verdict.operator for verdict in verdicts if verdict.status.fails_run}
+    for verdict in verdicts:
+        judged = verdict.status.fails_run or verdict.status is Status.PASSED
+        if judged and verdict.operator in failing:
+            by_operator.setdefault(verdict.operator, []).append(verdict)
+    for operator, members in by_operator.items():
+        yield _of_operator(operator, members)
+
+
+def _of_operator(operator: str, verdicts: Sequence[Verdict]) -> OperatorFailures:
+    classes: dict[str, list[int]] = {}
+    for place, verdict in enumerate(verdicts):
+        if verdict.status.fails_run:
+            classes.setdefault(_class(verdict), []).append(place)
+    by_reason = {name: _by_reason(verdicts, np.array(places)) for name, places in classes.items()}
+    bounds = [group for groups in by_reason.values() for group in groups]
+    table = atom_table(verdicts, bounds)
+    groups: list[Group] = []
+    for name, parts in by_reason.items():
+        passing = _compared(verdicts, name)
+        whole = np.concatenate(parts)
+        joint = _explained(table, verdicts, whole, passing)
+        if len(parts) == 1 or (joint is not None and joint.exact):
+            groups += _parted(operator, table, verdicts, whole, passing, joint)
+            continue
+        for part in parts:
+            explanation = _explained(table, verdicts, part, passing)
+            groups += _parted(operator, table, verdicts, part, passing, explanation)
+    return OperatorFailures(operator, tuple(groups), table)
+
+
+def _class(verdict: Verdict) -> str:
+    if verdict.status is Status.BROKEN:
+        return "broken"
+    kind = verdict.reason.kind if verdict.reason else None
+    return "rejection" if kind in _REJECTIONS else "result"
+
+
+def _by_reason(verdicts: Sequence[Verdict], places: Array) -> list[Array]:
+    by_kind: dict[str, list[int]] = {}
+    for place in places.tolist():
+        by_kind.setdefault(_kind(verdicts[place]), []).append(place)
+    return [np.array(part) for part in sorted(by_kind.values(), key=len, reverse=True)]
+
+
+def _kind(verdict: Verdict) -> str:
+    return str(verdict.reason.kind if verdict.reason else verdict.status)
+
+
+def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
+    """Return the places of the passes that a class of failures is compared with.
+
+    A pass that was rejected as expected says nothing of values, and the other way round.
+    """
+    passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
+    if name == "broken":
+        return np.array(passing, np.intp)
+    ran = name == "result"
+    alike = [at for at in passing if bool(verdicts[at].figures) is ran]
+    return np.array(alike or passing, np.intp)
+
+
+def _explained(
+    table: AtomTable, verdicts: Sequence[Verdict], failing: Array, passing: Array
+) -> Explanation | None:
+    known = any(verdicts[place].facts for place in failing.tolist())
+    return explain(table, failing, passing) if known else None
+
+
+def _parted(
+    operator: str,
+    table: AtomTable,
+    verdicts: Sequence[Verdict],
+    failing: Array,
+    passing: Array,
+    explanation: Explanation | None,
+) -> Iterator[Group]:
+    """Yield the failures that meet the condition, then what the others share."""
+    for _ in range(_MOST_PARTS):
+        left = failing[:0]
+        if explanation is not None and explanation.failures <= len(failing) - _LEAST_LEFT:
+            meets = _meets(table, explanation)[failing]
+            failing, left = failing[meets], failing[~meets]
+        yield _group(operator, verdicts, failing, passing, explanation)
+        if not len(left):
+            return
+        failing, explanation = left, explain(table, left, passing)
+    yield _group(operator, verdicts, failing, passing, explanation)
+
+
+def _meets(table: AtomTable, explanation: Explanation) -> Array:
+    rows = [table.index[term.text] for term in explanation.terms]
+    meets: Array = np.logical_and.reduce(table.holds[rows], axis=0)
+    return meets
+
+
+def _group(
+    operator: str,
+    verdicts: Sequence[Verdict],
+    failing: Array,
+    passing: Array,
+    explanation: Explanation | None,
+) -> Group:
+    failures = tuple(verdicts[place] for place in failing.tolist())
+    reasons = tuple(Counter(map(_kind, failures)).most_common())
+    return Group(
+        operator,
+        _class(failures[0]),
+        reasons,
+        failures,
+        explanation,
+        len(passing),
+        failing,
+        passing,
+    )

@@ -1,0 +1,196 @@
+"""Search the shortest condition that parts the failures of a group from passes.
+
+Conditions are weighed by description length (Rissanen, Modeling by shortest data description,
+1978): the bits of the condition itself, and those that name the exceptions, which are the passes
+among the cases that meet it and the failures among those that do not. So a simple condition with
+few exceptions beats a far-fetched one without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from dmlconf.diagnosis.atoms import Atom, AtomTable
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Explanation", "description_bits", "explain"]
+
+MOST_PAIRED: Final = 160
+"""Atoms that pairs are formed of, the best by themselves."""
+
+MOST_EXTENDED: Final = 12
+"""Pairs that a third atom is tried with."""
+
+EXACT_BONUS: Final = 10.0
+"""Bits by which an exact condition may be longer than one with exceptions."""
+
+_NEARLY: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A condition, and how it parts failures from passes.
+
+    Attributes:
+        terms: the atoms that all hold; none of them means every case.
+        failures: how many failures of the group meet it.
+        of: how many failures the group has.
+        passes: how many passes meet it.
+        bits: the description length.
+        simpler: a shorter condition with few exceptions, where this one is exact and longer.
+    """
+
+    terms: tuple[Atom, ...]
+    failures: int
+    of: int
+    passes: int
+    bits: float
+    simpler: Explanation | None = None
+
+    @property
+    def text(self) -> str:
+        """The condition as an expression; empty where it is every case."""
+        return " and ".join(term.text for term in self.terms)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it holds for every failure and for no pass."""
+        return self.failures == self.of and not self.passes
+
+
+@lru_cache(maxsize=64)
+def _log_factorials(most: int) -> Array:
+    return np.concatenate(([0.0], np.cumsum(np.log2(np.arange(1, most + 1)))))
+
+
+def description_bits(failures: Array | int, passes: Array | int, of: int, total: int) -> Array:
+    """Return the bits that name the exceptions of conditions.
+
+    Args:
+        failures: how many failures meet each condition.
+        passes: how many passes do.
+        of: how many failures there are.
+        total: how many passes there are.
+    """
+    table = _log_factorials(1 << int(of + total).bit_length())
+    hit: Array = np.asarray(failures, np.intp)
+    wrong: Array = np.asarray(passes, np.intp)
+
+    def chosen(some: Array, others: Array) -> Array:
+        bits: Array = table[some + others] - table[some] - table[others]
+        return bits
+
+    bits: Array = chosen(hit, wrong) + chosen(of - hit, total - wrong)
+    return bits
+
+
+def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
+    """Return the best condition; None where no condition is better than none.
+
+    Args:
+        table: the atoms.
+        failing: places of the group's failures.
+        passing: places of the passes to part them from.
+    """
+    of, total = len(failing), len(passing)
+    everywhere = Explanation((), of, of, total, float(description_bits(of, total, of, total)))
+    if not table.atoms or not total:
+        return everywhere if not total else None
+    ours = table.holds[:, failing].astype(np.float32)
+    others = table.holds[:, passing].astype(np.float32)
+    singles = _best_single(table, ours, others)
+    best = [min(singles, key=lambda e: e.bits), *[e for e in singles if e.exact][:1]]
+    if not any(e.exact and len(e.terms[0].text) and e.terms[0].bits < _ODD for e in singles):
+        best += _best_pairs(table, ours, others, singles)
+    chosen = _chosen([everywhere, *best])
+    if not chosen.terms and chosen.passes:
+        return None
+    return chosen
+
+
+_ODD: Final = 8.0
+"""Atoms of so many bits hold for a few failures by chance; pairs of simpler ones may be better."""
+
+
+def _chosen(candidates: list[Explanation]) -> Explanation:
+    """Return the shortest; an exact one, unless it is longer by far."""
+    shortest = min(candidates, key=lambda e: e.bits)
+    exact = min((e for e in candidates if e.exact), key=lambda e: e.bits, default=None)
+    if exact is None or exact.bits > shortest.bits + EXACT_BONUS:
+        return shortest
+    simple = [
+        e
+        for e in candidates
+        if 0 < len(e.terms) < len(exact.terms)
+        and e.failures >= _NEARLY * e.of
+        and e.passes <= (1 - _NEARLY) * e.failures
+    ]
+    simpler = min(simple, key=lambda e: e.bits, default=None)
+    return Explanation(exact.terms, exact.failures, exact.of, 0, exact.bits, simpler)
+
+
+def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
+    """Return an explanation by each atom, the shortest first."""
+    of, total = ours.shape[1], others.shape[1]
+    failures, passes = ours.sum(axis=1).astype(int), others.sum(axis=1).astype(int)
+    own = np.array([atom.bits for atom in table.atoms])
+    bits = own + description_bits(failures, passes, of, total)
+    # What holds for a smaller share of the failures than of the passes explains its opposite.
+    against = failures * total <= passes * of
+    bits = np.where(against, np.inf, bits)
+    order = np.argsort(bits, kind="stable")
+    return [
+        Explanation((table.atoms[at],), int(failures[at]), of, int(passes[at]), float(bits[at]))
+        for at in order
+        if np.isfinite(bits[at])
+    ] or [Explanation((), of, of, total, np.inf)]
+
+
+def _best_pairs(
+    table: AtomTable, ours: Array, others: Array, singles: list[Explanation]
+) -> list[Explanation]:
+    """Return the shortest pair, the shortest exact one, and the same of three atoms."""
+    of, total = ours.shape[1], others.shape[1]
+    own = np.array([atom.bits for atom in table.atoms])
+    failures = ours.sum(axis=1)
+    # An atom of a conjunction holds for what the conjunction holds for.
+    useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
+    informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
+    kept = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
+    if len(kept) < 2:
+        return []
+    a, b = ours[kept], others[kept]
+    pair_failures, pair_passes = a @ a.T, b @ b.T
+    bits = own[kept][:, None] + own[kept][None, :]
+    bits = bits + description_bits(pair_failures, pair_passes, of, total)
+    rows, columns = np.triu_indices(len(kept), 1)
+    flat = bits[rows, columns]
+    order = np.argsort(flat, kind="stable")
+    exact = (pair_failures[rows, columns] == of) & (pair_passes[rows, columns] == 0)
+
+    def pair(at: int) -> Explanation:
+        i, j = rows[at], columns[at]
+        terms = table.atoms[kept[i]], table.atoms[kept[j]]
+        held = int(pair_failures[i, j]), of, int(pair_passes[i, j])
+        return Explanation(terms, *held, float(flat[at]))
+
+    found = [pair(order[0])]
+    exact_order = [at for at in order if exact[at]] if exact.any() else []
+    if exact_order:
+        return [*found, pair(exact_order[0])]
+    for at in order[:MOST_EXTENDED]:
+        i, j = rows[at], columns[at]
+        three_failures, three_passes = a @ (a[i] * a[j]), b @ (b[i] * b[j])
+        three = flat[at] - description_bits(pair_failures[i, j], pair_passes[i, j], of, total)
+        three = three + own[kept] + description_bits(three_failures, three_passes, of, total)
+        k = int(three.argmin())
+        if k in (i, j):
+            continue
+        terms = tuple(table.atoms[kept[place]] for place in (i, j, k))
+        held = int(three_failures[k]), of, int(three_passes[k])
+        found.append(Explanation(terms, *held, float(three[k])))
+    return found

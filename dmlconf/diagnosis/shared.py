@@ -1,0 +1,122 @@
+"""What the failures of a run share, over all operators."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dmlconf.diagnosis.across import SharedGroups, shared_groups
+from dmlconf.diagnosis.groups import Group, operator_failures
+from dmlconf.diagnosis.search import Explanation
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["Condition", "SharedProperty", "shared_properties"]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition over facts, and which failures and passes meet it.
+
+    Attributes:
+        text: an expression of the catalogue's language; empty where it is every case.
+        failures: how many failures meet it.
+        of: out of how many.
+        passes: how many passes meet it.
+        alternatives: other expressions that hold for just the same cases.
+    """
+
+    text: str
+    failures: int
+    of: int
+    passes: int
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it holds for every failure and for no pass."""
+        return self.failures == self.of and not self.passes
+
+
+@dataclass(frozen=True, slots=True)
+class SharedProperty:
+    """Failures that have something in common.
+
+    Attributes:
+        operators: of which operators they are.
+        reasons: the kinds of reason, the most frequent first, with their counts.
+        failures: the verdicts.
+        compared: how many passes of these operators they were compared with.
+        condition: what parts them from passes; None where nothing does.
+        simpler: a shorter condition with few exceptions, or None.
+    """
+
+    operators: tuple[str, ...]
+    reasons: tuple[tuple[str, int], ...]
+    failures: tuple[Verdict, ...]
+    compared: int
+    condition: Condition | None
+    simpler: Condition | None = None
+
+
+class _Identity:
+    """A run log as a key, which is itself alone."""
+
+    def __init__(self, log: RunLog) -> None:
+        self.log = log
+
+    def __hash__(self) -> int:
+        return id(self.log)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.log is self.log
+
+
+def shared_properties(log: RunLog) -> tuple[SharedProperty, ...]:
+    """Return the groups of a run's failures, the largest first, each with what it shares.
+
+    Each failure is in one group.
+    """
+    return _properties(_Identity(log))
+
+
+@lru_cache(maxsize=1)  # Each report of a run asks.
+def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
+    log = identity.log
+    shared, left = shared_groups(tuple(operator_failures(log.verdicts)))
+    properties = [_of_groups(groups) for groups in shared] + [_of_group(group) for group in left]
+    return tuple(sorted(properties, key=lambda p: (-len(p.failures), p.operators)))
+
+
+def _of_group(group: Group) -> SharedProperty:
+    explanation = group.explanation
+    simpler = explanation.simpler if explanation else None
+    return SharedProperty(
+        (group.operator,), group.reasons, group.failures, group.compared,
+        _condition(explanation), _condition(simpler),
+    )  # fmt: skip
+
+
+def _condition(explanation: Explanation | None) -> Condition | None:
+    if explanation is None:
+        return None
+    terms = explanation.terms
+    alternatives = terms[0].alternatives if len(terms) == 1 else ()
+    return Condition(
+        explanation.text, explanation.failures, explanation.of, explanation.passes, alternatives
+    )
+
+
+def _of_groups(shared: SharedGroups) -> SharedProperty:
+    reasons: Counter[str] = Counter()
+    for group in shared.groups:
+        reasons.update(dict(group.reasons))
+    failures = tuple(verdict for group in shared.groups for verdict in group.failures)
+    return SharedProperty(
+        operators=tuple(dict.fromkeys(group.operator for group in shared.groups)),
+        reasons=tuple(reasons.most_common()),
+        failures=failures,
+        compared=sum(group.compared for group in shared.groups),
+        condition=Condition(shared.text, shared.failures, len(failures), shared.passes),
+    )

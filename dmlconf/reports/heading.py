@@ -1,0 +1,49 @@
+"""The three lines that begin a report: what was tested, against what, and which run it was."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from dmlconf.runner.log import Header
+
+__all__ = ["expected_by", "heading_lines"]
+
+_RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re.DOTALL)
+
+
+def heading_lines(header: Header) -> list[tuple[str, str]]:
+    """Return three names with their values."""
+    env = header.environment
+    version, driver = env.get("version"), env.get("driver")
+    python = env.get("python")
+    backend = f"{header.backend} {version}" if version else header.backend
+    tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
+    run = [
+        f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
+        f"dmlconf {header.dmlconf}",
+        *([f"Python {python}"] if python else []),
+        f"{header.started[:16].replace('T', ' ')} UTC",
+    ]
+    return [
+        ("tested", ", ".join(filter(None, tested))),
+        ("expected", expected_by(header)),
+        ("run", ", ".join(run)),
+    ]
+
+
+def expected_by(header: Header) -> str:
+    """Say where expected values come from."""
+    if header.against == header.backend:
+        return "the cases alone: a backend is never compared with itself"
+    suites = str(header.options.get("against", "auto")) == "auto"
+    sources = (_source(name, suites=suites) for name in header.against.split(", else "))
+    return ", else ".join(["the cases", *sources])
+
+
+def _source(name: str, *, suites: bool) -> str:
+    recording = _RECORDING.match(name)
+    if recording is None:
+        return name
+    whose = "the suite's" if suites else "a"
+    return f"{whose} recording of DirectML {recording[1]}"

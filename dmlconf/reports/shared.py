@@ -1,0 +1,220 @@
+"""What reports say of what failures share, and which single failures they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
+
+from dmlconf.reports.summary import run_command
+from dmlconf.runner.log import Header, RunLog
+from dmlconf.runner.verdict import Status, Verdict
+
+# A run without failures needs no diagnosis.
+if TYPE_CHECKING:
+    from dmlconf.diagnosis.shared import Condition, SharedProperty
+
+__all__ = [
+    "HEADING",
+    "SharedLine",
+    "ShownFailure",
+    "alike",
+    "not_shown",
+    "shared_lines",
+    "shown_failures",
+]
+
+HEADING: Final = "What failures share"
+
+MOST_NAMED: Final = 3
+MOST_OPTIONS: Final = 8
+MOST_ALTERNATIVES: Final = 2
+
+_MEANINGS: Final = {
+    "not Packed": "strides are not packed",
+    "Packed": "strides are packed",
+    "InPlace": "an output has the buffer of an input",
+    "Broadcast": "a stride of 0 broadcasts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLine:
+    """One group of failures.
+
+    Attributes:
+        sentence: what they share.
+        command: runs the group's cases, quoted for a shell.
+        shared: the group.
+    """
+
+    sentence: str
+    command: str
+    shared: SharedProperty
+
+    @property
+    def says_little(self) -> bool:
+        """Whether there is one failure only, and no condition."""
+        condition = self.shared.condition
+        return len(self.shared.failures) == 1 and not (condition and condition.text)
+
+
+def shared_lines(log: RunLog) -> list[SharedLine]:
+    """Say what failures share, a line for each group, the largest first."""
+    if not any(verdict.status.fails_run for verdict in log.verdicts):
+        return []
+    from dmlconf.diagnosis.shared import shared_properties
+
+    return [
+        SharedLine(_sentence(shared), _command(log.header, shared), shared)
+        for shared in shared_properties(log)
+    ]
+
+
+def _sentence(shared: SharedProperty) -> str:
+    count = len(shared.failures)
+    failures = f"{count:,} failure{'s' if count != 1 else ''} ({_reasons(shared)})"
+    begin = f"{_operators(shared.operators)}: {failures}"
+    condition = shared.condition
+    if condition is None:
+        passes = f"{shared.compared:,} pass{'es' if shared.compared != 1 else ''}"
+        return f"{begin}, which no fact tells from the {passes}"
+    if not condition.text and not condition.passes:
+        return f"{begin}, every case that ran"
+    if not condition.text:
+        return f"{begin}, nearly every case: {condition.passes:,} passed"
+    where = f"where {condition.text}{_remark(condition)}"
+    if condition.exact:
+        sentence = f"{begin}, all and only {where}"
+    else:
+        sentence = f"{begin}: {_held(condition)} {where}"
+    if shared.simpler is not None:
+        sentence += f"; {_held(shared.simpler)} where {shared.simpler.text} alone"
+    return sentence
+
+
+def _reasons(shared: SharedProperty) -> str:
+    if len(shared.reasons) == 1:
+        return shared.reasons[0][0]
+    return ", ".join(f"{count:,} {kind}" for kind, count in shared.reasons)
+
+
+def _operators(names: Sequence[str]) -> str:
+    if len(names) <= MOST_NAMED:
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    listed = ", ".join(names[:MOST_NAMED])
+    return f"{len(names):,} operators ({listed} and {len(names) - MOST_NAMED:,} more)"
+
+
+def _remark(condition: Condition) -> str:
+    """Return what a condition means and other conditions of the same cases, in parentheses."""
+    meaning = _MEANINGS.get(condition.text)
+    same = condition.alternatives[:MOST_ALTERNATIVES]
+    parts = [meaning, f"the same cases: {', '.join(same)}" if same else None]
+    remark = "; ".join(filter(None, parts))
+    return f" ({remark})" if remark else ""
+
+
+def _held(condition: Condition) -> str:
+    passes = f"{condition.passes:,} pass{'es' if condition.passes != 1 else ''}"
+    both = f"and {passes}," if condition.passes else "and no pass,"
+    return f"{condition.failures:,} of {condition.of:,}, {both}"
+
+
+def _command(header: Header, shared: SharedProperty) -> str:
+    command = run_command(header)
+    if len(shared.operators) <= MOST_OPTIONS:
+        command += [part for name in shared.operators for part in ("-o", name)]
+    if shared.condition is not None and shared.condition.text:
+        command += ["--where", shared.condition.text]
+    return shlex.join(command)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFailure:
+    """A failure that a report shows in full.
+
+    Attributes:
+        verdict: the failure.
+        others: how many other cases broke with the same message.
+        operators: of how many operators all of these are.
+    """
+
+    verdict: Verdict
+    others: int = 0
+    operators: int = 1
+
+
+def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
+    """Return failures spread over groups and operators, and over what they broke with.
+
+    Cases that broke with the same message are one failure.
+
+    Args:
+        log: the run's log.
+        most: how many.
+    """
+    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
+    if not failing:
+        return []
+    if len(failing) <= most:
+        ordered: list[Verdict] = failing
+    else:
+        from dmlconf.diagnosis.shared import shared_properties
+
+        ordered = list(_alternating([_spread(s.failures) for s in shared_properties(log)]))
+    counts = Counter(_trace(verdict) for verdict in failing)
+    operators = {(_trace(verdict), verdict.operator) for verdict in failing}
+    by_trace = Counter(trace for trace, _ in operators)
+    taken: set[str] = set()
+    shown = []
+    for verdict in ordered:
+        trace = _trace(verdict)
+        if trace and trace in taken:
+            continue
+        taken.add(trace)
+        alike = (counts[trace] - 1, by_trace[trace]) if trace else (0, 1)
+        shown.append(ShownFailure(verdict, *alike))
+        if len(shown) == most:
+            break
+    return shown
+
+
+def not_shown(log: RunLog, entries: Sequence[ShownFailure]) -> int:
+    """Return how many failures are neither shown nor like one that is."""
+    failing = sum(verdict.status.fails_run for verdict in log.verdicts)
+    return max(0, failing - sum(1 + shown.others for shown in entries))
+
+
+def alike(shown: ShownFailure) -> str:
+    """Say how many other cases broke with the same message; nothing where none did."""
+    if not shown.others:
+        return ""
+    cases = f"{shown.others:,} more case{'s' if shown.others != 1 else ''}"
+    of = f" of {shown.operators:,} operators" if shown.operators > 1 else ""
+    return f", and {cases}{of} with the same message"
+
+
+def _spread(failures: Sequence[Verdict]) -> list[Verdict]:
+    """Return the failures of a group, alternating between its operators."""
+    by_operator: dict[str, list[Verdict]] = {}
+    for verdict in failures:
+        by_operator.setdefault(verdict.operator, []).append(verdict)
+    return list(_alternating(list(by_operator.values())))
+
+
+def _alternating(lists: Sequence[Sequence[Verdict]]) -> Iterator[Verdict]:
+    for row in zip_longest(*lists):
+        yield from (verdict for verdict in row if verdict is not None)
+
+
+def _trace(verdict: Verdict) -> str:
+    """Return what a case broke with, without its numbers; empty where it did not break."""
+    if verdict.status is not Status.BROKEN or verdict.reason is None:
+        return ""
+    message = verdict.reason.message.replace(verdict.case, "")
+    return f"{verdict.reason.kind}: {re.sub('0x[0-9a-fA-F]+|[0-9]+', '#', message)}"

@@ -1,0 +1,147 @@
+"""A first file of waivers, from the failures in a run's log."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+import yaml
+
+from dmlconf.backends.subject import tested_environment
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import Header, RunLog
+from dmlconf.runner.scope import parse_version
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.waiver_file import NO_LINK, REJECTIONS
+
+__all__ = ["draft"]
+
+_HOLDS_FOR: Final = timedelta(days=90)
+
+_COMMENT: Final = """\
+# Failures of a run on {adapter}, {started}, accepted until the days below.
+# Before you use it: say in each `reason` why the cases fail, link the report of the fault, and
+# narrow or widen `devices` and `bound`. docs/waivers.md tells what each field means.
+"""
+
+_REJECTION: Final = re.compile(r"\b([A-Z][A-Z0-9_]*) by ([A-Z][A-Za-z]*)\b")
+
+_Key = tuple[str, ReasonKind, str | None]
+
+
+def draft(log: RunLog, link: str = NO_LINK, until: date | None = None) -> str | None:
+    """Return a file of waivers for all that failed or broke; None where nothing did.
+
+    There is a waiver for each operator and kind of failure. It names the cases and holds on the
+    adapter, driver and DirectML of the run, as far as each case was off.
+
+    Args:
+        log: the run's log.
+        link: where the failures are tracked.
+        until: the last day on which the waivers hold; by default 90 days after the run.
+    """
+    groups: dict[_Key, list[Verdict]] = {}
+    for verdict in log.verdicts:
+        if verdict.status in (Status.FAILED, Status.BROKEN) and verdict.reason is not None:
+            groups.setdefault(_key(verdict), []).append(verdict)
+    if not groups:
+        return None
+    last = until or (datetime.fromisoformat(log.header.started) + _HOLDS_FOR).date()
+    devices = _devices(log.header)
+    names: set[str] = set()
+    waivers = [
+        _waiver(_name(key, names), key, verdicts, devices, link, last)
+        for key, verdicts in groups.items()
+    ]
+    adapter = printable(str(log.header.environment.get("adapter") or log.header.backend))
+    comment = _COMMENT.format(adapter=adapter, started=log.header.started[:10])
+    body = yaml.dump({"format": 1, "waivers": waivers}, Dumper=_Dumper, sort_keys=False, width=100)
+    return comment + body
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes equal parts of a file each in full."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _key(verdict: Verdict) -> _Key:
+    assert verdict.reason is not None
+    kind = verdict.reason.kind
+    match = _REJECTION.search(verdict.reason.message) if kind in REJECTIONS else None
+    return verdict.operator, kind, f"{match[1]} by {match[2]}" if match else None
+
+
+def _name(key: _Key, names: set[str]) -> str:
+    """Return a name that no other waiver has, and add it to the names."""
+    operator, kind, _ = key
+    plain = re.sub(r"[^a-z0-9]+", "-", f"{operator} {kind}".lower()).strip("-")
+    name, number = plain, 1
+    while name in names:
+        number += 1
+        name = f"{plain}-{number}"
+    names.add(name)
+    return name
+
+
+def _waiver(
+    name: str,
+    key: _Key,
+    verdicts: Sequence[Verdict],
+    devices: Mapping[str, Any],
+    link: str,
+    until: date,
+) -> dict[str, Any]:
+    _, kind, rejection = key
+    first = verdicts[0].reason
+    assert first is not None
+    count = f"{len(verdicts):,} case{'s' if len(verdicts) != 1 else ''}"
+    waiver: dict[str, Any] = {
+        "name": name,
+        "reason": printable(f"Not explained yet. {count}; the first: {first.message}"),
+        "link": link,
+        "until": until.isoformat(),
+        "cases": [verdict.case for verdict in verdicts],
+        "failure": str(kind),
+    }
+    if rejection is not None:
+        waiver["rejection"] = rejection
+    if kind is ReasonKind.WRONG_VALUES:
+        waiver["bound"] = _bound(verdicts)
+    if devices:
+        waiver["devices"] = devices
+    return waiver
+
+
+def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """Return the greatest of each figure; one that has no bound, as with NaN, is left out."""
+    figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
+    bound: dict[str, Any] = {"elements": max([1, *(each["differing"] for each in figures)])}
+    ulp = max((each["worst_ulp"] or 0 for each in figures), default=0)
+    share = max((each.get("margin") or 0 for each in figures), default=0)
+    if 0 < ulp < math.inf:
+        bound["ulp"] = math.ceil(ulp)
+    if 0 < share < math.inf:
+        bound["share_of_limit"] = share
+    return bound
+
+
+def _devices(header: Header) -> dict[str, Any]:
+    tested = tested_environment(header.environment)
+    devices: dict[str, Any] = {}
+    if tested.get("adapter"):
+        devices["adapters"] = [str(tested["adapter"])]
+    if _is_version(tested.get("driver")):
+        devices["drivers"] = {"first": tested["driver"], "last": tested["driver"]}
+    if tested["backend"] == "directml" and _is_version(tested.get("version")):
+        devices["directml"] = {"first": tested["version"], "last": tested["version"]}
+    return devices
+
+
+def _is_version(text: Any) -> bool:
+    version = parse_version(text) if isinstance(text, str) else None
+    return version is not None and 2 <= len(version) <= 4

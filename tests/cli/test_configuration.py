@@ -1,0 +1,126 @@
+"""Options from the configuration file, its profiles and the environment, and their origin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf_here, write
+
+FILE = """
+backend = "miniature:zeros"
+tag = ["tile"]
+
+[profile.ci]
+report = ["junit:out.xml"]
+fail-on = "unchecked"
+
+[profile.reference]
+backend = ["numpy"]
+
+[list]
+json = true
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder below the one with the configuration file."""
+    below = tmp_path / "project" / "cases"
+    below.mkdir(parents=True)
+    write(below)
+    (below.parent / "dmlconf.toml").write_text(FILE, encoding="utf-8")
+    return below
+
+
+def test_the_nearest_file_above_gives_options(folder: Path) -> None:
+    assert dmlconf_here(folder, "run", "tile.yaml").returncode == 1
+    assert dmlconf_here(folder, "run", "tile.yaml", "-b", "numpy").returncode == 0
+    listed = dmlconf_here(folder, "list", "tile.yaml")
+    assert [case["case"] for case in json.loads(listed.stdout)] == ["tile/tile/stated"]
+
+
+def test_a_profile_comes_before_the_rest_and_the_environment_before_both(folder: Path) -> None:
+    run = ["run", "tile.yaml", "--profile", "reference"]
+    assert dmlconf_here(folder, *run).returncode == 0
+    zeros = {"DMLCONF_RUN_BACKEND": "miniature:zeros"}
+    assert dmlconf_here(folder, *run, **zeros).returncode == 1
+    assert dmlconf_here(folder, *run, "-b", "numpy", **zeros).returncode == 0
+    dmlconf_here(folder, "run", "tile.yaml", DMLCONF_RUN_PROFILE="ci")
+    assert (folder / "out.xml").exists()
+
+
+def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Path) -> None:
+    write(folder, name="documented.yaml")
+    level = ["list", "documented.yaml", "--tag", "documented", "--profile"]
+    assert dmlconf_here(folder, *level, "6_4").returncode == 0
+    assert dmlconf_here(folder, *level, "1_0").returncode == 5
+    wrong = dmlconf_here(folder, *level, "cy")
+    assert wrong.returncode == 2
+    assert "there is no profile cy" in wrong.stderr
+    assert "those of the configuration file are ci, reference" in wrong.stderr
+
+
+def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\n\n[tool.dmlconf]\nbackend = ["miniature:zeros"]\n', "utf-8"
+    )
+    assert dmlconf_here(tmp_path, "run", "tile.yaml").returncode == 1
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\n', "utf-8")
+    assert dmlconf_here(tmp_path, "run", "tile.yaml").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("jbos = 2\n", ":1:1: run has no option jbos"),
+        ("jbos = 2\n", "hint: did you mean jobs?"),
+        ("\nquiet = 1\n", ":2:1: 1 is not true or false"),
+        ("[profile.ci]\ntimeout = 'long'\n", ":2:1: 'long' is not a number"),
+        ("tag = [1.5]\n", ":1:1: [1.5] is not text, or a list of texts"),
+        ("[rum]\nquiet = true\n", ":1:2: there is no command rum to configure"),
+        ("[record]\nquick = 'a'\n", ":2:1: 'a' is not true or false"),
+        ("profile = 'ci'\n", ":1:1: `profile` is a table of profiles"),
+        ("jobs = 2\nfail-on = 'unchekd'\n", ":2:1: 'unchekd' is not one of unchecked"),
+        ("feature-level = '9_9'\n", ":1:1: there is no feature level 9_9"),
+        ("jobs = = 2\n", ":1:8: Invalid value"),
+        ("failed = 'latest'\n", ":1:1: run has no option failed"),
+    ],
+)
+def test_a_mistake_is_shown_at_its_place(tmp_path: Path, text: str, told: str) -> None:
+    write(tmp_path)
+    (tmp_path / "dmlconf.toml").write_text(text, "utf-8")
+    done = dmlconf_here(tmp_path, "run", "tile.yaml")
+    assert done.returncode == 3
+    assert told in done.stderr, done.stderr
+
+
+def test_config_shows_what_holds_and_from_where(folder: Path) -> None:
+    file = folder.parent / "dmlconf.toml"
+    variables = {"DMLCONF_RUN_TIMEOUT": "7"}
+    done = dmlconf_here(folder, "config", "--profile", "ci", **variables)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        str(file),
+        "profiles: ci, reference",
+        f'  backend = ["miniature:zeros"]  ({file}:2)',
+        f'  tag = ["tile"]  ({file}:3)',
+        '  timeout = "7"  (DMLCONF_RUN_TIMEOUT)',
+        f'  fail-on = ["unchecked"]  ({file}:7, profile ci)',
+        f'  report = ["junit:out.xml"]  ({file}:6, profile ci)',
+    ]
+    as_json = json.loads(dmlconf_here(folder, "config", "list", "--json").stdout)
+    origins = {row["option"]: row["from"] for row in as_json["options"]}
+    assert origins == {"tag": f"{file}:3", "json": f"{file}:13"}
+    everything = dmlconf_here(folder, "config", "--all").stdout
+    assert "  repeat = 1  (default)" in everything
+
+
+def test_config_without_a_file_says_so(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "config")
+    assert done.stdout.splitlines() == [
+        "no file: neither dmlconf.toml nor pyproject.toml", "every option of run has its default",
+    ]  # fmt: skip

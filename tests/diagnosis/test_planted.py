@@ -1,0 +1,58 @@
+"""Planted defects, and whether the first ten lines of the report name their conditions."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Final
+
+import pytest
+from rich.console import Console
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite
+from dmlconf.reports import terminal
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import AUTO, expectations
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.session import judged, make_header, opened
+from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
+
+FIRST_LINES: Final = 10
+
+SAMPLE: Final = tuple(defect for defect in DEFECTS if len(defect.operators) == 1)[::4]
+"""So many take seconds; `python -m tests.diagnosis` measures all."""
+
+
+def run_log(defect: Defect) -> RunLog:
+    """Run the defect's operators on a backend that has the defect."""
+    suite = load_suite([cases_directory() / name.lower() for name in defect.operators])
+    plan = list(suite.plan())
+    backend = opened(registry.parse("miniature:zeros"), PlantedBackend(defect))
+    expected = expectations(AUTO, backend, suite, plan, [cases_directory()])
+    header = make_header(suite, [], len(plan), backend, expected.name, {"against": AUTO})
+    return RunLog(header, tuple(judged(plan, backend, expected.against)), None)
+
+
+def first_lines(log: RunLog) -> str:
+    """Return the first lines that an 80 columns wide terminal shows."""
+    stream = io.StringIO()
+    Console(file=stream, width=80, height=25, highlight=False, color_system=None).print(
+        terminal.render(log), crop=False
+    )
+    return "\n".join(stream.getvalue().split("\n")[:FIRST_LINES])
+
+
+def is_named(defect: Defect, text: str) -> bool:
+    """Tell whether a text names all parts of the defect's condition."""
+    return all(re.search(pattern, text) for pattern in defect.named)
+
+
+def test_there_are_at_least_thirty() -> None:
+    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 30
+
+
+@pytest.mark.parametrize("defect", SAMPLE, ids=lambda defect: defect.name)
+def test_the_first_ten_lines_name_the_planted_condition(defect: Defect) -> None:
+    text = first_lines(run_log(defect))
+    assert is_named(defect, text), text

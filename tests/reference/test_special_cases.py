@@ -1,0 +1,56 @@
+"""Operators that are special cases of others have no functions, and compute what the others do."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.reference.evaluation import MissingFunction, reference_function
+from dmlconf.tensors.datatypes import DataType
+
+SPECIAL = [name for name in operator_names() if operator(name).specialises is not None]
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_case_has_no_function(name: str) -> None:
+    general = operator(name)
+    while general.specialises is not None:
+        general = operator(general.specialises.operator)
+    module = import_module(f"dmlconf.reference.{general.family}")
+    for part in ("", "_error_scale", "_interval", "_candidates"):
+        assert not hasattr(module, f"{name.lower()}{part}")
+
+
+def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
+    values = np.array([[3, 1, 2]], np.int32)
+    outputs = TensorDesc(DataType.INT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
+    found = reference_function("TOP_K")(values, *outputs, Axis=1, K=2)
+    assert [part.tolist() for part in found] == [[[3, 2]], [[0, 2]]]
+
+
+def test_fields_of_other_forms_are_computed_from_sizes_and_attributes() -> None:
+    values = np.array([[1, 2], [3, 4]], np.float32)
+    found = reference_function("ACTIVATION_HARDMAX")(
+        InputTensor=values, OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2))
+    )
+    assert found.tolist() == [[0, 1], [0, 1]]
+
+
+def test_special_cases_of_special_cases_reach_the_most_general_operator() -> None:
+    values = np.array([[[[1, 2]]]], np.float32)
+    found = reference_function("UPSAMPLE_2D")(
+        InputTensor=values,
+        OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 2, 4)),
+        ScaleSize={"Width": 2, "Height": 2},
+        InterpolationMode="NEAREST_NEIGHBOR",
+    )
+    assert found.tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
+
+
+def test_what_the_general_operator_lacks_is_missing_by_its_name() -> None:
+    with pytest.raises(MissingFunction, match="the interval of RESAMPLE3"):
+        reference_function("RESAMPLE1", "interval")

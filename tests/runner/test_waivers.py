@@ -1,0 +1,381 @@
+"""Waivers accept a known failure, as far as it is known, and say when they no longer hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlconf.backends.protocol import Environment
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.runner.scope import VersionRange, fits, parse_version
+from dmlconf.runner.waiver_file import read_waivers
+from dmlconf.runner.waivers import effective_waivers
+from tests.cli.process import dmlconf_here
+
+SUITE = """
+operator: TILE
+cases:
+  - name: two
+    note: Twice.
+    desc: &desc
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: types
+    note: Each type.
+    matrix: {DataType: [FLOAT32, INT32]}
+    desc:
+      InputTensor: {Sizes: [2], DataType: =DataType, values: [30, 40]}
+      OutputTensor: {Sizes: [4], DataType: =DataType}
+      Repeats: [2]
+    expect: {OutputTensor: [30, 40, 30, 40]}
+  - name: refused
+    note: The output is too short.
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {rejected: E_INVALIDARG}
+"""
+TWO, FLOAT32, INT32, REFUSED = (
+    f"tile/small/{name}" for name in ("two", "types[DataType=FLOAT32]", "types[DataType=INT32]",
+                                      "refused")
+)  # fmt: skip
+
+SCALED = "miniature:scaled"
+"""Every element is 1.1 times what is right."""
+
+
+def waiver(**fields: Any) -> dict[str, Any]:
+    """Return a waiver of the case `two` on a backend that is 10% off."""
+    fields = {
+        "name": "a-tenth-off",
+        "reason": "All is a tenth too much.",
+        "link": "https://bugs.example.com/1",
+        "until": "2099-12-31",
+        "cases": [TWO],
+        "failure": "wrong values",
+        "bound": {"elements": 4},
+        **fields,
+    }
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def run(folder: Path, backend: str, *waivers: dict[str, Any], **options: str) -> dict[str, Any]:
+    """Run the suite, and return the verdicts by case, the exit code, and what was said."""
+    (folder / "tile").mkdir(exist_ok=True)
+    (folder / "tile" / "small.yaml").write_text(SUITE)
+    # JSON is YAML, and quotes what YAML would read otherwise.
+    (folder / "w.yaml").write_text(json.dumps({"format": 1, "waivers": waivers}, indent=1))
+    more = [text for key, value in options.items() for text in (f"--{key}", value)]
+    done = dmlconf_here(
+        folder, "run", "tile", "-b", backend, "--waivers", "w.yaml", "--report", "json:r.json",
+        *more,
+    )  # fmt: skip
+    said = {"code": done.returncode, "said": done.stdout + done.stderr}
+    if done.returncode in (0, 1):
+        report = json.loads((folder / "r.json").read_text())
+        said |= {verdict["case"]: verdict for verdict in report["verdicts"]}
+    return said
+
+
+def judged(result: dict[str, Any], case: str = TWO) -> tuple[str, str | None]:
+    """Return the status of a case and the kind of its reason."""
+    verdict = result[case]
+    return verdict["status"], verdict["reason"] and verdict["reason"]["kind"]
+
+
+def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
+    result = run(tmp_path, f"{SCALED},on=two", waiver())
+    assert judged(result) == ("waived", "waiver")
+    assert result["code"] == 0
+    message = result[TWO]["reason"]["message"]
+    for part in ("a-tenth-off", "a tenth too much", "bugs.example.com/1", "2099-12-31", "4 of 4"):
+        assert part in message
+    assert result[TWO]["reason"]["differences"]
+    assert "Waived by the waivers of the run\n  1 a-tenth-off\n" in result["said"]
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"cases": ["tile/small/t*"]},
+        {"cases": ["tile/small/two", "tile/small/types"]},
+        {"cases": None, "operators": ["TILE"]},
+        {"cases": None, "where": "Repeats[0] == 2"},
+        {"cases": ["*/two", "tile/small/types[DataType=?*]"]},
+    ],
+)
+def test_cases_are_named_by_identifier_pattern_operator_and_condition(
+    tmp_path: Path, scope: dict[str, Any], jobs: str
+) -> None:
+    result = run(tmp_path, SCALED, waiver(**scope), jobs=jobs)
+    waived = [judged(result, case) for case in (TWO, FLOAT32, INT32)]
+    assert waived == [("waived", "waiver")] * 3
+    assert judged(result, REFUSED) == ("passed", None)
+
+
+def test_a_condition_leaves_other_cases_alone(tmp_path: Path) -> None:
+    only = waiver(cases=None, operators=["TILE"], where="InputTensor.DataType == 'INT32'")
+    result = run(tmp_path, SCALED, only)
+    assert judged(result, INT32) == ("waived", "waiver")
+    assert judged(result, FLOAT32) == ("failed", "wrong values")
+    assert result["code"] == 1
+
+
+def test_a_case_that_passes_is_stale(tmp_path: Path) -> None:
+    result = run(tmp_path, "numpy", waiver())
+    assert judged(result) == ("stale", "passes though waived")
+    assert "Take the case out of the waiver" in result[TWO]["reason"]["message"]
+    assert "w.yaml:4" in result[TWO]["reason"]["message"]
+    assert result["code"] == 1
+
+
+def test_an_intermittent_failure_may_pass(tmp_path: Path) -> None:
+    assert judged(run(tmp_path, "numpy", waiver(intermittent=True))) == ("passed", None)
+    assert judged(run(tmp_path, SCALED, waiver(intermittent=True))) == ("waived", "waiver")
+
+
+@pytest.mark.parametrize("backend", ["miniature:zeros", "miniature:wrong-type", "miniature:crash"])
+def test_another_failure_is_stale(tmp_path: Path, backend: str) -> None:
+    other = waiver(failure="hang", bound=None)
+    result = run(tmp_path, f"{backend},on=two", other)
+    assert judged(result) == ("stale", "fails otherwise than waived")
+    assert "`hang`" in result[TWO]["reason"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "excess"),
+    [
+        ({"elements": 3}, "4 elements"),
+        ({"ulp": 100}, "ULP"),
+        ({"elements": 4, "ulp": 1}, "ULP"),
+    ],
+)
+def test_a_worse_failure_is_stale(tmp_path: Path, bound: dict[str, float], excess: str) -> None:
+    result = run(tmp_path, f"{SCALED},on=two", waiver(bound=bound))
+    assert judged(result) == ("stale", "fails worse than waived")
+    assert excess in result[TWO]["reason"]["message"]
+    assert "widen the waiver's bound" in result[TWO]["reason"]["message"]
+
+
+def test_a_share_of_the_limit_is_a_bound(tmp_path: Path) -> None:
+    folder = tmp_path / "gemm"
+    folder.mkdir()
+    (folder / "small.yaml").write_text("""
+operator: GEMM
+cases:
+  - name: dot
+    desc:
+      ATensor: {Sizes: [1, 1, 1, 64], DataType: FLOAT32, fill: {uniform: {low: 1, high: 2}}}
+      BTensor: {Sizes: [1, 1, 64, 1], DataType: FLOAT32, fill: {uniform: {low: 1, high: 2}}}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 0
+""")
+    for share, status in ((1e9, "waived"), (2, "stale")):
+        own = waiver(cases=["gemm/small/dot"], bound={"share_of_limit": share})
+        (tmp_path / "w.yaml").write_text(json.dumps({"format": 1, "waivers": [own]}))
+        done = dmlconf_here(
+            tmp_path, "run", "gemm", "-b", SCALED, "--waivers", "w.yaml", "--report", "json:r.json"
+        )
+        [verdict] = json.loads((tmp_path / "r.json").read_text())["verdicts"]
+        assert (verdict["status"], done.returncode) == (status, int(status == "stale"))
+
+
+@pytest.mark.parametrize("backend", [SCALED, "numpy"])
+def test_an_expired_waiver_is_stale(tmp_path: Path, backend: str) -> None:
+    result = run(tmp_path, f"{backend},on=two" if backend == SCALED else backend,
+                 waiver(until="2020-02-29"))  # fmt: skip
+    assert judged(result)[0] == "stale"
+    if backend == SCALED:
+        assert judged(result)[1] == "waiver expired"
+        assert "2020-02-29" in result[TWO]["reason"]["message"]
+
+
+def test_the_last_day_counts(tmp_path: Path) -> None:
+    run(tmp_path, "numpy", waiver(until="2026-11-22"))
+    waivers = read_waivers(tmp_path / "w.yaml").waivers
+    assert waivers[0].until.isoformat() == "2026-11-22"
+    assert effective_waivers(waivers, Environment("numpy", "1"), waivers[0].until).day <= (
+        waivers[0].until
+    )
+
+
+def test_one_of_several_waivers_suffices(tmp_path: Path) -> None:
+    crash = waiver(name="a-crash", failure="crash", bound=None)
+    assert judged(run(tmp_path, SCALED, crash, waiver())) == ("waived", "waiver")
+    assert judged(run(tmp_path, "miniature:crash", crash, waiver())) == ("waived", "waiver")
+
+
+def test_a_crash_a_refusal_and_a_wrong_type_can_be_waived(tmp_path: Path) -> None:
+    crash = waiver(failure="crash", bound=None)
+    assert judged(run(tmp_path, "miniature:crash,on=two", crash))[0] == "waived"
+    refusal = waiver(failure="rejected what is supported", bound=None)
+    assert judged(run(tmp_path, "miniature:rejects,on=two", refusal))[0] == "waived"
+    other = refusal | {"rejection": "E_FAIL by Execute"}
+    result = run(tmp_path, "miniature:rejects,on=two", other)
+    assert judged(result) == ("stale", "fails otherwise than waived")
+    wrong_type = waiver(failure="wrong data type", bound=None)
+    assert judged(run(tmp_path, "miniature:wrong-type,on=two", wrong_type))[0] == "waived"
+
+
+def test_waivers_of_other_devices_do_not_apply(tmp_path: Path) -> None:
+    # A miniature calls itself after its fault.
+    own = waiver(devices={"adapters": ["Scal*"]})
+    assert judged(run(tmp_path, f"{SCALED},on=two", own)) == ("waived", "waiver")
+    for devices in (
+        {"adapters": ["Contoso*"]},
+        {"directml": {"first": "0.1"}},
+        {"drivers": {"last": "99.0"}},
+    ):
+        result = run(tmp_path, f"{SCALED},on=two", waiver(devices=devices))
+        assert judged(result) == ("failed", "wrong values")
+
+
+DEVICE = Environment(
+    "directml", "1.15.4", "Contoso Graphics (R) 9000", "32.0.15.6094",
+    {"vendor_id": "0x1002", "device_id": "0x73bf"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("devices", "included"),
+    [
+        ({"adapters": ["contoso*"]}, True),
+        ({"adapters": ["0x1002:*"]}, True),
+        ({"adapters": ["0x10de:*", "*8000"]}, False),
+        ({"drivers": {"first": "32.0.14.9", "last": "32.0.15"}}, True),
+        ({"drivers": {"last": "32.0.14"}}, False),
+        ({"drivers": {"first": "32.1"}}, False),
+        ({"directml": {"first": "1.8.0", "last": "1.15"}}, True),
+        ({"directml": {"last": "1.15.3"}}, False),
+        ({"adapters": ["*9000"], "directml": {"first": "1.16.0"}}, False),
+    ],
+)
+def test_devices_are_named_by_pattern_and_ranges(
+    tmp_path: Path, devices: dict[str, Any], included: bool
+) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(json.dumps({"format": 1, "waivers": [waiver(devices=devices)]}))
+    waivers = read_waivers(path).waivers
+    assert bool(effective_waivers(waivers, DEVICE).waivers) is included
+    recorded = {
+        "backend": "directml", "version": DEVICE.version, "adapter": DEVICE.adapter,
+        "driver": DEVICE.driver, "details": DEVICE.details,
+    }  # fmt: skip
+    replay = Environment("recording", "1", details={"recorded": recorded})
+    assert bool(effective_waivers(waivers, replay).waivers) is included
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "told"),
+    [
+        ({"cases": ["tile/small/tow"]}, "tile/small/tow", "did you mean tile/small/two?"),
+        ({"cases": ["tile/small/none*"]}, "none*", "no case fits tile/small/none*"),
+        ({"cases": ["tail/small/two"]}, "tail/", "there is no case tail/small/two"),
+        ({"cases": None}, "{", "waivers[0]"),
+        ({"cases": []}, "cases", "cases"),
+        ({"cases": ["../../etc/passwd"]}, "passwd", "an identifier of a case"),
+        ({"until": "2026-02-30"}, "until", "there is no day 2026-02-30"),
+        ({"until": "tomorrow"}, "until", "the last day"),
+        ({"link": "somewhere"}, "link", "none yet"),
+        ({"link": None}, "{", "lacks `link`"),
+        ({"reason": "  "}, "reason", "what fails and why"),
+        ({"bound": None}, "{", "lacks `bound`"),
+        ({"bound": {"elements": 0}}, "elements", "bound.elements"),
+        ({"bound": {"ulps": 3}}, "ulps", "did you mean `ulp`?"),
+        ({"failure": "wrong"}, "failure", "cannot be"),
+        ({"failure": "crash"}, "{", "cannot have `bound`"),
+        ({"operators": ["CONVOLUTION"], "where": "GroupCont > 1"}, "GroupCont", "GroupCount?"),
+        ({"where": "__import__('os')", "cases": None}, "__import__", "underscore"),
+        ({"operators": ["TIEL"]}, "TIEL", "did you mean TILE?"),
+        ({"devices": {"drivers": {"first": "2.0", "last": "1.0"}}}, "drivers", "newer than"),
+        ({"devices": {"directml": {"first": "new"}}}, "new", "a version such as"),
+        ({"intermittent": "no"}, "intermittent", "true or false"),
+        ({"severity": 1}, "severity", "unknown field `severity`"),
+    ],
+)
+def test_refuses_a_wrong_file_at_its_place(
+    tmp_path: Path, change: dict[str, Any], place: str, told: str
+) -> None:
+    result = run(tmp_path, "numpy", waiver(**change))
+    lines = (tmp_path / "w.yaml").read_text().splitlines()
+    first = 3 if place == "{" else 1
+    line = next(n for n, text in enumerate(lines, 1) if n >= first and place in text)
+    assert result["code"] == 3
+    assert f"w.yaml:{line}:" in result["said"]
+    assert told in result["said"]
+
+
+def test_refuses_two_waivers_of_a_name(tmp_path: Path) -> None:
+    result = run(tmp_path, "numpy", waiver(), waiver())
+    assert result["code"] == 3
+    assert "a-tenth-off is listed twice" in result["said"]
+
+
+def test_names_of_the_bundled_suite_are_known_in_a_run_of_another(tmp_path: Path) -> None:
+    bundled = waiver(cases=["gather/documented/example-1-1d-remapping"])
+    result = run(tmp_path, "numpy", bundled)
+    assert result["code"] == 0
+
+
+def test_refuses_what_is_no_file_of_waivers(tmp_path: Path) -> None:
+    for text in ("", "[]", "format: 2\nwaivers: []", "format: 1\nwaivers: {}", "\x00"):
+        (tmp_path / "w.yaml").write_text(text)
+        with pytest.raises(InvalidFilesError):
+            read_waivers(tmp_path / "w.yaml")
+
+
+def test_a_pattern_takes_brackets_as_they_are() -> None:
+    assert fits("a[b]*", "a[b]c")
+    assert not fits("a[b]", "ab")
+
+
+def test_ranges_of_versions_include_their_ends() -> None:
+    versions = VersionRange((1, 8), (1, 15))
+    inside = ("1.8.0", "1.8", "1.15.4", "1.15")
+    assert all(versions.holds(parse_version(text) or ()) for text in inside)
+    assert not any(versions.holds(parse_version(text) or ()) for text in ("1.7.9", "1.16.0", "2"))
+
+
+@pytest.mark.parametrize("fault", ["scaled", "zeros", "rejects", "crash", "wrong-type", "error"])
+def test_waivers_made_from_a_log_waive_its_failures(tmp_path: Path, fault: str) -> None:
+    backend = f"miniature:{fault}"
+    run(tmp_path, backend, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    done = dmlconf_here(tmp_path, "waive", "log.jsonl", "-o", "first.yaml", "--until", "2099-01-01")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    again = dmlconf_here(tmp_path, "run", "tile", "-b", backend, "--waivers", "first.yaml", "-q")
+    assert again.returncode == 0
+    # Some miniatures fail in the case that must be rejected, too.
+    expected = 4 if fault in ("crash", "error", "zeros") else 3
+    assert f"{expected} waived" in again.stdout
+    assert "failed" not in again.stdout
+
+
+def test_waivers_made_from_a_log_are_for_its_device_alone(tmp_path: Path) -> None:
+    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="log.jsonl")
+    done = dmlconf_here(tmp_path, "waive", "log.jsonl", "--link", "https://bugs.example.com/2")
+    (tmp_path / "first.yaml").write_text(done.stdout)
+    [only] = read_waivers(tmp_path / "first.yaml").waivers
+    assert only.devices.adapters == ("scaled",)
+    assert only.link == "https://bugs.example.com/2"
+    assert "Not explained yet" in only.reason
+
+
+def test_waive_says_that_nothing_failed_and_replaces_no_file(tmp_path: Path) -> None:
+    run(tmp_path, "numpy", waiver(cases=None, where="Repeats[0] > 5"), log="right.jsonl")
+    done = dmlconf_here(tmp_path, "waive", "right.jsonl", "-o", "none.yaml")
+    assert done.returncode == 5
+    assert not (tmp_path / "none.yaml").exists()
+    run(tmp_path, SCALED, waiver(cases=None, where="Repeats[0] > 5"), log="wrong.jsonl")
+    done = dmlconf_here(tmp_path, "waive", "wrong.jsonl", "-o", "w.yaml")
+    assert done.returncode == 2
+    assert "exists already" in done.stderr
