@@ -11,6 +11,7 @@ from dmlconf.backends.protocol import Environment
 __all__ = [
     "REFERENCE",
     "Subject",
+    "device_details",
     "is_independent",
     "same_source",
     "subject_of",
@@ -41,6 +42,11 @@ def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
     record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
+
+
+def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an environment's details without those that tell where or when it ran."""
+    return {key: value for key, value in details.items() if key not in _PLACE}
 
 
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:

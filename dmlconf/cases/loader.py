@@ -1,4 +1,4 @@
-"""Load suites: find case files, check them, and plan their cases."""
+"""Load suites: check their case files, and plan their cases."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.build import build
+from dmlconf.cases.discovery import case_files
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.expansion import Expansion
 from dmlconf.cases.matrix import expand
@@ -24,7 +25,7 @@ from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
 from dmlconf.documents.store import Store
 
-__all__ = ["Suite", "case_files", "case_problems", "load_suite", "require_valid", "valid_case"]
+__all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,40 +72,6 @@ def _problems(document: Document, index: int, error: CaseError) -> list[Problem]
         document.problem(("cases", index, *fault.where), fault.message, fault.hint)
         for fault in error.all()
     ]
-
-
-def case_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the case files under the paths, in the order of the paths and then by name.
-
-    Raises:
-        InvalidFilesError: a path is not there, or a folder holds no case file.
-    """
-    found: list[Path] = []
-    problems = []
-    for path in paths:
-        try:
-            inside = _files_under(path)
-        except OSError as error:  # Such as a name that is too long.
-            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
-            continue
-        if inside is None:
-            problems.append(Problem(path, "there is no such file or folder"))
-        elif not inside:
-            hint = "case files end in .yaml"
-            problems.append(Problem(path, "the folder holds no case file", hint=hint))
-        found += inside or ()
-    if problems:
-        raise InvalidFilesError(problems)
-    return list(dict.fromkeys(found))
-
-
-def _files_under(path: Path) -> list[Path] | None:
-    """Return the case files of a folder, or a file itself; None where there is neither."""
-    if not path.is_dir():
-        return [path] if path.exists() else None
-    return sorted(
-        file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and not file.is_dir()
-    )
 
 
 def load_suite(

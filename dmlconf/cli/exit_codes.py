@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The command was used wrongly."""
     INVALID_FILE = 3
-    """A case, schema, log or waiver file is invalid."""
+    """A case, schema, log or waiver file is invalid; a certificate is none, or was changed."""
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5

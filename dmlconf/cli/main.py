@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "waive", "new", "config",
+    "report", "compare", "waive", "certify", "verify", "sign", "keygen", "new", "config", "doctor",
 )  # fmt: skip
 
 
@@ -141,11 +141,14 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _expected(error: Exception) -> ExitCode | None:
     """Return the exit code of an error that a person can mend; None for any other."""
     from dmlconf.backends.protocol import BackendError
+    from dmlconf.certification.errors import CertificationError, RefusedError
     from dmlconf.runner.log import InvalidLogError, LogWriteError
 
     if isinstance(error, BackendError):
         return ExitCode.BACKEND
-    if isinstance(error, InvalidLogError):
+    if isinstance(error, CertificationError):
+        return ExitCode.USAGE
+    if isinstance(error, InvalidLogError | RefusedError):
         return ExitCode.INVALID_FILE
     if isinstance(error, LogWriteError):
         return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE

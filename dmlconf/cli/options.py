@@ -19,6 +19,7 @@ __all__ = [
     "BACKEND_GROUP",
     "Number",
     "backend_options",
+    "challenge_option",
     "color_option",
     "directml_option",
     "jobs_option",
@@ -82,6 +83,15 @@ directml_option: Final = option(
     help="Use this DirectML.dll or libdirectml.so for every backend directml, except where the "
     "backend has a path= of its own.",
 )  # fmt: skip
+
+
+def challenge_option(text: str) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds `challenge`, which is None where the user names none.
+
+    Args:
+        text: the help.
+    """
+    return option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), help=text)
 
 
 def with_directml(

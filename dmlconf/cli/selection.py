@@ -46,6 +46,7 @@ __all__ = [
     "load_chosen",
     "load_runnable",
     "long_selection_options",
+    "named_profile",
     "nothing_selected",
     "paths_argument",
     "recorded_options",
@@ -195,7 +196,7 @@ def load_chosen(
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(**more)
-    required = None if profile is None else _profile(profile)
+    required = None if profile is None else named_profile(profile)
     lists = [given for given in (case_list, failed) if given is not None]
     if identifiers:
         lists.append(CaseList("--case", tuple(identifiers)))
@@ -241,7 +242,7 @@ def _loaded(
     return suite, replace(selection, lists=tuple(map(frozenset, names)))
 
 
-def _profile(name: str) -> Profile:
+def named_profile(name: str) -> Profile:
     """Return the certification profile of that name.
 
     Raises:

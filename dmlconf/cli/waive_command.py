@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
@@ -32,14 +33,14 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
         raise click.BadParameter(printable(f"{value!r} is no day such as 2027-03-31")) from error
 
 
-@click.command("waive")
+@click.command("waive", cls=Command, short_help="Write waivers for what failed in a run.")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
-@click.option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
+@option("-o", "--output", "file", type=click.Path(path_type=Path, dir_okay=False),
               metavar="FILE", help="Write here instead of to standard output; never over a file "
               "that exists.")  # fmt: skip
-@click.option("--link", default=NO_LINK, callback=_link, metavar="URL",
+@option("--link", default=NO_LINK, callback=_link, metavar="URL",
               help="Where the failures are tracked.")  # fmt: skip
-@click.option("--until", callback=_day, metavar="DAY",
+@option("--until", callback=_day, metavar="DAY",
               help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
               "after the run.")  # fmt: skip
 def command(log: Path | None, file: Path | None, link: str, until: date | None) -> int:

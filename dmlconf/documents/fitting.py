@@ -138,6 +138,10 @@ def _maximum(most: float, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not (_is_number(data) and data > most)
 
 
+def _exclusive_minimum(bound: float, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not (_is_number(data) and data <= bound)
+
+
 def _required(names: Sequence[str], schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not isinstance(data, dict) or all(name in data for name in names)
 
@@ -202,6 +206,10 @@ def _items(part: _Schema, schema: _Schema, definitions: _Definitions) -> Fits:
 
 def _min_items(least: int, schema: _Schema, definitions: _Definitions) -> Fits:
     return lambda data: not isinstance(data, list) or len(data) >= least
+
+
+def _max_items(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
+    return lambda data: not isinstance(data, list) or len(data) <= most
 
 
 def _unique_items(value: bool, schema: _Schema, definitions: _Definitions) -> Fits:
@@ -269,8 +277,10 @@ _MAKERS: Final[Mapping[str, Callable[[Any, _Schema, _Definitions], Fits]]] = {
     "const": _const,
     "dependentRequired": _dependent_required,
     "enum": _enum,
+    "exclusiveMinimum": _exclusive_minimum,
     "if": _if,
     "items": _items,
+    "maxItems": _max_items,
     "maxProperties": _max_properties,
     "maximum": _maximum,
     "minItems": _min_items,

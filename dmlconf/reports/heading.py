@@ -16,11 +16,12 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
     """Return three names with their values."""
     env = header.environment
     version, driver = env.get("version"), env.get("driver")
-    python = env.get("python")
+    python, challenge = env.get("python"), header.options.get("challenge")
     backend = f"{header.backend} {version}" if version else header.backend
     tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
     run = [
         f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
+        *([f"challenge {challenge}"] if challenge else []),
         f"dmlconf {header.dmlconf}",
         *([f"Python {python}"] if python else []),
         f"{header.started[:16].replace('T', ' ')} UTC",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, summary
+from dmlconf.reports import remarks, shared, summary
 from dmlconf.reports.pages import render_page
 from dmlconf.reports.summary import OperatorTotals
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 
 __all__ = ["render"]
+
+MOST_GROUPS: Final = 20
+"""Groups of failures that the page shows."""
 
 MOST_STATIC: Final = 50
 """Failures that the page shows without its script."""
@@ -37,11 +42,16 @@ def render(log: RunLog) -> str:
             (name, printable(value)) for name, value in summary.environment_facts(log.header)
         ],
         "notes": [printable(note) for note in _notes(log)],
-        "groups": [],
+        "groups": [
+            {"headline": printable(line.sentence), "command": printable(line.command)}
+            for line in shared.shared_lines(log)[:MOST_GROUPS]
+        ],
         "headings": ["Cases", *map(str.capitalize, statuses), "Limit used", "Seconds"],
         "rows": [_row(row, statuses) for row in rows],
         "cases": f"{len(log.verdicts):,}",
-        "failures": [_failure(log, verdict) for verdict in failing[:MOST_STATIC]],
+        "failures": [
+            _failure(log, shown.verdict) for shown in shared.shown_failures(log, MOST_STATIC)
+        ],
     }
     title = f"dmlconf: {values['closing']}"
     return render_page("report.html", title, values, _data(log, counts), "report.js")
@@ -104,25 +114,22 @@ def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
         "tags": list(map(printable, tags)),
         "types": types,
         "levels": [],
-        "command": _command(log),
+        "command": printable(shlex.join(summary.run_command(log.header))),
         "cases": [_case(verdict, statuses, *places) for verdict in log.verdicts],
     }
 
 
-def _command(log: RunLog) -> str:
-    verdict = Verdict("", "", (), Status.PASSED, None, None)
-    return printable(summary.repeat_command(log.header, verdict).removesuffix(
-        shlex.join(["--case", ""])
-    ).rstrip())  # fmt: skip
+_DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")
 
 
-def _types(verdict: Verdict) -> Iterator[str]:
-    """Yield the data types that a case's parameters name."""
-    _, _, parameters = verdict.case.partition("[")
-    for parameter in parameters.removesuffix("]").split(","):
-        name, _, value = parameter.partition("=")
-        if name.endswith("DataType") and value.isidentifier():
-            yield value
+def _types(verdict: Verdict) -> set[str]:
+    """Return the data types of a case's tensors."""
+    found: set[str] = set()
+    for value in verdict.facts.values():
+        for text in value if isinstance(value, list) else (value,):
+            if isinstance(text, str) and (match := _DATA_TYPE.match(text)):
+                found.add(match[0])
+    return found
 
 
 def _case(
@@ -149,7 +156,12 @@ def _case(
         case["x"] = _differences(verdict.reason.differences)
     if verdict.status is not Status.PASSED:
         case["g"] = [_output(name, figures) for name, figures in verdict.figures.items()]
+        case["f"] = {printable(name): _shown(value) for name, value in verdict.facts.items()}
     return case
+
+
+def _shown(value: Any) -> str:
+    return printable(value if isinstance(value, str) else json.dumps(value))
 
 
 def _reason(reason: Reason) -> dict[str, str]:

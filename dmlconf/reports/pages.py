@@ -76,7 +76,7 @@ def render_page(
         script=Markup(_read(script)) if script else "",
         data=_packed(data) if script else "",
     )
-    return environment.get_template(template).render({**values, "page": page})
+    return environment.get_template(template).render({**values, "page": page}) + "\n"
 
 
 def _read(name: str) -> str:

@@ -10,7 +10,8 @@ from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.recording.file import read_recording, recording_bytes
 from dmlconf.backends.recording.model import Entry, Recording
 from dmlconf.backends.recording.store import by_operator, part_path, same_outcomes, same_source
-from dmlconf.cases.loader import case_files, load_suite
+from dmlconf.cases.discovery import case_files
+from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.documents.problems import printable
 

@@ -13,7 +13,7 @@ from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.sample import Sample, elements_digest
+from dmlconf.tensors.sample import Sample, elements_digest, little_endian
 
 __all__ = ["Pair", "filled", "is_whole", "paired"]
 
@@ -63,7 +63,7 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """
     if isinstance(actual, Sample):
         if isinstance(expected, Sample):
-            return Pair(actual.values, expected.values, actual)
+            return _common(actual, expected)
         if is_whole(expected, actual):
             return Pair(expected, expected)
         return Pair(actual.values, _at(expected, actual.places), actual)
@@ -74,9 +74,24 @@ def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     return Pair(actual, expected)
 
 
+def _common(actual: Sample, expected: Sample) -> Pair:
+    """Return the elements that two samples have in common: the first, the last, and any others."""
+    places, ours, theirs = np.intersect1d(
+        actual.places, expected.places, assume_unique=True, return_indices=True
+    )
+    values = actual.values[ours]
+    sample = replace(actual, places=places, values=values)
+    return Pair(values, expected.values[theirs], sample)
+
+
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Tell whether an output is what a sample was taken of, to the bit."""
-    return not isinstance(output, Sample) and elements_digest(output) == sample.digest
+    """Tell whether an output is what a sample was taken of, to the bit.
+
+    A sample that does not have the elements that its digest is of was not taken of the output.
+    """
+    if isinstance(output, Sample) or elements_digest(output) != sample.digest:
+        return False
+    return little_endian(_at(output, sample.places)) == little_endian(sample.values)
 
 
 def filled(case: Case, recorded: Outputs, reference: Outputs) -> Outputs:

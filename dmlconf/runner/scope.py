@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from dmlconf.cases.facts import names_of
 from dmlconf.cases.model import Case
 from dmlconf.expressions import Expression, ExpressionError
 
@@ -84,9 +85,8 @@ def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]
 
 
 def _holds(condition: Expression, case: Case) -> bool:
-    values = {field.name: case.desc.get(field.name) for field in case.operator.fields}
     try:
-        return bool(condition.evaluate(case.operator.names(values)))
+        return bool(condition.evaluate(names_of(case)))
     except ExpressionError:
         return False  # Such as the size of an optional tensor that is not there.
 

@@ -8,13 +8,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from dmlconf.cases.facts import names
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
-from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
 from dmlconf.resources import cases_directory
 from dmlconf.runner.scope import Scope, VersionRange, is_pattern, parse_version, unknown_names
 from dmlconf.runner.verdict import ReasonKind
@@ -62,10 +63,10 @@ class WaiverFile:
             raise InvalidFilesError([_unknown(self.document, wanted[n], n, known) for n in unknown])
 
 
-def _identifiers(paths: Sequence[Path], names: Iterable[str]) -> list[str]:
+def _identifiers(paths: Sequence[Path], wanted: Iterable[str]) -> list[str]:
     """Return the identifiers of the cases that may have the names."""
     operators: set[str] = set()
-    for name in names:
+    for name in wanted:
         first, slash, _ = name.partition("/")
         if not slash or is_pattern(first):
             operators.clear()
@@ -114,12 +115,12 @@ def read_waivers(path: Path) -> WaiverFile:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    names: set[str] = set()
+    seen: set[str] = set()
     for index, data in enumerate(document.data["waivers"]):
         where = ("waivers", index)
-        if data["name"] in names:
+        if data["name"] in seen:
             yield document.problem((*where, "name"), f"{data['name']} is listed twice")
-        names.add(data["name"])
+        seen.add(data["name"])
         try:
             date.fromisoformat(data["until"])
         except ValueError:
@@ -154,14 +155,17 @@ def _problems_of_operators(
         if operators and not owners:
             known = {known for each in operators for known in _names_of(each)}
             near = nearest(name, known)
-            hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+            hint = f"did you mean {near}?" if near else "`dmlconf operators NAME` lists the fields"
             message = f"{' and '.join(operators)} has no {name}"
             yield document.problem((*where, "where"), message, hint)
 
 
 def _names_of(name: str) -> frozenset[str]:
+    """Return the names that a condition over cases of an operator may have."""
     entry = operator(name)
-    return frozenset((*(field.name for field in entry.fields), *entry.terms))
+    return (
+        frozenset(names(entry, {}, ())) - FUNCTIONS.keys() | entry.terms.keys() | {"FeatureLevel"}
+    )
 
 
 def _waiver(data: Mapping[str, Any], location: Location) -> Waiver:

@@ -61,11 +61,13 @@ def _sequence(
     start: int = 0,
     step: int = 1,
     period: int | None = None,
+    shift: int = 0,
 ) -> Array:
     """Count from `start` by `step`, and begin again after `period` elements.
 
-    Without a period it is as long as the values stay exact in the data type, and at most the
-    prime 251 for 8-bit types, so that rows of a power of two do not repeat.
+    The first element is the one at `shift` of the period. Without a period it is as long as the
+    values stay exact in the data type, and at most the prime 251 for 8-bit types, so that rows of
+    a power of two do not repeat.
     """
     if period is not None:
         last = start + (period - 1) * step
@@ -77,7 +79,7 @@ def _sequence(
         room = (exact - start) // step if step > 0 else (lowest - start) // step if step else 0
         longest = 251 if data_type.bits == 8 else _LONGEST_PERIOD
         period = max(1, min(room + 1, longest))
-    steps = np.arange(first, first + count, dtype=np.int64) % period
+    steps = np.arange(first + shift, first + shift + count, dtype=np.int64) % period
     return _shifted(steps * step, start, data_type)
 
 
@@ -118,13 +120,28 @@ def _integers(
 
 
 def _uniform(
-    first: int, count: int, data_type: DataType, *, low: float, high: float, seed: int = 0
+    first: int,
+    count: int,
+    data_type: DataType,
+    *,
+    low: float,
+    high: float,
+    seed: int = 0,
+    step: float = 0,
 ) -> Array:
-    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type."""
+    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type.
+
+    With a `step` they are rounded to multiples of it, so that sums of them may be exact.
+    """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
+    if step < 0:
+        raise ValueError(f"step is {step}, and must be at least 0")
     fraction = (splitmix64(seed, count, first) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return (low + fraction * (high - low)).astype(data_type.dtype)
+    values = low + fraction * (high - low)
+    if step:
+        values = np.rint(values / step) * step
+    return values.astype(data_type.dtype)
 
 
 _OUTLIER: Final = 60
@@ -270,9 +287,11 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return the arguments of a fill with another seed, where the generator `name` takes one.
+    """Return the arguments of a fill whose data a challenge changes.
 
-    Equal seeds stay equal, since some cases need equal tensors, and unequal ones stay unequal.
+    A fill with a seed gets another one: equal seeds stay equal, since some cases need equal
+    tensors, and unequal ones stay unequal. A sequence without a period begins further on. One with
+    a period has the numbers that a case needs, such as indices, and stays.
 
     Args:
         name: the generator.
@@ -280,12 +299,17 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
         challenge: a number from 0 up to 2**64 - 1.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
+    mixed = int(splitmix64(challenge, 1)[0])
+    if name == "sequence" and arguments.get("period") is None:
+        return {**arguments, "shift": 1 + mixed % _SHIFTS}
     if "seed" not in defaults:
         return arguments
-    seed = arguments.get("seed", defaults["seed"])
-    mixed = int(splitmix64(challenge, 1)[0]) ^ (seed & 0xFFFF_FFFF_FFFF_FFFF)
+    mixed ^= arguments.get("seed", defaults["seed"]) & 0xFFFF_FFFF_FFFF_FFFF
     return {**arguments, "seed": int(splitmix64(mixed, 1)[0]) >> _SPARE_SEED_BITS}
 
+
+_SHIFTS: Final = 97
+"""How many beginnings a sequence may have; few enough for its numbers to stay of the same size."""
 
 _SPARE_SEED_BITS: Final = 16
 """Seeds of 48 bits can be added to any index without overflow."""

@@ -41,6 +41,8 @@ SMALL: Final[tuple[dict[str, Any], ...]] = (
     {"properties": {"Axis": False, "rejected": True}},
     {"minimum": 0, "maximum": 1},
     {"minItems": 1, "items": {"type": "integer"}},
+    {"maxItems": 0},
+    {"exclusiveMinimum": 0},
     {"required": ["rejected"]},
     {"minProperties": 1, "maxProperties": 1},
     {"properties": {"Axis": {"type": "string"}}},

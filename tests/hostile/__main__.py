@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 
 import click
 
+from tests.hostile import certificates
 from tests.hostile.kills import VICTIMS, kill
 from tests.hostile.subjects import SUBJECTS
 from tests.hostile.trial import trial
@@ -37,8 +38,19 @@ def mutants(kinds: tuple[str, ...], first: int, count: int, folder: Path | None)
     for kind in kinds or SUBJECTS:
         findings = (str(finding) for finding in trial(kind, folder / kind, first, count))
         failed |= _told(f"mutants of {kind}", first, count, findings)
+        if kind == "certificate":
+            _show_tally(folder / kind)
     click.echo(f"findings, if any, are in {folder}")
     raise SystemExit(failed)
+
+
+def _show_tally(folder: Path) -> None:
+    """Print as Markdown what verifying certificates came to."""
+    click.echo(f"| Cheat | Tried | {' | '.join(map(str.capitalize, certificates.ENDS.values()))} |")
+    click.echo("|---|---:|---:|---:|---:|")
+    for name, ends in certificates.tally(folder).items():
+        counts = " | ".join(f"{ends[end]:,}" for end in certificates.ENDS.values())
+        click.echo(f"| {name} | {ends.total():,} | {counts} |")
 
 
 @cli.command()

@@ -23,28 +23,17 @@ from dmlconf.resources import cases_directory, schemas_directory
 from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
 from dmlconf.runner.log import LogWriter, read_log
 from tests.cli.process import TILE, dmlconf_here
+from tests.hostile import certificates
+from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
 from tests.reports.logs import everything
 
-__all__ = ["SUBJECTS", "Mutant", "Subject"]
+__all__ = ["SUBJECTS", "Subject"]
 
 _CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 6, 8})
 _REPORTS: Final = ("json", "junit", "markdown", "svg", "text")
 _LARGEST_BASE_BYTES: Final = 8_000
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """A changed file.
-
-    Attributes:
-        content: what stands in it.
-        base: the file that it came from.
-    """
-
-    content: bytes
-    base: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,5 +272,6 @@ SUBJECTS: Final[Mapping[str, Subject]] = {
     "recording": Subject(".dmlrec", _recording_mutant, _feed_recording),
     "substrate": Subject(".yaml", _substrate_mutant, _feed_substrate),
     "known-faults": Subject(".yaml", _known_faults_mutant, _feed_known_faults),
+    "certificate": Subject(".dmlcert", certificates.mutant, certificates.feed),
     "plugin": Subject(".seed", _plugin_mutant, _feed_plugin),
 }

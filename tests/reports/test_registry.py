@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.reports import github, json_report, junit, markdown, picture
+from dmlconf.reports import github, html, json_report, junit, markdown, picture
 from dmlconf.reports.registry import FORMATS, parse_report
 from tests.reports import logs
 
@@ -14,6 +14,7 @@ from tests.reports import logs
 def test_each_format_is_made_by_its_module() -> None:
     log = logs.everything()
     assert {name: render(log) for name, render in FORMATS.items()} == {
+        "html": html.render(log),
         "json": json_report.render(log),
         "junit": junit.render(log),
         "markdown": markdown.render(log),
@@ -56,7 +57,7 @@ def test_an_unknown_format_is_refused_with_the_nearest_and_all(option: str, hint
     with pytest.raises(ValueError, match="there is no report format") as raised:
         parse_report(option)
     assert hint in str(raised.value)
-    assert "the formats are json, junit, markdown, svg, text" in str(raised.value)
+    assert "the formats are html, json, junit, markdown, svg, text" in str(raised.value)
 
 
 def test_no_suggestion_is_made_where_none_is_near() -> None:

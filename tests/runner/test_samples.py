@@ -18,8 +18,10 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.judge import judge
+from dmlconf.runner.samples import paired
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.sample import sample_of
 from tests.backends.recordings import recording
 from tests.cases.suites import built
 from tests.runner.test_against import opened
@@ -219,3 +221,28 @@ def test_two_samples_are_compared_with_each_other(tmp_path: Path, case: Case) ->
     assert judge(case, one, lambda case: two).status is Status.PASSED
     far = kept(case, right(case) * np.float32(2)).entries[case.identifier].outcome
     assert judge(case, one, lambda case: far).status is Status.FAILED
+
+
+def test_a_sample_that_was_not_taken_of_its_digest_is_judged_itself(
+    tmp_path: Path, case: Case
+) -> None:
+    entry = entry_of(case, Outputs({"OutputTensor": right(case)}))
+    assert isinstance(entry.outcome, Outputs)
+    sample = entry.outcome.samples["OutputTensor"]
+    values = sample.values.copy()
+    values[7] = -values[7]
+    forged = Outputs({}, samples={"OutputTensor": replace(sample, values=values)})
+    verdict = judge(case, forged, run_case)
+    assert verdict.status is Status.FAILED
+    assert verdict.figures["OutputTensor"]["differing"] == 1
+
+
+def test_samples_at_other_places_are_compared_where_both_have_elements(case: Case) -> None:
+    array = right(case)
+    wrong = -array
+    here, there = sample_of(wrong, "here", 600), sample_of(array, "there", 500)
+    common = set(here.places.tolist()) & set(there.places.tolist())
+    pair = paired(here, there)
+    assert pair.sample is not None
+    assert set(pair.sample.places.tolist()) == common >= {0, SIZE - 1}
+    assert pair.actual.tolist() == (-pair.expected).tolist() == pair.sample.values.tolist()

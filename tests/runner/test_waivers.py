@@ -108,6 +108,7 @@ def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
         {"cases": ["tile/small/two", "tile/small/types"]},
         {"cases": None, "operators": ["TILE"]},
         {"cases": None, "where": "Repeats[0] == 2"},
+        {"cases": None, "operators": ["TILE"], "where": "DataType in (FLOAT32, INT32)"},
         {"cases": ["*/two", "tile/small/types[DataType=?*]"]},
     ],
 )

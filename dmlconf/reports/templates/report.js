@@ -175,7 +175,7 @@
 
   function histogram(output) {
     const steps = Object.entries(output.histogram), most = Math.max(...steps.map(([, n]) => n));
-    const wide = 44, tall = 90, width = steps.length * wide;
+    const wide = 64, tall = 90, width = steps.length * wide;
     const image = svg("svg", { width, height: tall + 30, role: "img",
       "aria-label": "Elements by distance in ULP: " + steps.map(([s, n]) => `${s}: ${n}`).join(", ") });
     let line = null;

@@ -1,0 +1,44 @@
+"""Find case files under paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dmlconf.documents.problems import InvalidFilesError, Problem
+
+__all__ = ["case_files"]
+
+
+def case_files(paths: Iterable[Path]) -> list[Path]:
+    """Return the case files under the paths, in the order of the paths and then by name.
+
+    Raises:
+        InvalidFilesError: a path is not there, or a folder holds no case file.
+    """
+    found: list[Path] = []
+    problems = []
+    for path in paths:
+        try:
+            inside = _files_under(path)
+        except OSError as error:  # Such as a name that is too long.
+            problems.append(Problem(path, f"cannot be read: {error.strerror}"))
+            continue
+        if inside is None:
+            problems.append(Problem(path, "there is no such file or folder"))
+        elif not inside:
+            hint = "case files end in .yaml"
+            problems.append(Problem(path, "the folder holds no case file", hint=hint))
+        found += inside or ()
+    if problems:
+        raise InvalidFilesError(problems)
+    return list(dict.fromkeys(found))
+
+
+def _files_under(path: Path) -> list[Path] | None:
+    """Return the case files of a folder, or a file itself; None where there is neither."""
+    if not path.is_dir():
+        return [path] if path.exists() else None
+    return sorted(
+        file for file in path.rglob("*") if file.suffix in (".yaml", ".yml") and not file.is_dir()
+    )

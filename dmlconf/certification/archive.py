@@ -1,0 +1,211 @@
+"""The zip archive of a certificate: read only in the one form in which it is written.
+
+Tools disagree about archives with two members of one name, with bytes before, between and behind
+them, or with local headers that differ from the directory, so two readers can see different
+contents. Here each header is computed from the directory and must be the same to the bit, from the
+first byte of the file to the last. Any zip tool opens the result.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dmlconf.certification.errors import CertificationError, RefusedError
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+
+__all__ = ["MOST_BYTES", "Archive", "archive_bytes", "read_archive"]
+
+MOST_BYTES: Final = 100_000_000
+"""Of the whole file."""
+
+_MIB: Final = 1 << 20
+
+_LIMITS: Final[Mapping[str, int]] = {
+    "attestation.json": 1 * _MIB,
+    "signers.pem": 1 * _MIB,
+    "run.jsonl": 96 * _MIB,
+    "outcomes.jsonl": 64 * _MIB,
+    "outputs.bin": 192 * _MIB,
+    "waivers.yaml": 4 * _MIB,
+    "substrate.yaml": 1 * _MIB,
+    "statement.yaml": 1 * _MIB,
+}
+"""The members in their order, each with the greatest number of bytes that it may hold."""
+
+_LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
+_CENTRAL: Final = struct.Struct("<4sHHHHHHIIIHHHHHII")
+_END: Final = struct.Struct("<4sHHHHIIH")
+_VERSION: Final = 20
+_UNIX: Final = 3 << 8
+_MODE: Final = 0o100644 << 16
+_DATE: Final = 0x21
+"""The first of January 1980, before which zip knows no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The members of a certificate.
+
+    Attributes:
+        members: their contents by name, in their order.
+        damaged: names of those whose checksum is not that of their content.
+    """
+
+    members: Mapping[str, bytes]
+    damaged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What the directory says of a member."""
+
+    name: str
+    checksum: int
+    compressed: int
+    size: int
+
+    def local(self) -> bytes:
+        name = self.name.encode()
+        return (
+            _LOCAL.pack(
+                b"PK\3\4", _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum, self.compressed,
+                self.size, len(name), 0,
+            )
+            + name
+        )  # fmt: skip
+
+    def central(self, at: int) -> bytes:
+        name = self.name.encode()
+        return (
+            _CENTRAL.pack(
+                b"PK\1\2", _UNIX | _VERSION, _VERSION, 0, zlib.DEFLATED, 0, _DATE, self.checksum,
+                self.compressed, self.size, len(name), 0, 0, 0, 0, _MODE, at,
+            )
+            + name
+        )  # fmt: skip
+
+
+def archive_bytes(members: Mapping[str, bytes]) -> bytes:
+    """Return the bytes of a certificate's file.
+
+    Args:
+        members: by name, in any order.
+
+    Raises:
+        CertificationError: it would be larger than a certificate may be.
+    """
+    entries, contents = [], []
+    for name in _LIMITS:
+        if name not in members:
+            continue
+        content = members[name]
+        if len(content) > _LIMITS[name]:
+            raise CertificationError(
+                f"the certificate would hold {len(content):,} bytes of {name}; "
+                f"{_LIMITS[name]:,} are the most"
+            )
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+        packed = deflate.compress(content) + deflate.flush()
+        entries.append(_Entry(name, zlib.crc32(content), len(packed), len(content)))
+        contents.append(packed)
+    bodies = [entry.local() + packed for entry, packed in zip(entries, contents, strict=True)]
+    whole = b"".join(bodies) + _directory(entries)
+    if len(whole) > MOST_BYTES:
+        raise CertificationError(
+            f"the certificate would have {len(whole):,} bytes; {MOST_BYTES:,} are the most"
+        )
+    return whole
+
+
+def _directory(entries: Sequence[_Entry]) -> bytes:
+    at, records = 0, []
+    for entry in entries:
+        records.append(entry.central(at))
+        at += len(entry.local()) + entry.compressed
+    central = b"".join(records)
+    count = len(entries)
+    return central + _END.pack(b"PK\5\6", 0, 0, count, count, len(central), at, 0)
+
+
+def read_archive(path: Path, required: Sequence[str]) -> Archive:
+    """Return the members of a certificate's file.
+
+    Args:
+        path: the file.
+        required: names of the members that it must have.
+
+    Raises:
+        RefusedError: it is not an archive of the form in which certificates are written.
+    """
+    try:
+        content = read_bytes(path, MOST_BYTES)
+    except UnreadableFileError as error:
+        raise RefusedError(str(error)) from error
+    entries = list(_entries(content))
+    missing = [name for name in required if name not in {entry.name for entry in entries}]
+    if missing:
+        raise RefusedError(f"not a certificate: it lacks {', '.join(missing)}")
+    members, damaged, at = {}, [], 0
+    for entry in entries:
+        header = entry.local()
+        if content[at : at + len(header)] != header:
+            raise RefusedError(f"the archive has another header before {entry.name} than directory")
+        at += len(header)
+        members[entry.name] = _inflated(entry, content[at : at + entry.compressed])
+        at += entry.compressed
+        if zlib.crc32(members[entry.name]) != entry.checksum:
+            damaged.append(entry.name)
+    return Archive(members, tuple(damaged))
+
+
+def _entries(content: bytes) -> Iterator[_Entry]:
+    """Yield what the directory says; the whole file is as its directory has it."""
+    if len(content) < _END.size or content[-_END.size :][:4] != b"PK\5\6":
+        raise RefusedError("not a certificate: it does not end as a zip archive without comment")
+    *_, count, size, at, _ = _END.unpack(content[-_END.size :])
+    start = len(content) - _END.size - size
+    if count > len(_LIMITS) or start < 0 or at != start:
+        raise RefusedError("not a certificate: the archive's directory is not where it must be")
+    entries, place, known = [], start, list(_LIMITS)
+    for _ in range(count):
+        entry, place = _entry(content, place)
+        if entry.name not in known:
+            raise RefusedError(
+                f"not a certificate: its member {entry.name!r} is unknown, there twice or misplaced"
+            )
+        del known[: known.index(entry.name) + 1]
+        if entry.size > _LIMITS[entry.name]:
+            raise RefusedError(f"{entry.name} has {entry.size:,} bytes; {_LIMITS[entry.name]:,} "
+                               "are the most")  # fmt: skip
+        entries.append(entry)
+    if content[start:] != _directory(entries):
+        raise RefusedError("not a certificate: the archive was written by another program")
+    yield from entries
+
+
+def _entry(content: bytes, place: int) -> tuple[_Entry, int]:
+    try:
+        fields = _CENTRAL.unpack_from(content, place)
+    except struct.error as error:
+        raise RefusedError("not a certificate: the archive's directory is cut") from error
+    checksum, compressed, size, length = fields[7:11]
+    place += _CENTRAL.size
+    name = content[place : place + length].decode("ascii", "replace")
+    return _Entry(name, checksum, compressed, size), place + length
+
+
+def _inflated(entry: _Entry, packed: bytes) -> bytes:
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        content = inflate.decompress(packed, entry.size + 1)
+        rest = not inflate.eof or inflate.unused_data
+    except zlib.error as error:
+        raise RefusedError(f"{entry.name} is damaged: {error}") from error
+    if rest or len(content) != entry.size:
+        raise RefusedError(f"{entry.name} is damaged: it does not have the size that it must have")
+    return content

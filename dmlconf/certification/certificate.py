@@ -1,0 +1,188 @@
+"""Certificates as files: what they hold, who signed it, and whether it is still what was signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dmlconf.certification.archive import Archive, archive_bytes, read_archive
+from dmlconf.certification.envelope import Envelope, Signature, envelope_bytes, read_envelope
+from dmlconf.certification.errors import CertificationError, RefusedError
+from dmlconf.certification.keys import PrivateKey, PublicKey, public_keys
+from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
+from dmlconf.certification.statement import (
+    Predicate,
+    changed_members,
+    read_statement,
+    statement_bytes,
+)
+from dmlconf.documents.problems import printable
+
+__all__ = ["SUFFIX", "Certificate", "Signer", "new_certificate", "read_certificate", "signed"]
+
+SUFFIX = ".dmlcert"
+
+_ENVELOPE = "attestation.json"
+_SIGNERS = "signers.pem"
+_REQUIRED = (_ENVELOPE, "run.jsonl", "outcomes.jsonl", "outputs.bin")
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Whose signature a certificate has.
+
+    Attributes:
+        keyid: SHA-256 of the public key in DER form.
+        trusted: whether the verifier named this key; else it is the one that came with the file,
+            and nobody vouches for whose it is.
+    """
+
+    keyid: str
+    trusted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate whose members are those of its statement.
+
+    Attributes:
+        predicate: what it says of itself.
+        signers: whose signatures hold.
+        members: the contents of the archive by name.
+        outcomes: of each case that ran.
+    """
+
+    predicate: Predicate
+    signers: tuple[Signer, ...]
+    members: Mapping[str, bytes]
+    outcomes: StoredOutcomes
+
+
+def new_certificate(
+    predicate: Predicate, members: Mapping[str, bytes], key: PrivateKey | None = None
+) -> bytes:
+    """Return the bytes of a certificate's file.
+
+    Args:
+        predicate: what it says of itself.
+        members: all that it holds, by name.
+        key: signs it; None leaves it unsigned.
+
+    Raises:
+        CertificationError: it would be larger than a certificate may be.
+    """
+    envelope = Envelope(statement_bytes(predicate, members))
+    content = archive_bytes({**members, _ENVELOPE: envelope_bytes(envelope)})
+    return content if key is None else _signed(Archive(members), envelope, key)
+
+
+def signed(path: Path, key: PrivateKey) -> bytes:
+    """Return the bytes of a certificate with one more signature.
+
+    Raises:
+        RefusedError: the file is no certificate, or was changed after it was made.
+        CertificationError: the key has signed it already.
+    """
+    archive = read_archive(path, _REQUIRED)
+    read_certificate(path)
+    return _signed(archive, read_envelope(archive.members[_ENVELOPE]), key)
+
+
+def _signed(archive: Archive, envelope: Envelope, key: PrivateKey) -> bytes:
+    enclosed = archive.members.get(_SIGNERS, b"")
+    if key.public.pem in enclosed:
+        raise CertificationError("this key has signed the certificate already")
+    return archive_bytes(
+        {
+            **archive.members,
+            _ENVELOPE: envelope_bytes(envelope.signed(key.public.keyid, key.sign)),
+            _SIGNERS: enclosed + key.public.pem,
+        }
+    )
+
+
+def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
+    """Read a certificate, and check that it is as it was signed.
+
+    Args:
+        path: its file.
+        keys: public keys that must have signed it.
+
+    Raises:
+        RefusedError: it is no certificate, was changed after it was made, or lacks the signature of
+            a key; the error names the cases whose outputs were changed, where that can be told.
+        MissingExtraError: it is signed, and `cryptography` is not installed.
+    """
+    archive = read_archive(path, _REQUIRED)
+    members = archive.members
+    envelope = read_envelope(members[_ENVELOPE])
+    predicate, digests = read_statement(envelope.payload)
+    changed = changed_members(digests, members)
+    reasons = [f"{name} is not what the statement says: it was changed" for name in changed]
+    reasons += [f"{name} is damaged" for name in archive.damaged if name not in changed]
+    cases: tuple[str, ...] = ()
+    if not set(changed) & {"outcomes.jsonl"}:
+        try:
+            outcomes = read_outcomes(members["outcomes.jsonl"], members["outputs.bin"])
+            cases = outcomes.changed
+        except RefusedError as error:
+            reasons += error.reasons
+    try:
+        signers = _signers(envelope, members.get(_SIGNERS), keys)
+    except RefusedError as error:
+        reasons += error.reasons
+    if cases:
+        reasons.append("outputs.bin holds other outputs than outcomes.jsonl says")
+    if reasons:
+        raise RefusedError(*map(printable, reasons), cases=cases)
+    return Certificate(predicate, signers, members, outcomes)
+
+
+def _signers(
+    envelope: Envelope, enclosed: bytes | None, keys: Sequence[PublicKey]
+) -> tuple[Signer, ...]:
+    """Return whose signatures an envelope has.
+
+    Raises:
+        RefusedError: a signature is by no known key, or a key that must have signed has not.
+        MissingExtraError: there are signatures, and `cryptography` is not installed.
+    """
+    known = {key.keyid: (key, True) for key in keys}
+    if enclosed is not None:
+        try:
+            known = {key.keyid: (key, False) for key in public_keys(enclosed)} | known
+        except ValueError as error:
+            raise RefusedError(f"{_SIGNERS} {error}") from error
+
+    def verified(signature: Signature, message: bytes) -> list[Signer]:
+        return [
+            Signer(key.keyid, trusted)
+            for key, trusted in known.values()
+            if key.verifies(signature.sig, message)
+        ]
+
+    found = envelope.checked(verified)
+    problems = [
+        f"signature {number} of {len(found)} holds with no key that is given or enclosed: "
+        "the statement was changed, or the key is another one"
+        for number, signers in enumerate(found, 1)
+        if not signers
+    ]
+    signers = dict.fromkeys(signer for each in found for signer in each)
+    problems += _unused(known, signers)
+    if problems:
+        raise RefusedError(*problems)
+    return tuple(signers)
+
+
+def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
+    """Say which keys have not signed although they are given, or enclosed as a signer's."""
+    have_signed = {signer.keyid for signer in signers}
+    return [
+        f"the key {keyid} has not signed it"
+        if trusted
+        else f"{_SIGNERS} holds the key {keyid}, which has not signed it"
+        for keyid, (_, trusted) in known.items()
+        if keyid not in have_signed
+    ]

@@ -1,0 +1,127 @@
+"""The members of a certificate beside its outcomes: the log, and the files that came with it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from dmlconf.backends.protocol import Environment
+from dmlconf.backends.subject import device_details
+from dmlconf.cases.model import PlannedCase
+from dmlconf.certification.errors import RefusedError
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.documents.reader import read_document
+from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
+from dmlconf.runner.log import Footer, Header, InvalidLogError, LogWriter, RunLog, read_log
+from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waivers import Waiver, Waivers, effective_waivers
+
+__all__ = [
+    "environment_without_place",
+    "log_bytes",
+    "read_log_member",
+    "read_statement_file",
+    "waivers_of_run",
+]
+
+
+def environment_without_place(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an environment's record without what differs between two runs on one device."""
+    return {**record, "details": device_details(record["details"])}
+
+
+def log_bytes(header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[PlannedCase],
+              finished: str) -> bytes:  # fmt: skip
+    """Return the run log of a certificate: in the order of the plan, and without any times but two.
+
+    Args:
+        header: its first line.
+        verdicts: by the case's identifier, one for each case of the plan.
+        plan: the cases.
+        finished: when the run ended.
+    """
+    stream = io.StringIO()
+    writer = LogWriter(stream)
+    writer.header(header)
+    for place, planned in enumerate(plan):
+        writer.verdict(_timeless(verdicts[planned.identifier]), place)
+    counts = Counter(verdict.status for verdict in verdicts.values())
+    summary = {status.value: counts[status] for status in Status}
+    writer.footer(Footer(finished, 0.0, True, summary))
+    return stream.getvalue().encode()
+
+
+def _timeless(verdict: Verdict) -> Verdict:
+    """Return a verdict without times, places on a disk, and what processes wrote."""
+    path = PurePath(verdict.location.replace("\\", "/"))
+    location = "/".join(path.parts[-2:])
+    reason = verdict.reason and replace(verdict.reason, diagnostics="")
+    return replace(verdict, seconds=0.0, dispatch_seconds=(), location=location, reason=reason)
+
+
+def read_log_member(content: bytes, folder: Path, cases: int) -> RunLog:
+    """Read the log of a certificate.
+
+    Args:
+        content: of run.jsonl.
+        folder: for a file that is read and removed.
+        cases: how many verdicts it must have.
+
+    Raises:
+        RefusedError: it is no run log, or has another number of lines.
+    """
+    lines = content.count(b"\n")
+    if lines != cases + 2:
+        raise RefusedError(f"run.jsonl has {lines:,} lines, not one for each of {cases:,} cases "
+                           "between its header and its footer")  # fmt: skip
+    path = folder / "run.jsonl"
+    path.write_bytes(content)
+    try:
+        return read_log(path)
+    except InvalidLogError as error:
+        raise RefusedError(str(error).replace(str(path), "run.jsonl")) from error
+    finally:
+        path.unlink()
+
+
+_STATEMENT_SCHEMA: Final = "vendor-statement"
+
+
+def read_statement_file(path: Path) -> Mapping[str, Any]:
+    """Return what a vendor's statement says.
+
+    Raises:
+        InvalidFilesError: the file cannot be read or does not fit its schema.
+    """
+    document = read_document(path)
+    checker = Checker(bundled_schema(_STATEMENT_SCHEMA))
+    problems = schema_problems(document, checker, document.data)
+    if problems:
+        raise InvalidFilesError(problems)
+    data: Mapping[str, Any] = document.data
+    return data
+
+
+def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
+    """Return the waivers that concern what a run was on, on the day of the run.
+
+    Args:
+        waivers: all of a file.
+        header: of the run's log.
+
+    Raises:
+        RefusedError: the log does not say when the run began.
+    """
+    try:
+        day = datetime.fromisoformat(header.started).date()
+    except ValueError as error:
+        raise RefusedError("run.jsonl says no day on which the run began") from error
+    record = header.environment
+    names = ("backend", "version", "adapter", "driver", "details")
+    environment = Environment(**{name: record[name] for name in names})
+    return effective_waivers(waivers, environment, day)

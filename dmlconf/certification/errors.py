@@ -1,0 +1,39 @@
+"""What can be wrong with a certificate before any of its outputs is judged.
+
+A `RefusedError` means that the file is no certificate or was tampered with: nothing that it says
+counts. Verdicts that do not hold are no errors but findings, in `verification`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["CertificationError", "MissingExtraError", "RefusedError"]
+
+
+class CertificationError(Exception):
+    """A certificate cannot be made, signed or verified; the message says why and what to do."""
+
+
+class MissingExtraError(CertificationError):
+    """The package `cryptography` is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "signatures need the package cryptography: "
+            "install it with `pip install 'dmlconf[certify]'`"
+        )
+
+
+class RefusedError(Exception):
+    """A file is not a certificate, or was changed after it was made.
+
+    Attributes:
+        reasons: each says what was found and what was expected.
+        cases: identifiers of the cases whose outputs were changed, where that can be told.
+    """
+
+    def __init__(self, *reasons: str, cases: Sequence[str] = ()) -> None:
+        self.reasons = reasons
+        self.cases = tuple(cases)
+        super().__init__("; ".join(reasons))

@@ -1,0 +1,82 @@
+"""What a verification finds, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from dmlconf.certification.certificate import Signer
+from dmlconf.certification.statement import Predicate
+
+__all__ = ["Finding", "FindingKind", "Result", "Verification"]
+
+
+class FindingKind(StrEnum):
+    """Why a certificate does not hold."""
+
+    REFUSED = "not a certificate, or changed after it was made"
+    OTHER_VERSION = "made for another version"
+    OTHER_DEMAND = "made for another demand"
+    INCOMPLETE = "incomplete"
+    WRONG_LOG = "the log says what the outputs do not"
+    NOT_ALLOWED = "verdicts that the profile does not allow"
+    ENVIRONMENT = "implausible environment"
+
+
+class Result(StrEnum):
+    """What a verification comes to."""
+
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A reason why a certificate does not hold.
+
+    Attributes:
+        kind: of a fixed set.
+        message: the particulars.
+        cases: identifiers of the cases that it concerns.
+    """
+
+    kind: FindingKind
+    message: str
+    cases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verifier knows of a certificate.
+
+    Attributes:
+        file: as named.
+        findings: why it does not hold; none where it does.
+        notes: what whoever accepts it must know.
+        predicate: what it says of itself; None where it was refused.
+        signers: whose signatures hold.
+        statement: what the vendor says.
+        run: when the run began and ended, in UTC.
+        summary: number of verdicts by status, all reached by the verifier.
+        waived: waived cases by what waives them, as the verifier's verdicts say.
+    """
+
+    file: str
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    predicate: Predicate | None = None
+    signers: tuple[Signer, ...] = ()
+    statement: Mapping[str, Any] = field(default_factory=dict)
+    run: tuple[str, str] | None = None
+    summary: Mapping[str, int] = field(default_factory=dict)
+    waived: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def result(self) -> Result:
+        """What follows from the findings."""
+        if any(finding.kind is FindingKind.REFUSED for finding in self.findings):
+            return Result.REFUSED
+        return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS

@@ -1,0 +1,158 @@
+"""The journal of a certification: outcomes as they come, so that an interrupted one can go on.
+
+JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
+elements of its outputs. A line that was cut when the run died counts for nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.certification.errors import CertificationError
+from dmlconf.certification.json_text import canonical_json
+from dmlconf.certification.outcomes import Kept
+from dmlconf.documents.problems import printable
+from dmlconf.runner.locks import FileLock, LockedError
+
+__all__ = ["Journal", "journal_path"]
+
+_FORMAT: Final = 1
+
+
+def journal_path(output: Path) -> Path:
+    """Return where the journal of a certificate is kept until the certificate is made."""
+    return output.with_name(f"{output.name}.partial")
+
+
+class Journal:
+    """Keeps outcomes on disk as they come. Use as a context manager.
+
+    Attributes:
+        outcomes: what is kept of each case, by its identifier.
+    """
+
+    def __init__(self, path: Path, head: Mapping[str, Any], *, resume: bool) -> None:
+        """Open the journal.
+
+        Args:
+            path: its file.
+            head: what is certified; another head is another certification.
+            resume: whether to go on with what the file holds.
+
+        Raises:
+            CertificationError: the file cannot be written, is in use, holds another certification,
+                or holds outcomes although none are to be resumed.
+        """
+        self.outcomes: dict[str, Kept] = {}
+        self._path = path
+        self._done = False
+        self._head = {"format": _FORMAT, **head}
+        try:
+            self._lock = FileLock(path)
+        except LockedError as error:
+            raise self._error("another certification is writing to it") from error
+        except OSError as error:
+            raise self._error(f"cannot be written: {error.strerror or error}") from error
+        try:
+            end = self._read(resume=resume)
+            self._stream = path.open("r+b")
+            self._stream.truncate(end)
+            self._stream.seek(end)
+            if not end:
+                self._write(self._head)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self._lock.release()
+        if self._done:  # Windows removes no file that is open.
+            self._path.unlink(missing_ok=True)
+
+    def done(self) -> None:
+        """Have the file removed at the end: nobody will go on with it."""
+        self._done = True
+
+    def add(self, kept: Kept) -> None:
+        """Keep what became of a case.
+
+        Raises:
+            CertificationError: the file cannot be written any more.
+        """
+        self.outcomes[kept.line["case"]] = kept
+        contents = {
+            digest: base64.b64encode(zlib.compress(content, 1)).decode()
+            for digest, content in kept.contents.items()
+        }
+        self._write({"line": kept.line, "contents": contents})
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        try:
+            self._stream.write(canonical_json(record) + b"\n")
+            self._stream.flush()
+        except OSError as error:
+            raise self._error(f"cannot be written: {error.strerror or error}") from error
+
+    def _read(self, *, resume: bool) -> int:
+        """Read what the file holds, and return where its last whole line ends."""
+        end = 0
+        with self._path.open("rb") as stream:
+            for line in stream:
+                record = _record(line)
+                if record is None:
+                    break
+                if end == 0:
+                    head = record
+                else:
+                    self._take(record)
+                end += len(line)
+        if not self.outcomes:
+            return 0
+        self._require(head, resume=resume)
+        return end
+
+    def _require(self, head: Mapping[str, Any], *, resume: bool) -> None:
+        if not resume:
+            raise self._error(
+                "is left of a certification that was interrupted: add --resume to go on with it, "
+                "or remove the file"
+            )
+        for key in sorted(self._head.keys() | head.keys()):
+            # JSON has no tuples, so what was written is compared with what would be.
+            if head.get(key) != json.loads(canonical_json(self._head.get(key))):
+                raise self._error(
+                    f"was begun with another {key.replace('_', ' ')}; "
+                    "remove the file to begin again"
+                )
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        if "breakdown" in record["line"]:
+            return  # It may have been the machine's fault, so the case is run again.
+        contents = {
+            digest: zlib.decompress(base64.b64decode(text))
+            for digest, text in record["contents"].items()
+        }
+        self.outcomes[record["line"]["case"]] = Kept(record["line"], contents)
+
+    def _error(self, reason: str) -> CertificationError:
+        return CertificationError(printable(f"{self._path} {reason}"))
+
+
+def _record(line: bytes) -> Mapping[str, Any] | None:
+    """Return what a line holds; None where it was cut."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None

@@ -1,0 +1,48 @@
+"""JSON as certificates have it: spelled in one way when written, read without a second meaning."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from dmlconf.certification.errors import RefusedError
+
+__all__ = ["canonical_json", "parsed_json"]
+
+_ENCODER: Final = json.JSONEncoder(
+    allow_nan=False, sort_keys=True, separators=(",", ":"), ensure_ascii=True
+)
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return a value as JSON in one line: keys sorted, no spaces, ASCII only."""
+    return _ENCODER.encode(value).encode("ascii")
+
+
+def parsed_json(content: bytes, name: str) -> Any:
+    """Return what JSON says.
+
+    Args:
+        content: in UTF-8.
+        name: of the member, for the message.
+
+    Raises:
+        RefusedError: it is no JSON, or has a key twice, of which readers take one or the other.
+    """
+    try:
+        return json.loads(
+            content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant
+        )
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"{name} is not JSON: {str(error)[:200]}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

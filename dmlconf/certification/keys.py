@@ -1,0 +1,208 @@
+"""Ed25519 keys in PEM files: PKCS#8 for private ones, SubjectPublicKeyInfo for public ones.
+
+`openssl genpkey -algorithm ed25519` makes such keys too. The package `cryptography` does the work;
+nothing else of dmlconf needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.certification.errors import CertificationError, MissingExtraError
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+__all__ = [
+    "PrivateKey",
+    "PublicKey",
+    "new_key_pair",
+    "public_key",
+    "public_keys",
+    "read_private_key",
+    "read_public_key",
+]
+
+_LARGEST_KEY_BYTES: Final = 1 << 16
+_PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n.*?\n-----END PUBLIC KEY-----\n", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """A public key.
+
+    Attributes:
+        pem: SubjectPublicKeyInfo as PEM.
+        keyid: SHA-256 of its DER form, in hexadecimal.
+    """
+
+    pem: bytes
+    keyid: str
+    _key: Ed25519PublicKey
+
+    def verifies(self, signature: bytes, message: bytes) -> bool:
+        """Tell whether a signature of a message was made with the private half of this key."""
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self._key.verify(signature, message)
+        except InvalidSignature:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateKey:
+    """A private key, and its public half."""
+
+    public: PublicKey
+    _key: Ed25519PrivateKey
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature of a message, 64 bytes."""
+        return self._key.sign(message)
+
+
+def _public(key: Ed25519PublicKey) -> PublicKey:
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return PublicKey(pem, sha256(der).hexdigest(), key)
+
+
+def read_private_key(path: Path) -> PrivateKey:
+    """Read a private key.
+
+    Raises:
+        MissingExtraError: `cryptography` is not installed.
+        CertificationError: the file is no private Ed25519 key, or is encrypted.
+    """
+    serialization, ed25519 = _library()
+    content = _content(path)
+    try:
+        key = serialization.load_pem_private_key(content, password=None)
+    except TypeError as error:
+        message = "is encrypted; `openssl pkey -in FILE -out OTHER` decrypts it"
+        raise CertificationError(printable(f"{path} {message}")) from error
+    except Exception as error:  # Of many kinds, by the version of the library.
+        message = "is no private key: a PEM file of PKCS#8 is needed, as `dmlconf keygen` makes it"
+        raise CertificationError(printable(f"{path} {message}")) from error
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise CertificationError(printable(f"{path} is a private key, but not of Ed25519"))
+    return PrivateKey(_public(key.public_key()), key)
+
+
+def read_public_key(path: Path) -> PublicKey:
+    """Read a public key.
+
+    Raises:
+        MissingExtraError: `cryptography` is not installed.
+        CertificationError: the file is no public Ed25519 key.
+    """
+    _library()
+    content = _content(path)
+    if b"PRIVATE KEY" in content:
+        message = "is a private key; `openssl pkey -in FILE -pubout` gives the public one"
+        raise CertificationError(printable(f"{path} {message}"))
+    try:
+        return public_key(content)
+    except ValueError as error:
+        raise CertificationError(printable(f"{path} {error}")) from error
+
+
+def public_key(pem: bytes) -> PublicKey:
+    """Return the public key that a PEM text holds.
+
+    Raises:
+        MissingExtraError: `cryptography` is not installed.
+        ValueError: it holds no public key of Ed25519.
+    """
+    serialization, ed25519 = _library()
+    try:
+        key = serialization.load_pem_public_key(pem)
+    except Exception as error:  # Of many kinds, by the version of the library.
+        raise ValueError("is no public key as PEM") from error
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise ValueError("is a public key, but not of Ed25519")
+    return _public(key)
+
+
+def public_keys(pem: bytes) -> Iterator[PublicKey]:
+    """Yield the public keys that a PEM text holds, one after the other.
+
+    Raises:
+        MissingExtraError: `cryptography` is not installed.
+        ValueError: it holds anything else.
+    """
+    if _PUBLIC.sub(b"", pem):
+        raise ValueError("has more than public keys as PEM")
+    for match in _PUBLIC.finditer(pem):
+        yield public_key(match[0])
+
+
+def new_key_pair(path: Path) -> Path:
+    """Write a new private key, readable by its owner alone, and its public half beside it.
+
+    Args:
+        path: of the private key, such as KEY.pem; the public one is KEY.pub.pem.
+
+    Returns:
+        the path of the public key.
+
+    Raises:
+        MissingExtraError: `cryptography` is not installed.
+        CertificationError: a file exists already, or cannot be written.
+    """
+    serialization, ed25519 = _library()
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public_path = path.with_name(f"{path.stem}.pub{path.suffix}")
+    for file in (path, public_path):
+        if os.path.lexists(file):
+            message = f"{file} exists already; keys are never overwritten: choose another name"
+            raise CertificationError(printable(message))
+    _write_new(path, private, 0o600)
+    _write_new(public_path, _public(key.public_key()).pem, 0o644)
+    return public_path
+
+
+def _write_new(path: Path, content: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(path, flags, mode), "wb") as stream:
+            stream.write(content)
+    except OSError as error:
+        reason = error.strerror or error
+        raise CertificationError(printable(f"{path} cannot be written: {reason}")) from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path, _LARGEST_KEY_BYTES)
+    except UnreadableFileError as error:
+        raise CertificationError(printable(f"{path} {error}")) from error
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise MissingExtraError from error
+    return serialization, ed25519

@@ -1,0 +1,223 @@
+"""Make a certificate: run the cases of a profile, keep every outcome, judge, and pack.
+
+The verdicts in a certificate are reached from what it holds, and by the functions that verify it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dmlconf.backends.protocol import Breakdown, Outputs
+from dmlconf.backends.recording.model import Mismatch
+from dmlconf.cases.loader import Suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.certification.contents import environment_without_place, log_bytes
+from dmlconf.certification.journal import Journal
+from dmlconf.certification.outcomes import Kept, kept, packed
+from dmlconf.certification.profile_digest import profile_digest
+from dmlconf.certification.profiles import Profile
+from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
+from dmlconf.certification.statement import Predicate, Source
+from dmlconf.runner.log import Header
+from dmlconf.runner.session import Limits, OpenBackend, runnable
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.undefined import without_excused_faults
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+
+__all__ = [
+    "Order",
+    "certificate_header",
+    "journal_head",
+    "judge_order",
+    "members_of",
+    "predicate_of",
+    "run_order",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be certified.
+
+    Attributes:
+        profile: says which cases, and which verdicts.
+        suite: what the cases are of.
+        suite_paths: where the suite was loaded from.
+        plan: the cases.
+        challenge: the number that the verifier chose.
+        substrate: what lies below DirectML.
+        waivers: the failures that are accepted.
+        files: members that go into the certificate as they are, by name.
+    """
+
+    profile: Profile
+    suite: Suite
+    suite_paths: Sequence[Path]
+    plan: Sequence[PlannedCase]
+    challenge: int | None = None
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: Waivers = NO_WAIVERS
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def journal_head(order: Order, header: Header) -> Mapping[str, Any]:
+    """Return what a certification is of; one with another head cannot go on with its journal."""
+    return {
+        "dmlconf": header.dmlconf,
+        "suite": header.suite_digest,
+        "catalogue": header.catalogue_digest,
+        "profile": profile_digest(order.profile),
+        "challenge": order.challenge,
+        "backend": header.backend,
+        "environment": header.environment,
+    }
+
+
+def run_order(
+    order: Order, backend: OpenBackend, journal: Journal, on_case: Callable[[bool], None]
+) -> tuple[str, ...]:
+    """Run the cases that the journal does not have, and keep what becomes of them.
+
+    Args:
+        order: what is to be certified.
+        backend: what to run it on.
+        journal: keeps the outcomes.
+        on_case: is called after every case, with whether it broke down.
+
+    Returns:
+        identifiers of the cases of which the backend could not tell anything: only a recording
+        that lacks them does that.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+        CertificationError: the journal cannot be written any more.
+    """
+    waiting = [case for case in order.plan if case.identifier not in journal.outcomes]
+    missing: list[str] = []
+    declined: deque[Verdict] = deque()
+    for _ in range(len(order.plan) - len(waiting)):
+        on_case(False)
+    for case, outcome in backend.execute(runnable(waiting, backend.capabilities, declined)):
+        broken = isinstance(outcome, Breakdown)
+        if isinstance(outcome, Breakdown) and _lacks(backend, outcome):
+            missing.append(case.identifier)
+        else:
+            if isinstance(outcome, Outputs):
+                outcome = without_excused_faults(case, outcome)
+            journal.add(kept(case, outcome, order.challenge))
+        on_case(broken)
+    for _ in declined:
+        on_case(False)
+    return tuple(missing)
+
+
+def _lacks(backend: OpenBackend, outcome: Breakdown) -> bool:
+    return backend.name.name == "recording" and outcome.message in set(map(str, Mismatch))
+
+
+def judge_order(
+    order: Order,
+    header: Header,
+    backend: OpenBackend,
+    outcomes: Mapping[str, Kept],
+    folder: Path,
+    limits: Limits,
+) -> tuple[Mapping[str, bytes], Iterator[Verdict]]:
+    """Return the packed outcomes, and what yields the verdict on each case.
+
+    Args:
+        order: what is to be certified.
+        header: of the log.
+        backend: what it was run on.
+        outcomes: by the case's identifier.
+        folder: where the processes that judge find the outcomes.
+        limits: how many processes judge.
+    """
+    ran = (case.identifier for case in order.plan if case.identifier in outcomes)
+    text, outputs = packed(outcomes[identifier] for identifier in ran)
+    members = {OUTCOMES: text, OUTPUTS: outputs}
+    for name, content in members.items():
+        (folder / name).write_bytes(content)
+    evidence = Evidence(
+        folder=folder,
+        environment=header.environment,
+        capabilities=backend.capabilities,
+        challenge=order.challenge,
+        replayed=backend.name.name == "recording",
+        substrate=order.substrate,
+        waivers=order.waivers,
+    )
+    return members, judge_again(order.suite, order.plan, order.suite_paths, evidence, limits)
+
+
+def certificate_header(order: Order, backend: OpenBackend, header: Header) -> Header:
+    """Return a log's header without what differs between two runs on one device."""
+    recorded = header.environment["details"].get("recorded")
+    environment = recorded if backend.name.name == "recording" else header.environment
+    options: dict[str, Any] = {"profile": order.profile.name}
+    if order.challenge is not None:
+        options["challenge"] = order.challenge
+    return Header(
+        dmlconf=header.dmlconf,
+        started=header.started,
+        backend=backend.name.name if backend.name.name == "recording" else header.backend,
+        against=header.against,
+        environment=environment_without_place(environment),
+        paths=(),
+        suite_digest=header.suite_digest,
+        catalogue_digest=header.catalogue_digest,
+        selected=header.selected,
+        options=options,
+    )
+
+
+def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
+    """Return what a certificate says of itself.
+
+    Args:
+        order: what is certified.
+        backend: what it was run on.
+        header: of the certificate's log.
+    """
+    replayed = backend.name.name == "recording"
+    recording = str(backend.environment.details["sha256"]) if replayed else None
+    return Predicate(
+        dmlconf=header.dmlconf,
+        suite=header.suite_digest,
+        catalogue=header.catalogue_digest,
+        profile=order.profile.name,
+        profile_digest=profile_digest(order.profile),
+        challenge=order.challenge,
+        source=Source(header.backend, recording),
+        environment=header.environment,
+        capabilities=backend.capabilities,
+    )
+
+
+def members_of(
+    order: Order,
+    header: Header,
+    verdicts: Mapping[str, Verdict],
+    outcomes: Mapping[str, bytes],
+    finished: str,
+) -> Mapping[str, bytes]:
+    """Return all members of a certificate.
+
+    Args:
+        order: what is certified.
+        header: of its log.
+        verdicts: one for each case of the plan.
+        outcomes: the packed outcomes, as `judge_order` returns them.
+        finished: when the run ended.
+    """
+    return {
+        "run.jsonl": log_bytes(header, verdicts, order.plan, finished),
+        **outcomes,
+        **order.files,
+    }

@@ -1,0 +1,329 @@
+"""The outcomes in a certificate: what a backend made of each case, every distinct output once.
+
+An output from 64 KiB on is kept as the digest of all its elements and a sample. The places of the
+sample follow from the challenge, the case and that digest, so whoever computed only some elements
+would have to know the digest, and so the rest, before knowing which ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Fault,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.model import sample_seed
+from dmlconf.cases.model import Case
+from dmlconf.certification.errors import RefusedError
+from dmlconf.certification.json_text import canonical_json, parsed_json
+from dmlconf.documents.problems import printable
+from dmlconf.documents.schema import Checker, bundled_schema, first_error
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
+
+__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes"]
+
+SAMPLED_BYTES: Final = 1 << 16
+"""From this size on, an output is kept as a digest and a sample."""
+
+SAMPLE: Final = 4096
+"""Elements of a sample: of 0.1% wrong elements it has none once in 60 times, of 1% never."""
+
+_FORMAT: Final = 1
+_LONGEST_LINE_BYTES: Final = 1 << 20
+_TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
+_DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a certificate keeps of a case.
+
+    Attributes:
+        line: its line of outcomes.jsonl.
+        contents: the stored elements, by their SHA-256.
+    """
+
+    line: Mapping[str, Any]
+    contents: Mapping[str, bytes]
+
+
+def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
+    """Return what a certificate keeps of a case.
+
+    Args:
+        case: the case.
+        outcome: what the backend made of it, without faults that are excused.
+        challenge: the number that the verifier chose.
+    """
+    digest = case_digest(case)
+    line: dict[str, Any] = {"case": case.identifier, "digest": digest}
+    if isinstance(outcome, Outputs):
+        fault = outputs_fault(case, outcome)
+        if fault is not None:
+            outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
+    if isinstance(outcome, Breakdown):
+        line["breakdown"] = {"kind": str(outcome.kind), "message": outcome.message}
+        return Kept(line, {})
+    if isinstance(outcome, Rejection):
+        line["rejection"] = {"stage": outcome.stage, "hresult": outcome.hresult}
+        if outcome.constraints:
+            line["rejection"]["constraints"] = list(outcome.constraints)
+        return Kept(line, {})
+    contents: dict[str, bytes] = {}
+    known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
+    line["outputs"] = {
+        name: _output(output, f"{_seed(challenge)}/{digest}/{name}", contents)
+        for name, output in sorted(known.items())
+    }
+    if outcome.faults:
+        line["faults"] = [_fault(fault) for fault in outcome.faults]
+    return Kept(line, contents)
+
+
+def _seed(challenge: int | None) -> str:
+    return "" if challenge is None else str(challenge)
+
+
+def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> dict[str, Any]:
+    data: dict[str, Any] = {"type": _TYPES[output.dtype], "sizes": list(output.shape)}
+    if isinstance(output, Sample):
+        # The recording chose the places, which says less: verification tells people so.
+        values, extra = output.values, {"places": "recording"}
+        data["sha256"] = output.digest
+    else:
+        whole = little_endian(output)
+        data["sha256"] = sha256(whole).hexdigest()
+        if len(whole) < SAMPLED_BYTES:
+            contents[data["sha256"]] = whole
+            return data
+        values, extra = sample_of(output, f"{seed}/{data['sha256']}", SAMPLE).values, {}
+    stored = little_endian(values)
+    data |= {"sample": len(values), "stored": sha256(stored).hexdigest(), **extra}
+    contents[data["stored"]] = stored
+    return data
+
+
+def _fault(fault: Fault) -> dict[str, str]:
+    data = {"kind": str(fault.kind), "message": fault.message}
+    return data | ({"output": fault.output} if fault.output else {})
+
+
+def packed(everything: Iterator[Kept]) -> tuple[bytes, bytes]:
+    """Return outcomes.jsonl and outputs.bin.
+
+    Args:
+        everything: what is kept of each case, in the order of the plan.
+    """
+    lines, parts, known = [canonical_json({"format": _FORMAT})], [], set()
+    for each in everything:
+        lines.append(canonical_json(each.line))
+        for output in _outputs_of(each.line):
+            stored = output.get("stored", output["sha256"])
+            if stored not in known:
+                known.add(stored)
+                parts.append(each.contents[stored])
+    return b"\n".join(lines) + b"\n", b"".join(parts)
+
+
+def _outputs_of(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the outputs of a line by name, which decides their order in outputs.bin."""
+    outputs = line.get("outputs", {})
+    for name in sorted(outputs):
+        yield outputs[name]
+
+
+class StoredOutcomes:
+    """The outcomes of a certificate, each made when it is asked for.
+
+    Attributes:
+        lines: by the case's identifier.
+        changed: identifiers of the cases of which outputs.bin holds other elements.
+    """
+
+    def __init__(
+        self, lines: Mapping[str, Mapping[str, Any]], places: Mapping[str, int], outputs: bytes,
+        changed: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        self.lines = lines
+        self.changed = changed
+        self._places = places
+        self._outputs = outputs
+
+    def outcome(self, case: Case, challenge: int | None, *, replayed: bool) -> Outcome | str:
+        """Return what the backend made of a case, or why that cannot be told.
+
+        Args:
+            case: the case.
+            challenge: the number that the verifier chose.
+            replayed: whether a recording was certified, whose samples have places of their own.
+        """
+        line = self.lines.get(case.identifier)
+        if line is None:
+            return "the certificate has no outcome of this case"
+        if line["digest"] != case_digest(case):
+            return "the certificate has the outcome of another desc or of other inputs"
+        if "breakdown" in line:
+            data = line["breakdown"]
+            return Breakdown(BreakdownKind(data["kind"]), data["message"])
+        if "rejection" in line:
+            data = line["rejection"]
+            return Rejection(data["stage"], data["hresult"], tuple(data.get("constraints", ())))
+        wanted = {
+            name: (_TYPES[tensor.DataType.dtype], list(tensor.Sizes))
+            for name, tensor in case.outputs().items()
+        }
+        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != wanted:
+            return "the certificate has other outputs than the desc asks for"
+        arrays, samples = {}, {}
+        for name, output in line["outputs"].items():
+            if "sample" not in output:
+                arrays[name] = self._array(output, output["sizes"])
+                continue
+            if "places" in output and not replayed:
+                return f"the places of the sample of {name} are not those that the challenge asks"
+            seed = f"{_seed(challenge)}/{line['digest']}/{name}/{output['sha256']}"
+            if replayed and "places" in output:
+                seed = sample_seed(line["digest"], name)
+            samples[name] = self._sample(output, seed)
+        faults = tuple(
+            Fault(FaultKind(fault["kind"]), fault["message"], fault.get("output", ""))
+            for fault in line.get("faults", ())
+        )
+        return Outputs(arrays, faults=faults, samples=samples)
+
+    def _sample(self, output: Mapping[str, Any], seed: str) -> Sample:
+        count = output["sample"]
+        values = self._array(output, [count])
+        places = sample_places(math.prod(output["sizes"]), seed, count)
+        return Sample(values.dtype, tuple(output["sizes"]), output["sha256"], places, values)
+
+    def _array(self, output: Mapping[str, Any], sizes: list[int]) -> Array:
+        dtype = _DTYPES[output["type"]]
+        place = self._places[output.get("stored", output["sha256"])]
+        stored = np.frombuffer(self._outputs, dtype, math.prod(sizes), place)
+        return stored.reshape(sizes).astype(dtype.newbyteorder("="), copy=False)
+
+
+def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> StoredOutcomes:
+    """Read outcomes.jsonl and outputs.bin.
+
+    Args:
+        text: of outcomes.jsonl.
+        outputs: outputs.bin.
+        checked: whether this process has made or read them before, so that no digest needs a look.
+
+    Raises:
+        RefusedError: they do not keep their form.
+    """
+    lines: dict[str, Mapping[str, Any]] = {}
+    places: dict[str, int] = {}
+    wrong: set[str] = set()
+    end = 0
+    for number, data in _lines(text, checked=checked):
+        if data["case"] in lines:
+            raise RefusedError(printable(f"outcomes.jsonl:{number}: {data['case']} is there twice"))
+        lines[data["case"]] = data
+        for output in _outputs_of(data):
+            stored, size = output.get("stored", output["sha256"]), _stored_size(number, output)
+            if stored in places:
+                continue
+            places[stored] = end
+            content = outputs[end : end + size]
+            end += size
+            if end > len(outputs):
+                raise RefusedError("outputs.bin is shorter than outcomes.jsonl says")
+            if not checked and sha256(content).hexdigest() != stored:
+                wrong.add(stored)
+    if end != len(outputs):
+        raise RefusedError(f"outputs.bin has {len(outputs):,} bytes; outcomes.jsonl uses {end:,}")
+    changed = tuple(
+        case
+        for case, data in lines.items()
+        if any(output.get("stored", output["sha256"]) in wrong for output in _outputs_of(data))
+    )
+    return StoredOutcomes(lines, places, outputs, changed)
+
+
+def _stored_size(number: int, output: Mapping[str, Any]) -> int:
+    """Return how many bytes of an output are in outputs.bin.
+
+    Raises:
+        RefusedError: more or fewer elements are stored than the form asks for.
+    """
+    item = _DTYPES[output["type"]].itemsize
+    elements = int(math.prod(output["sizes"]))
+    if "sample" not in output:
+        if elements * item >= SAMPLED_BYTES:
+            raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
+        return elements * item
+    count = output["sample"]
+    recorded = "places" in output
+    if not recorded and (count != SAMPLE or elements * item < SAMPLED_BYTES):
+        raise RefusedError(
+            f"outcomes.jsonl:{number}: a sample has {SAMPLE:,} elements, and is of an output of at "
+            f"least {SAMPLED_BYTES:,} bytes"
+        )
+    if count > elements:
+        raise RefusedError(f"outcomes.jsonl:{number}: a sample with more elements than the output")
+    return int(count) * item
+
+
+def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the number and the data of each line but the first, which is the head."""
+    start, number = 0, 0
+    while start < len(text):
+        end = text.find(b"\n", start, start + _LONGEST_LINE_BYTES)
+        number += 1
+        if end < 0:
+            raise RefusedError(f"outcomes.jsonl:{number}: a line that has no end, or is too long")
+        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}")
+        start = end + 1
+        if not checked:
+            _check(number, data)
+        if number > 1:
+            yield number, data
+    if number == 0:
+        raise RefusedError("outcomes.jsonl is empty")
+
+
+def _check(number: int, data: Any) -> None:
+    checker = _CHECKERS["head" if number == 1 else "line"]
+    if not checker.is_valid(data):
+        message = f"outcomes.jsonl:{number}: {first_error(checker, data)}"
+        raise RefusedError(printable(message))
+    if number > 1:
+        forms = [key for key in ("outputs", "rejection", "breakdown") if key in data]
+        alone = "faults" not in data or forms == ["outputs"]
+        samples = all(("sample" in o) == ("stored" in o) for o in _outputs_of(data))
+        if len(forms) != 1 or not alone or not samples:
+            raise RefusedError(f"outcomes.jsonl:{number}: not one outcome of a known form")
+
+
+def _checker(definition: str) -> Checker:
+    schema = bundled_schema("certificate")
+    return Checker({"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"})
+
+
+class _Checkers(dict[str, Checker]):
+    """Made when they are first needed."""
+
+    def __missing__(self, definition: str) -> Checker:
+        self[definition] = _checker(definition)
+        return self[definition]
+
+
+_CHECKERS: Final = _Checkers()

@@ -1,0 +1,165 @@
+"""Judge the outcomes of a certificate, with dmlconf's own reference and rules, in processes."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends import registry
+from dmlconf.backends.protocol import (
+    Backend,
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Environment,
+    Outcome,
+)
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cases.loader import Suite, valid_case
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
+from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.judge import judge
+from dmlconf.runner.session import Limits, OpenBackend, judged, nobody, opened
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+
+__all__ = ["OUTCOMES", "OUTPUTS", "Evidence", "judge_again"]
+
+OUTCOMES: Final = "outcomes.jsonl"
+OUTPUTS: Final = "outputs.bin"
+
+_NAME: Final = registry.BackendName("recording", "certificate")
+"""What the outcomes are replayed as: never the backend that gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a certificate holds that verdicts follow from.
+
+    Attributes:
+        folder: where outcomes.jsonl and outputs.bin are, checked before.
+        environment: what the outcomes were computed on, as a run log's header has it.
+        capabilities: what the backend could run.
+        challenge: the number that the verifier chose.
+        replayed: whether a recording was certified.
+        substrate: what lay below DirectML.
+        waivers: the failures that are accepted.
+    """
+
+    folder: Path
+    environment: Mapping[str, Any]
+    capabilities: Capabilities
+    challenge: int | None
+    replayed: bool = False
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: Waivers = NO_WAIVERS
+
+
+@dataclass(slots=True)
+class _Replay:
+    """The outcomes of a certificate as a backend; what it cannot tell is a breakdown."""
+
+    evidence: Evidence
+    _stored: StoredOutcomes | None = field(default=None)
+
+    def environment(self) -> Environment:
+        record = self.evidence.environment
+        details: dict[str, Any] = {"recorded": dict(record)}
+        version = f"{record['backend']} {record['version']}"
+        return Environment("recording", version, record["adapter"], record["driver"], details)
+
+    def capabilities(self) -> Capabilities:
+        half = bool(self.evidence.environment["details"].get("half", False))
+        return replace(self.evidence.capabilities, half_precision=half)
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        if self._stored is None:
+            folder = self.evidence.folder
+            text, outputs = (folder / OUTCOMES).read_bytes(), (folder / OUTPUTS).read_bytes()
+            self._stored = read_outcomes(text, outputs, checked=True)
+        for case in cases:
+            outcome = self._stored.outcome(
+                case, self.evidence.challenge, replayed=self.evidence.replayed
+            )
+            if isinstance(outcome, str):
+                outcome = Breakdown(BreakdownKind.ERROR, outcome)
+            yield outcome
+
+    def close(self) -> None:
+        self._stored = None
+
+
+def _opened(evidence: Evidence) -> OpenBackend:
+    return opened(_NAME, _Replay(evidence))
+
+
+def judge_again(
+    suite: Suite,
+    plan: Sequence[PlannedCase],
+    suite_paths: Sequence[Path],
+    evidence: Evidence,
+    limits: Limits,
+) -> Generator[Verdict, None, None]:
+    """Judge the outcome of each case of a plan, and yield each verdict as soon as it is reached.
+
+    Args:
+        suite: what the plan was chosen from.
+        plan: the cases.
+        suite_paths: where the suite was loaded from.
+        evidence: what the certificate holds.
+        limits: how many processes judge.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a process could not be started, or a recording of the suite cannot be read.
+    """
+    expected = expectations(AUTO, _opened(evidence), suite, plan, suite_paths)
+    task = _Judging(evidence, expected)
+    if limits.jobs == 1:
+        yield from task.verdicts(_opened(evidence), plan)
+        return
+    # Processes and pipes take time to import, and a few cases need none of them.
+    from dmlconf.runner.pool import WorkerPool
+
+    with WorkerPool(registry.parse(REFERENCE), limits.jobs, limits.timeout, task) as pool:
+        pool.start()
+        for planned, result in pool.run(iter(plan)):
+            if isinstance(result, Breakdown):
+                yield judge(valid_case(planned), result, nobody)  # No waiver is for this machine.
+            else:
+                yield result
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """The task of a worker process."""
+
+    evidence: Evidence
+    expected: Expectations
+
+    def __call__(self, backend: Backend) -> Callable[[Sequence[PlannedCase]], Iterator[Any]]:
+        from dmlconf.runner.worker import Raised
+
+        ready = _opened(self.evidence)
+
+        def results(batch: Sequence[PlannedCase]) -> Iterator[Any]:
+            try:
+                yield from self.verdicts(ready, batch)
+            except Exception as error:
+                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+                yield Raised(error)
+
+        return results
+
+    def verdicts(
+        self, ready: OpenBackend, plan: Sequence[PlannedCase]
+    ) -> Generator[Verdict, None, None]:
+        """Yield the verdict on each case."""
+        evidence = self.evidence
+        against = self.expected.against
+        return judged(plan, ready, against, evidence.substrate, evidence.waivers)

@@ -1,0 +1,188 @@
+"""What a verification found: for a terminal, as JSON, and as one page of Markdown to file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from dmlconf.certification.findings import Result, Verification
+from dmlconf.documents.problems import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["FORMATS", "VERSION", "facts", "json_text", "markdown", "sentence", "table"]
+
+VERSION: Final = 1
+"""Version of the JSON form; it grows when a reader of the old form could be misled."""
+
+_MOST_CASES: Final = 10
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=])")
+
+
+def sentence(verification: Verification) -> str:
+    """Return in one sentence what the verification comes to."""
+    name = printable(verification.file)
+    match verification.result:
+        case Result.HOLDS:
+            cases = sum(verification.summary.values())
+            return f"{name}: the certificate holds: {cases:,} cases were judged again"
+        case Result.DOES_NOT_HOLD:
+            return f"{name}: the certificate does not hold"
+        case Result.REFUSED:
+            return f"{name}: refused: not a certificate, or changed after it was made"
+
+
+def facts(verification: Verification) -> Iterator[tuple[str, str]]:
+    """Yield what there is to know of a certificate, each with its name."""
+    statement = verification.statement
+    for key in ("vendor", "product", "contact"):
+        if key in statement:
+            yield f"{key.capitalize()} (as the sender says)", str(statement[key])
+    for signer in verification.signers:
+        origin = "a key of --key" if signer.trusted else "an enclosed key"
+        yield "Signed by", f"{signer.keyid} ({origin})"
+    predicate = verification.predicate
+    if predicate is None:
+        return
+    environment = predicate.environment
+    made = "a recording of" if predicate.source.recording else ""
+    tested = f"{made} {environment['backend']} {environment['version']}".strip()
+    yield "Tested", tested
+    for key in ("adapter", "driver", "platform"):
+        yield key.capitalize(), str(environment[key] or "none")
+    yield "Feature level", str(predicate.capabilities.feature_level)
+    yield "Profile", predicate.profile
+    yield "Challenge", "none" if predicate.challenge is None else str(predicate.challenge)
+    if verification.run is not None:
+        yield "Run", " to ".join(verification.run)
+    yield "Made by", f"dmlconf {predicate.dmlconf}"
+    yield "Suite", predicate.suite
+    yield "Catalogue", predicate.catalogue
+    if verification.summary:
+        counts = sorted(verification.summary.items(), key=lambda item: -item[1])
+        yield "Verdicts", ", ".join(f"{count:,} {status}" for status, count in counts)
+
+
+def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
+    """Yield headings, each with its lines."""
+    if verification.findings:
+        yield (
+            "Why it does not hold",
+            [
+                f"{finding.kind}: {finding.message}{_cases(finding.cases)}"
+                for finding in verification.findings
+            ],
+        )
+    if verification.notes:
+        yield "Know before you accept it", list(verification.notes)
+    if verification.waived:
+        yield (
+            "Failures that are excused",
+            [
+                f"{name}: {len(cases):,} case{'s' if len(cases) != 1 else ''}{_cases(cases)}"
+                for name, cases in verification.waived.items()
+            ],
+        )
+
+
+def _cases(cases: Any) -> str:
+    if not cases:
+        return ""
+    more = f" and {len(cases) - _MOST_CASES:,} more" if len(cases) > _MOST_CASES else ""
+    return f": {', '.join(cases[:_MOST_CASES])}{more}"
+
+
+def table(verification: Verification) -> RenderableType:
+    """Return what the terminal shows."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts(verification):
+        grid.add_row(Text(name, style="bold"), Text(printable(value), overflow="fold"))
+    parts: list[Any] = [grid] if verification.predicate else []
+    for heading, lines in _lines(verification):
+        parts.append(Text(f"\n{heading}:", style="bold"))
+        parts += [Text(f"  {printable(line)}") for line in lines]
+    good = verification.result is Result.HOLDS
+    parts.append(Text(f"{chr(10) if parts else ''}{sentence(verification)}",
+                      style="bold green" if good else "bold red"))  # fmt: skip
+    return Group(*parts)
+
+
+def json_text(verification: Verification) -> str:
+    """Return the verification as JSON, of the form `schemas/verification.schema.json`."""
+    predicate = verification.predicate
+    data = {
+        "schema": "dmlconf-verification",
+        "version": VERSION,
+        "file": verification.file,
+        "result": verification.result,
+        "findings": [
+            {"kind": f.kind, "message": f.message, "cases": list(f.cases)}
+            for f in verification.findings
+        ],
+        "notes": list(verification.notes),
+        "signers": [{"keyid": s.keyid, "trusted": s.trusted} for s in verification.signers],
+        "statement": dict(verification.statement),
+        "certificate": None
+        if predicate is None
+        else {
+            "dmlconf": predicate.dmlconf,
+            "suite_digest": predicate.suite,
+            "catalogue_digest": predicate.catalogue,
+            "profile": predicate.profile,
+            "challenge": predicate.challenge,
+            "recording": predicate.source.recording,
+            "environment": dict(predicate.environment),
+            "feature_level": str(predicate.capabilities.feature_level),
+            "data_types": sorted(predicate.capabilities.data_types),
+        },
+        "run": list(verification.run) if verification.run else None,
+        "summary": dict(verification.summary),
+        "excused": {name: list(cases) for name, cases in verification.waived.items()},
+    }
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def markdown(verification: Verification) -> str:
+    """Return one page that can be filed."""
+    return "\n".join(_page(verification)) + "\n"
+
+
+def _page(verification: Verification) -> Iterator[str]:
+    yield f"# Certificate {_escaped(verification.result)}"
+    yield ""
+    yield f"{_escaped(sentence(verification))}."
+    if verification.predicate is not None:
+        yield ""
+        yield "| | |"
+        yield "|---|---|"
+        for name, value in facts(verification):
+            yield f"| {_escaped(name)} | {_escaped(value)} |"
+    for heading, lines in _lines(verification):
+        yield ""
+        yield f"## {heading}"
+        yield ""
+        yield from (f"- {_escaped(line)}" for line in lines)
+    text = verification.statement.get("text")
+    if text:
+        yield ""
+        yield "## What the sender says"
+        yield ""
+        yield _escaped(str(text))
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))
+
+
+FORMATS: Final[Mapping[str, Callable[[Verification], str]]] = {
+    "json": json_text,
+    "markdown": markdown,
+}
+"""Functions from a verification to text, by the name of their format."""

@@ -1,0 +1,268 @@
+"""`dmlconf certify`: run the cases of a profile, and write a file that another party can check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite, require_valid
+from dmlconf.certification.certificate import SUFFIX, new_certificate
+from dmlconf.certification.contents import read_statement_file, waivers_of_run
+from dmlconf.certification.findings import Finding
+from dmlconf.certification.journal import Journal, journal_path
+from dmlconf.certification.keys import read_private_key
+from dmlconf.certification.making import (
+    Order,
+    certificate_header,
+    journal_head,
+    judge_order,
+    members_of,
+    predicate_of,
+    run_order,
+)
+from dmlconf.certification.profiles import required_cases, shortcomings
+from dmlconf.certification.statement import Predicate
+from dmlconf.certification.verification import not_allowed
+from dmlconf.cli.cache import user_store
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend, complete_profile
+from dmlconf.cli.console import say, warn
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.files import replaced
+from dmlconf.cli.options import (
+    backend_options,
+    challenge_option,
+    color_option,
+    directml_option,
+    jobs_option,
+    with_directml,
+)
+from dmlconf.cli.progress import progress
+from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.problems import printable
+from dmlconf.documents.reader import LARGEST_FILE_BYTES
+from dmlconf.runner.against import AUTO
+from dmlconf.runner.log import Header
+from dmlconf.runner.scratch import ScratchFolder
+from dmlconf.runner.session import (
+    Limits,
+    OpenBackend,
+    make_header,
+    open_backend,
+    processes_that_pay,
+)
+from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waiver_file import read_waivers
+
+__all__ = ["command"]
+
+_MOST_NAMED: Final = 10
+
+_Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
+
+
+@click.command("certify", cls=Command, short_help="Write a certificate of what a backend computes.")
+@paths_argument
+@option("-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
+              help="What to certify: directml, a plugin's, or recording:PATH for what was recorded "
+              "before, in the environment of the recording.")  # fmt: skip
+@option("--profile", required=True, metavar="PROFILE", shell_complete=complete_profile,
+              help="Which cases must have a verdict, such as 5_0 or 5_0+model.")  # fmt: skip
+@option("-o", "--output", required=True, metavar=f"FILE{SUFFIX}",
+              type=click.Path(path_type=Path, dir_okay=False),
+              help="Write the certificate to this file.")  # fmt: skip
+@option("--key", metavar="KEY.pem", type=click.Path(path_type=Path),
+              help="Sign it with this private key; `dmlconf sign` does so later.")  # fmt: skip
+@option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+              help="Accept the known failures that are listed here.")  # fmt: skip
+@option(
+    "--statement",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Enclose what you say of the product: vendor, product, contact, text.",
+)
+@challenge_option("Change the data of all generated cases by this number, which whoever will "
+                  "verify has chosen.")  # fmt: skip
+@option("--resume", is_flag=True, help="Go on with a certification that was interrupted.")
+@directml_option
+@jobs_option("1")
+@backend_options
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@color_option
+def command(
+    paths: tuple[Path, ...],
+    backend: str,
+    profile: str,
+    output: Path,
+    key: Path | None,
+    waivers: Path | None,
+    statement: Path | None,
+    challenge: int | None,
+    resume: bool,
+    directml: str | None,
+    jobs: int | None,
+    timeout: float,
+    substrate: Path | None,
+    quiet: bool,
+    color: str,
+) -> int:
+    """Run the cases of a profile, and write a certificate of their outcomes.
+
+    It holds every output, so that `dmlconf verify` judges them again without the device. The cases
+    are those of the bundled suite, or those under PATHS. Outcomes are kept in FILE.dmlcert.partial
+    until the certificate is written; --resume goes on from there.
+
+    Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete,
+    and it is said what is missing; otherwise as those of run.
+    """
+    if output.suffix != SUFFIX:
+        raise click.BadParameter(printable(f"{output} does not end in {SUFFIX}"), param_hint="-o")
+    private = read_private_key(key) if key else None
+    [tested] = with_directml([registry.parse(backend)], directml)
+    if tested.name == "numpy":
+        warn("numpy is the reference: a certificate of it says nothing of DirectML")
+    files = {"waivers": waivers, "substrate": substrate, "statement": statement}
+    contents = {
+        f"{name}.yaml": _content(path, name) for name, path in files.items() if path is not None
+    }
+    if statement:
+        read_statement_file(statement)
+    accepted = read_waivers(waivers) if waivers else None
+    if accepted:
+        accepted.require_cases(paths)
+    replaced(output, None)
+    demanded = named_profile(profile)
+    suite = load_suite(suite_paths(paths), store=user_store(), challenge=challenge)
+    plan = list(required_cases(demanded, suite.plan()))
+    require_valid(suite, plan)
+    if not plan:
+        say(f"Error: no case is of profile {demanded.name}")
+        return ExitCode.NOTHING_SELECTED
+    order = Order(
+        profile=demanded,
+        suite=suite,
+        suite_paths=suite_paths(paths),
+        plan=plan,
+        challenge=challenge,
+        substrate=read_substrate(substrate) if substrate else NO_SUBSTRATE,
+        files=contents,
+    )
+    bar = partial(progress, len(plan), quiet=quiet, color=color)
+    opened = open_backend(tested, Limits(jobs or 1, timeout))
+    try:
+        lacking = shortcomings(demanded, opened.capabilities)
+        if lacking:
+            return _incomplete(output, lacking)
+        header = certificate_header(
+            order, opened, make_header(suite, (), len(plan), opened, AUTO, {})
+        )
+        if accepted:
+            order = replace(order, waivers=waivers_of_run(accepted.waivers, header))
+        with Journal(journal_path(output), journal_head(order, header), resume=resume) as journal:
+            missing = _run(order, opened, journal, bar)
+            if missing:
+                return _incomplete(output, missing)
+            limits = Limits(jobs or processes_that_pay(len(plan)), timeout)
+            made = _made(order, opened, header, journal, limits, bar)
+            if made.findings:
+                return _not_allowed(output, made.findings)
+            replaced(output, new_certificate(made.predicate, made.members, private))
+            journal.done()
+    finally:
+        opened.close()
+    signer = f"signed by {private.public.keyid}" if private else "unsigned: `dmlconf sign` signs it"
+    recorded = "of a recording, not of a run: " if tested.name == "recording" else ""
+    click.echo(printable(f"{output}: {recorded}profile {demanded.name}, {made.counts}; {signer}"))
+    return ExitCode.SUCCESS
+
+
+def _content(path: Path, option: str) -> bytes:
+    """Return a file's bytes, which go into the certificate as they are.
+
+    Raises:
+        click.UsageError: it cannot be read.
+    """
+    try:
+        return read_bytes(path, LARGEST_FILE_BYTES)
+    except UnreadableFileError as error:
+        raise click.UsageError(printable(f"--{option} {path} {error}")) from error
+
+
+def _run(order: Order, opened: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
+    """Run the cases that the journal lacks, and say what is missing then."""
+    try:
+        with bar() as advance:
+            missing = run_order(order, opened, journal, advance)
+    except KeyboardInterrupt:
+        kept = f"{len(journal.outcomes):,} of {len(order.plan):,} outcomes are kept"
+        return [f"interrupted: {kept}; add --resume to go on"]
+    if not missing:
+        return []
+    journal.done()
+    count = f"{len(missing):,} of {len(order.plan):,} cases have no outcome in the recording"
+    return [f"{count}:{_named(missing)}"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """All that a certificate holds, unless findings forbid one."""
+
+    findings: Sequence[Finding]
+    predicate: Predicate
+    members: Mapping[str, bytes]
+    counts: str
+
+
+def _made(
+    order: Order, opened: OpenBackend, header: Header, journal: Journal, limits: Limits, bar: _Bar
+) -> _Made:
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    verdicts: dict[str, Verdict] = {}
+    with ScratchFolder() as folder, bar() as advance:
+        outcomes, judged = judge_order(order, header, opened, journal.outcomes, folder, limits)
+        for verdict in judged:
+            verdicts[verdict.case] = verdict
+            advance(verdict.status.fails_run)
+    counts = Counter(verdict.status for verdict in verdicts.values()).most_common()
+    return _Made(
+        list(not_allowed(order.profile, verdicts.values())),
+        predicate_of(order, opened, header),
+        members_of(order, header, verdicts, outcomes, finished),
+        ", ".join(f"{count:,} {status}" for status, count in counts),
+    )
+
+
+def _incomplete(output: Path, reasons: Sequence[str]) -> int:
+    for reason in reasons:
+        say(f"Error: {reason}")
+    say(f"{output} was not written: the run is incomplete")
+    return ExitCode.INCOMPLETE
+
+
+def _not_allowed(output: Path, findings: Sequence[Finding]) -> int:
+    for finding in findings:
+        count = f"{len(finding.cases):,} case{'s' if len(finding.cases) != 1 else ''}"
+        say(f"Error: {finding.message}, {count}:{_named(finding.cases)}")
+    say(
+        f"{output} was not written. The outcomes are kept: --resume judges them again, with "
+        "--waivers FILE for failures that are known, and runs what broke down again"
+    )
+    return ExitCode.FAILED
+
+
+def _named(cases: Sequence[str]) -> str:
+    lines = [f"\n  {case}" for case in cases[:_MOST_NAMED]]
+    if len(cases) > _MOST_NAMED:
+        lines.append(f"\n  and {len(cases) - _MOST_NAMED:,} more")
+    return "".join(lines)

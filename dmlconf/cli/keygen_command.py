@@ -1,0 +1,28 @@
+"""`dmlconf keygen`: make a key to sign certificates with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.certification.keys import new_key_pair
+from dmlconf.cli.command import Command
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.command("keygen", cls=Command, short_help="Make a key to sign certificates with.")
+@click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
+def command(key: Path) -> int:
+    """Make a key to sign certificates with: KEY.pem, and its public half KEY.pub.pem.
+
+    Keep KEY.pem to yourself, and give KEY.pub.pem to whoever verifies. They are Ed25519 keys in PEM
+    (PKCS#8 and SubjectPublicKeyInfo), as OpenSSL makes them too. No file is overwritten.
+    """
+    public = new_key_pair(key)
+    click.echo(printable(f"{key}: the private key, readable by you alone; keep it"))
+    click.echo(printable(f"{public}: the public key; give it to whoever verifies"))
+    return ExitCode.SUCCESS

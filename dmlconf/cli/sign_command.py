@@ -1,0 +1,32 @@
+"""`dmlconf sign`: sign a certificate, on another machine than the tested one if need be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlconf.certification.certificate import signed
+from dmlconf.certification.keys import read_private_key
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.files import replaced
+from dmlconf.documents.problems import printable
+
+__all__ = ["command"]
+
+
+@click.command("sign", cls=Command, short_help="Add a signature to a certificate.")
+@click.argument("file", type=click.Path(path_type=Path))
+@option("--key", required=True, metavar="KEY.pem", type=click.Path(path_type=Path),
+              help="The private key to sign with.")  # fmt: skip
+def command(file: Path, key: Path) -> int:
+    """Add a signature to the certificate FILE.
+
+    Several parties may sign one certificate. A file that was changed after it was made is not
+    signed: exit code 3.
+    """
+    private = read_private_key(key)
+    replaced(file, signed(file, private), "FILE")
+    click.echo(printable(f"{file}: signed by {private.public.keyid}"))
+    return ExitCode.SUCCESS

@@ -1,0 +1,95 @@
+"""`dmlconf verify`: judge all outputs in a certificate again, and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.certification.findings import Result
+from dmlconf.certification.keys import read_public_key
+from dmlconf.certification.reports import FORMATS, table
+from dmlconf.certification.verification import Demand, verify
+from dmlconf.cli.cache import user_store
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_profile
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import challenge_option, color_option, jobs_option
+from dmlconf.cli.progress import progress
+from dmlconf.cli.reporting import parse_reports, write
+from dmlconf.cli.selection import named_profile, suite_paths
+from dmlconf.runner.session import Limits
+
+__all__ = ["command"]
+
+_CODES: Final = {
+    Result.HOLDS: ExitCode.SUCCESS,
+    Result.DOES_NOT_HOLD: ExitCode.FAILED,
+    Result.REFUSED: ExitCode.INVALID_FILE,
+}
+
+
+@click.command("verify", cls=Command, short_help="Judge all outputs in a certificate again.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@option("--key", "keys", multiple=True, metavar="PUB.pem",
+              type=click.Path(path_type=Path),
+              help="A public key that must have signed it.")  # fmt: skip
+@challenge_option("The number that it must have been made for.")
+@option("--profile", metavar="PROFILE", shell_complete=complete_profile,
+              help="The profile that it must be of; the one that it names where not given. A "
+              "profile of your own is the path of its file.")  # fmt: skip
+@option(
+    "--substrate",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Accept the limits listed here as an excuse for failures.",
+)
+@jobs_option("as many as pay off")
+@option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
+              help="Also report as json or markdown.")  # fmt: skip
+@option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
+@color_option
+def command(
+    file: Path,
+    paths: tuple[Path, ...],
+    keys: tuple[Path, ...],
+    challenge: int | None,
+    profile: str | None,
+    substrate: Path | None,
+    jobs: int | None,
+    report_options: tuple[str, ...],
+    quiet: bool,
+    color: str,
+) -> int:
+    """Verify the certificate FILE: judge every output in it again, and compare with what it says.
+
+    Neither the device nor a network is needed. The cases are those of the bundled suite, or those
+    under PATHS. Without --key it is told who signed, and that nobody vouches for whose keys these
+    are.
+
+    Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is no
+    certificate, or was changed after it was made.
+    """
+    reports = parse_reports(report_options, FORMATS)
+    demand = Demand(
+        suite_paths=suite_paths(paths),
+        keys=tuple(map(read_public_key, keys)),
+        challenge=challenge,
+        profile=None if profile is None else named_profile(profile),
+        substrate=substrate.read_bytes() if substrate else None,
+        store=user_store(),
+        limits=Limits(jobs) if jobs else None,
+    )
+    with ExitStack() as stack:
+
+        def on_start(cases: int) -> Callable[[bool], None]:
+            return stack.enter_context(progress(cases, quiet=quiet, color=color))
+
+        verification = verify(file, demand, on_start)
+    shown = write(reports, lambda name: FORMATS[name](verification), table(verification), color)
+    code = _CODES[verification.result]
+    return code if code or shown else ExitCode.OUTPUT

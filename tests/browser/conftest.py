@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium as Debian has it; Playwright's own is not downloaded."""
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    assert path is not None, f"install one of {', '.join(NAMES)}"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that fails the test where its script does, or where it asks for anything else."""
+    problems: list[str] = []
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    page.on(
+        "request",
+        lambda request: None if request.is_navigation_request() else problems.append(request.url),
+    )
+    yield page
+    page.close()
+    assert problems == []

@@ -1,0 +1,166 @@
+"""A challenge changes the data of generated cases, and of no others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.fills import FILLS, challenged, fill
+from tests.cli.process import dmlconf_here
+
+SUITE = """\
+operator: ELEMENT_WISE_ADD
+cases:
+  - name: generated
+    desc: &desc
+      ATensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 1}}}
+      BTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 2}}}
+      OutputTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32}
+  - name: equal
+    desc:
+      ATensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1}}}
+      BTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 0}}}
+      OutputTensor: {Sizes: [1, 1, 4, 5], DataType: FLOAT32}
+  - name: given
+    desc:
+      ATensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
+      BTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, fill: {integers: {low: 1, high: 9}}}
+      OutputTensor: {Sizes: [1, 1, 1, 2], DataType: FLOAT32}
+  - name: documented
+    tags: [documented]
+    desc: *desc
+  - name: stated
+    desc:
+      ATensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, fill: {integers: {low: 0, high: 99}}}
+      BTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [.nan]}
+      OutputTensor: {Sizes: [1, 1, 1, 1], DataType: FLOAT32}
+    expect: {OutputTensor: [.nan]}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    folder = tmp_path / "add"
+    folder.mkdir()
+    (folder / "small.yaml").write_text(SUITE)
+    return folder
+
+
+def cases(folder: Path, challenge: int | None) -> dict[str, Case]:
+    plan = load_suite([folder], challenge=challenge).plan()
+    return {planned.identifier.rpartition("/")[2]: build(planned) for planned in plan}
+
+
+def same(a: Case, b: Case, name: str = "ATensor") -> bool:
+    return np.array_equal(a.inputs()[name], b.inputs()[name], equal_nan=True)
+
+
+def test_generated_data_changes_and_identifiers_stay(suite: Path) -> None:
+    plain, one, other = (cases(suite, number) for number in (None, 1, 2))
+    assert plain.keys() == one.keys()
+    for name in ("ATensor", "BTensor"):
+        assert not same(plain["generated"], one["generated"], name)
+        assert not same(one["generated"], other["generated"], name)
+    assert one["generated"].desc == plain["generated"].desc
+    assert one["generated"].identifier == plain["generated"].identifier
+
+
+def test_the_same_challenge_gives_the_same_data(suite: Path) -> None:
+    for name, case in cases(suite, 2**64 - 1).items():
+        again = cases(suite, 2**64 - 1)[name]
+        assert same(case, again)
+        assert same(case, again, "BTensor")
+
+
+def test_equal_tensors_stay_equal_and_others_differ(suite: Path) -> None:
+    one = cases(suite, 7)
+    equal, generated = one["equal"].inputs(), one["generated"].inputs()
+    assert np.array_equal(equal["ATensor"], equal["BTensor"])
+    assert not np.array_equal(generated["ATensor"], generated["BTensor"])
+
+
+def test_given_documented_and_stated_data_stay(suite: Path) -> None:
+    plain, one = cases(suite, None), cases(suite, 1)
+    assert same(plain["given"], one["given"])
+    assert not same(plain["given"], one["given"], "BTensor")
+    for name in ("documented", "stated"):
+        assert same(plain[name], one[name])
+        assert same(plain[name], one[name], "BTensor")
+
+
+def test_values_stay_within_what_the_fill_says(suite: Path) -> None:
+    for challenge in range(1, 30):
+        data = cases(suite, challenge)["given"].inputs()["BTensor"]
+        assert ((data >= 1) & (data <= 9)).all()
+
+
+def test_constants_and_sequences_with_a_period_stay_and_all_else_changes() -> None:
+    assert challenged("constant", {"value": 3}, 5) == {"value": 3}
+    assert challenged("sequence", {"start": 1, "period": 3}, 5) == {"start": 1, "period": 3}
+    assert challenged("sequence", {"start": 1}, 5) != {"start": 1}
+    for name in FILLS.keys() - {"constant", "sequence"}:
+        assert challenged(name, {"seed": 1}, 5) != {"seed": 1}
+
+
+@pytest.mark.parametrize("data_type", DataType)
+def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType) -> None:
+    for challenge in range(1, 20):
+        arguments = challenged("sequence", {"start": 2}, challenge)
+        plain = fill("sequence", (100,), data_type, {"start": 2})
+        changed = fill("sequence", (100,), data_type, arguments)
+        assert len(np.unique(changed)) == len(np.unique(plain))
+        assert data_type.bits < 8 or not np.array_equal(changed, plain)
+
+
+def test_run_and_show_take_it_and_reports_name_it(suite: Path, tmp_path: Path) -> None:
+    done = dmlconf_here(
+        tmp_path, "run", "add", "-b", "miniature:scaled", "--challenge", "77",
+        "--report", "json:r.json", "--log", "log.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "5 cases, challenge 77" in done.stdout
+    assert "--challenge 77 --case element_wise_add/small/generated" in done.stdout
+    assert json.loads((tmp_path / "r.json").read_text())["run"]["options"]["challenge"] == 77
+    shown = [
+        dmlconf_here(tmp_path, "show", "element_wise_add/small/generated", "add", *more).stdout
+        for more in ((), ("--challenge", "1"), ("--challenge", "2"))
+    ]
+    assert len(set(shown)) == 3
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", str(2**64)])
+def test_refuses_what_is_no_challenge(suite: Path, tmp_path: Path, number: str) -> None:
+    done = dmlconf_here(tmp_path, "run", "add", "--challenge", number)
+    assert done.returncode == 2
+
+
+def test_a_recording_answers_the_challenge_that_it_was_made_with(
+    suite: Path, tmp_path: Path
+) -> None:
+    made = dmlconf_here(
+        tmp_path, "record", "add", "-b", "miniature:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
+    )
+    assert made.returncode == 0
+    same_one = dmlconf_here(
+        tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "5", "-q"
+    )
+    assert same_one.returncode == 0
+    assert "5 passed" in same_one.stdout
+    other = dmlconf_here(tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "6")
+    assert other.returncode != 0
+    assert "5 passed" not in other.stdout
+
+
+def test_recordings_of_the_suite_are_not_called_stale(tmp_path: Path) -> None:
+    folder = cases_directory() / "gather"
+    done = dmlconf_here(tmp_path, "run", folder, "--challenge", "5", "-q")
+    assert done.returncode == 0
+    assert "Record again" not in done.stderr

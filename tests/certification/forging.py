@@ -1,0 +1,164 @@
+"""Take certificates apart and put them together again, as somebody who cheats would."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dmlconf.certification.archive import archive_bytes
+
+__all__ = ["Forgery", "Json", "taken_apart"]
+
+Json = dict[str, Any]
+
+_TYPE: Final = "application/vnd.in-toto+json"
+
+
+@dataclass
+class Forgery:
+    """The parts of a certificate.
+
+    Attributes:
+        statement: as JSON.
+        log: the records of run.jsonl.
+        outcomes: the records of outcomes.jsonl.
+        blobs: the elements in outputs.bin, by their SHA-256.
+        others: the other members; signers.pem among them.
+        signatures: of the envelope.
+    """
+
+    statement: Json
+    log: list[Json]
+    outcomes: list[Json]
+    blobs: dict[str, bytes]
+    others: dict[str, bytes]
+    signatures: list[Json]
+
+    @property
+    def predicate(self) -> Json:
+        """The predicate of the statement."""
+        predicate: Json = self.statement["predicate"]
+        return predicate
+
+    @property
+    def verdicts(self) -> list[Json]:
+        """The verdicts of the log."""
+        return self.log[1:-1]
+
+    def line(self, case: str) -> Json:
+        """Return the outcome of the case whose identifier ends so."""
+        return next(line for line in self.outcomes[1:] if line["case"].endswith(case))
+
+    def elements(self, output: Json) -> np.ndarray[Any, Any]:
+        """Return a copy of the stored elements of an output, in one row."""
+        digest: str = output["stored"] if "stored" in output else output["sha256"]
+        dtype = np.dtype(output["type"].lower()).newbyteorder("<")
+        return np.frombuffer(self.blobs[digest], dtype).copy()
+
+    def store(self, output: Json, elements: np.ndarray[Any, Any]) -> None:
+        """Put other elements in the place of an output's, under their right digest."""
+        content = elements.tobytes()
+        digest = sha256(content).hexdigest()
+        self.blobs[digest] = content
+        output["stored" if "stored" in output else "sha256"] = digest
+
+    def remove(self, case: str, *, of_log: bool = True, of_outcomes: bool = True) -> None:
+        """Remove a case, and have all counts fit again."""
+        if of_outcomes:
+            self.outcomes[1:] = [line for line in self.outcomes[1:] if line["case"] != case]
+        if of_log:
+            self.log[1:-1] = [line for line in self.verdicts if line["case"] != case]
+            self.log[0]["selected"] = len(self.verdicts)
+            self.count_again()
+
+    def count_again(self) -> None:
+        """Have the places and the footer of the log fit its verdicts."""
+        summary = dict.fromkeys(self.log[-1]["summary"], 0)
+        for place, line in enumerate(self.verdicts):
+            line["place"] = place
+            summary[line["status"]] = summary.get(line["status"], 0) + 1
+        self.log[-1]["summary"] = summary
+
+    def members(self) -> dict[str, bytes]:
+        """Return the members that a statement is about."""
+        parts, known = [], set()
+        for line in self.outcomes[1:]:
+            for _, output in sorted(line.get("outputs", {}).items()):
+                stored = output.get("stored", output["sha256"])
+                if stored not in known:
+                    known.add(stored)
+                    parts.append(self.blobs[stored])
+        return {
+            "run.jsonl": b"".join(map(_line, self.log)),
+            "outcomes.jsonl": b"".join(map(_line, self.outcomes)),
+            "outputs.bin": b"".join(parts),
+            **{name: content for name, content in self.others.items() if name != "signers.pem"},
+        }
+
+    def content(
+        self, key: Ed25519PrivateKey | None = None, members: Mapping[str, bytes] | None = None
+    ) -> bytes:
+        """Return the file with digests that fit.
+
+        Args:
+            key: signs it anew, and is enclosed; without one the old signatures stay.
+            members: in place of those that the parts make.
+        """
+        signed = self.members() if members is None else dict(members)
+        self.statement["subject"] = [
+            {"name": name, "digest": {"sha256": sha256(content).hexdigest()}}
+            for name, content in sorted(signed.items())
+        ]
+        payload = json.dumps(self.statement).encode()
+        enclosed = {name: pem for name, pem in self.others.items() if name == "signers.pem"}
+        if key is not None:
+            message = b"DSSEv1 %d %b %d %b" % (len(_TYPE), _TYPE.encode(), len(payload), payload)
+            self.signatures = [{"keyid": "", "sig": base64.b64encode(key.sign(message)).decode()}]
+            pem = key.public_key().public_bytes(
+                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
+            enclosed = {"signers.pem": pem}
+        envelope = {
+            "payload": base64.b64encode(payload).decode(),
+            "payloadType": _TYPE,
+            "signatures": self.signatures,
+        }
+        attestation = json.dumps(envelope).encode()
+        return archive_bytes({**signed, **enclosed, "attestation.json": attestation})
+
+
+def _line(record: Json) -> bytes:
+    return json.dumps(record).encode() + b"\n"
+
+
+def taken_apart(certificate: Path | bytes) -> Forgery:
+    """Return the parts of a certificate, read with Python's own means."""
+    source = io.BytesIO(certificate) if isinstance(certificate, bytes) else certificate
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    envelope = json.loads(members.pop("attestation.json"))
+    log = [json.loads(line) for line in members.pop("run.jsonl").splitlines()]
+    outcomes = [json.loads(line) for line in members.pop("outcomes.jsonl").splitlines()]
+    outputs, blobs, end = members.pop("outputs.bin"), {}, 0
+    for line in outcomes[1:]:
+        for _, output in sorted(line.get("outputs", {}).items()):
+            stored = output.get("stored", output["sha256"])
+            if stored not in blobs:
+                size = np.dtype(output["type"].lower()).itemsize
+                size *= output.get("sample", int(np.prod(output["sizes"])))
+                blobs[stored] = outputs[end : end + size]
+                end += size
+    assert end == len(outputs)
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    return Forgery(statement, log, outcomes, blobs, members, envelope["signatures"])

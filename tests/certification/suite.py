@@ -1,0 +1,132 @@
+"""A small suite, a profile of it, and a certificate of a right backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from tests.cli.process import dmlconf_here
+
+__all__ = [
+    "BACKEND",
+    "KEYS",
+    "OUTSIDER",
+    "VENDOR",
+    "arguments",
+    "certified",
+    "furnished",
+    "spoken",
+    "verified",
+]
+
+BACKEND: Final = "miniature:level=6_4"
+
+SUITE: Final = """
+operator: TILE
+cases:
+  - name: stated
+    desc: &tile
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: stated-again
+    desc: *tile
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - matrix: {DataType: [FLOAT32, FLOAT16, UINT32, INT8], Count: [5, 6]}
+    desc:
+      InputTensor:
+        {Sizes: "=(Count,)", DataType: =DataType, fill: {integers: {low: 1, high: 100, seed: 3}}}
+      OutputTensor: {Sizes: "=(Count * 2,)", DataType: =DataType}
+      Repeats: [2]
+  - name: large
+    desc:
+      InputTensor: {Sizes: [20000], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 5}}}
+      OutputTensor: {Sizes: [40000], DataType: FLOAT32}
+      Repeats: [2]
+  - name: invalid
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32}
+      OutputTensor: {Sizes: [5], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {rejected: E_INVALIDARG, constraint: output-sizes}
+"""
+
+GEMM: Final = """
+operator: GEMM
+cases:
+  - matrix: {Seed: [7, 8]}
+    desc:
+      ATensor: &tensor
+        Sizes: [1, 1, 4, 4]
+        DataType: FLOAT32
+        fill: {uniform: {low: 1, high: 2, seed: =Seed}}
+      BTensor: *tensor
+      OutputTensor: {Sizes: [1, 1, 4, 4], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 0
+"""
+
+PROFILE: Final = """
+format: 1
+profile: small
+extends: base
+feature_level: 6_4
+"""
+
+KEYS: Final = {"vendor": b"v" * 32, "second": b"s" * 32, "outsider": b"o" * 32}
+VENDOR: Final = Ed25519PrivateKey.from_private_bytes(KEYS["vendor"])
+OUTSIDER: Final = Ed25519PrivateKey.from_private_bytes(KEYS["outsider"])
+
+
+def furnished(folder: Path) -> Path:
+    """Write the suite, the profile and the keys NAME.pem and NAME.pub.pem into a folder."""
+    cases = folder / "suite"
+    cases.mkdir(parents=True)
+    (cases / "matrix.yaml").write_text(SUITE, encoding="utf-8")
+    (cases / "gemm").mkdir()
+    (cases / "gemm" / "matrix.yaml").write_text(GEMM, encoding="utf-8")
+    (folder / "small.yaml").write_text(PROFILE, encoding="utf-8")
+    for name, seed in KEYS.items():
+        key = Ed25519PrivateKey.from_private_bytes(seed)
+        (folder / f"{name}.pem").write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        (folder / f"{name}.pub.pem").write_bytes(
+            key.public_key().public_bytes(
+                serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+            )
+        )
+    return folder
+
+
+def arguments(*more: str, backend: str = BACKEND) -> list[str]:
+    """Return the arguments that certify a backend."""
+    return ["certify", "suite", "-b", backend, "--profile", "small.yaml", "-q", *more]
+
+
+def certified(folder: Path, *more: str, backend: str = BACKEND) -> Path:
+    """Certify a backend in a furnished folder, and return the certificate's path."""
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", *more, backend=backend))
+    assert done.returncode == 0, done.stderr
+    return folder / "it.dmlcert"
+
+
+def verified(folder: Path, *more: str | Path, file: str = "it.dmlcert") -> CompletedProcess[str]:
+    """Verify a certificate in a furnished folder."""
+    return dmlconf_here(folder, "verify", file, "suite", "--profile", "small.yaml", "-q", *more)
+
+
+def spoken(done: CompletedProcess[str]) -> str:
+    """Return what a command printed, as if the terminal had no end to its right."""
+    return " ".join(done.stdout.split())

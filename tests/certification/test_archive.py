@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dmlconf.certification.archive import archive_bytes, read_archive
+from dmlconf.certification.errors import RefusedError
+
+MEMBERS = {"attestation.json": b"{}", "run.jsonl": b"line\n" * 100, "outputs.bin": bytes(1000)}
+
+
+def read(folder: Path, content: bytes) -> dict[str, bytes]:
+    path = folder / "it.dmlcert"
+    path.write_bytes(content)
+    return dict(read_archive(path, ("attestation.json",)).members)
+
+
+def test_reads_what_it_wrote(tmp_path: Path) -> None:
+    assert read(tmp_path, archive_bytes(MEMBERS)) == MEMBERS
+
+
+def test_any_zip_tool_reads_what_it_wrote() -> None:
+    with zipfile.ZipFile(io.BytesIO(archive_bytes(MEMBERS))) as archive:
+        assert archive.testzip() is None
+        assert {name: archive.read(name) for name in archive.namelist()} == MEMBERS
+
+
+def test_writes_the_same_bytes_in_whatever_order_members_come() -> None:
+    assert archive_bytes(MEMBERS) == archive_bytes(dict(reversed(MEMBERS.items())))
+
+
+def test_refuses_what_zipfile_wrote(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in MEMBERS.items():
+            archive.writestr(name, content)
+    with pytest.raises(RefusedError, match="written by another program"):
+        read(tmp_path, stream.getvalue())
+
+
+@pytest.mark.parametrize("place", [0, 4, 6, 8, 10, 14, 18, 22, 26, 28, 30])
+def test_refuses_a_local_header_that_differs_from_the_directory(tmp_path: Path, place: int) -> None:
+    content = bytearray(archive_bytes(MEMBERS))
+    content[place] ^= 1
+    with pytest.raises(RefusedError):
+        read(tmp_path, bytes(content))
+
+
+def test_refuses_every_changed_byte_of_the_directory(tmp_path: Path) -> None:
+    content = archive_bytes(MEMBERS)
+    start = content.index(b"PK\1\2")
+    for place in range(start, len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 0x10
+        path = tmp_path / "it.dmlcert"
+        path.write_bytes(bytes(changed))
+        try:
+            archive = read_archive(path, ("attestation.json",))
+        except RefusedError:
+            continue
+        assert archive.damaged, f"byte {place}"
+
+
+@pytest.mark.parametrize("change", [lambda c: b"x" + c, lambda c: c + b"x", lambda c: c[:-1]])
+def test_refuses_bytes_before_or_behind_and_a_cut_end(tmp_path: Path, change: object) -> None:
+    assert callable(change)
+    with pytest.raises(RefusedError):
+        read(tmp_path, change(archive_bytes(MEMBERS)))
+
+
+def test_tells_a_member_whose_checksum_is_wrong(tmp_path: Path) -> None:
+    right, other = (
+        archive_bytes({**MEMBERS, "outputs.bin": bytes(100) + last + bytes(900)})
+        for last in (b"\1", b"\2")
+    )
+    path = tmp_path / "it.dmlcert"
+    # The header and the directory of the one, around the content of the other.
+    start = right.index(b"outputs.bin") + len("outputs.bin")
+    assert len(right) == len(other)
+    path.write_bytes(right[:start] + other[start : right.index(b"PK\1\2")]
+                     + right[right.index(b"PK\1\2") :])  # fmt: skip
+    assert read_archive(path, ()).damaged == ("outputs.bin",)
+
+
+def test_inflates_no_further_than_the_directory_says(tmp_path: Path) -> None:
+    large = archive_bytes({"attestation.json": b"", "outputs.bin": bytes(50_000_000)})
+    content = bytearray(large)
+    local, central = large.index(b"outputs.bin") - 30, large.rindex(b"PK\1\2")
+    for at in (local + 22, central + 24):
+        content[at : at + 4] = (5_000).to_bytes(4, "little")
+    with pytest.raises(RefusedError, match="the size"):
+        read(tmp_path, bytes(content))
+
+
+def test_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match=r"lacks attestation\.json"):
+        read(tmp_path, archive_bytes({"outputs.bin": b""}))

@@ -1,0 +1,214 @@
+"""`dmlconf certify` and `dmlconf sign`, as somebody uses them."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.certification.forging import taken_apart
+from tests.certification.suite import (
+    BACKEND,
+    PROFILE,
+    arguments,
+    certified,
+    furnished,
+    spoken,
+    verified,
+)
+from tests.cli.process import beginning, dmlconf_here
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return furnished(tmp_path / "place")
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_what_it_certifies_holds(folder: Path) -> None:
+    certified(folder, "--key", "vendor.pem")
+    done = verified(folder, "--key", "vendor.pub.pem")
+    assert done.returncode == 0, done.stdout
+    assert "14 cases were judged again" in spoken(done)
+    assert not (folder / "it.dmlcert.partial").exists()
+
+
+def test_the_same_outcomes_give_the_same_bytes_but_for_dates_and_signatures(folder: Path) -> None:
+    first = taken_apart(certified(folder))
+    second = taken_apart(certified(folder, "-j", "2"))
+    for forgery in (first, second):
+        forgery.log[0]["started"] = forgery.log[-1]["finished"] = "2026-01-01T00:00:00+00:00"
+    assert first.content() == second.content()
+
+
+def test_equal_outputs_are_stored_once(folder: Path) -> None:
+    forgery = taken_apart(certified(folder))
+    stated = forgery.line("/stated")["outputs"]["OutputTensor"]
+    assert forgery.elements(stated).tolist() == [1, 2, 1, 2]
+    outputs = [output for line in forgery.outcomes[1:]
+               for output in line.get("outputs", {}).values()]  # fmt: skip
+    digests = [output.get("stored", output["sha256"]) for output in outputs]
+    assert len(set(digests)) == len(digests) - 1
+    stored = members(folder / "it.dmlcert")["outputs.bin"]
+    assert len(stored) == sum(map(len, forgery.blobs.values()))
+
+
+def test_a_large_output_is_a_digest_and_a_sample_that_the_challenge_chooses(folder: Path) -> None:
+    elements = []
+    for challenge in ((), ("--challenge", "1"), ("--challenge", "2")):
+        output = taken_apart(certified(folder, *challenge)).line("/large")["outputs"][
+            "OutputTensor"
+        ]
+        assert output["sample"] == 4096
+        assert output["sizes"] == [40000]
+        elements.append(output["stored"])
+    assert len(set(elements)) == 3
+
+
+def test_a_challenge_is_checked(folder: Path) -> None:
+    certified(folder, "--challenge", "77")
+    assert verified(folder, "--challenge", "77").returncode == 0
+    done = verified(folder, "--challenge", "78")
+    assert done.returncode == 1
+    assert "it was made for challenge 77, not for challenge 78" in spoken(done)
+    certified(folder)
+    assert "made for no challenge" in spoken(verified(folder, "--challenge", "77"))
+
+
+@pytest.mark.parametrize("fault", ["zeros", "crash", "rejects", "scaled"])
+def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
+    folder: Path, fault: str
+) -> None:
+    done = dmlconf_here(
+        folder, *arguments("-o", "it.dmlcert", backend=f"miniature:{fault},on=gemm")
+    )
+    assert done.returncode == 1, done.stderr
+    assert "gemm/matrix" in done.stderr
+    assert not (folder / "it.dmlcert").exists()
+
+
+def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder: Path) -> None:
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="miniature:level=1_0"))
+    assert done.returncode == 6
+    assert "profile small needs feature level 6_4; the device has 1_0" in done.stderr
+    assert not list(folder.glob("it.dmlcert*"))
+
+
+def test_an_interrupted_certification_goes_on(folder: Path) -> None:
+    import signal
+    import time
+
+    process = beginning(folder, *arguments("-o", "it.dmlcert", backend="miniature:slow"))
+    journal = folder / "it.dmlcert.partial"
+    deadline = time.monotonic() + 60
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 3:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 6, err
+    assert "add --resume to go on" in err
+    assert not (folder / "it.dmlcert").exists()
+    kept = journal.read_bytes().count(b"\n") - 1
+    assert 2 <= kept < 14
+    again = arguments("-o", "it.dmlcert", backend="miniature:slow")
+    refused = dmlconf_here(folder, *again)
+    assert refused.returncode == 2
+    assert "add --resume to go on with it" in refused.stderr
+    journal.write_bytes(journal.read_bytes() + b'{"line": {"case": "cut')
+    other = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
+    assert other.returncode == 2
+    assert "was begun with another backend" in other.stderr
+    done = dmlconf_here(folder, *again, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert verified(folder).returncode == 0
+    assert not journal.exists()
+
+
+def test_a_recording_is_certified_in_its_environment(folder: Path) -> None:
+    done = dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "it.dmlrec")
+    assert done.returncode == 0, done.stderr
+    certified(folder, backend="recording:it.dmlrec")
+    forgery = taken_apart(folder / "it.dmlcert")
+    assert forgery.predicate["source"]["kind"] == "recording"
+    assert forgery.predicate["environment"]["backend"] == "miniature"
+    assert str(folder) not in json.dumps(forgery.statement)
+    done = verified(folder)
+    assert done.returncode == 0, done.stdout
+    assert "it is of a recording that was made before, not of a run" in spoken(done)
+
+
+def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None:
+    dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "it.dmlrec", "-k", "not large")
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert", backend="recording:it.dmlrec"))
+    assert done.returncode == 6
+    assert "1 of 14 cases have no outcome in the recording:\n  tile/matrix/large" in done.stderr
+    assert not list(folder.glob("it.dmlcert*"))
+
+
+def test_several_parties_sign_later_and_elsewhere(folder: Path) -> None:
+    certified(folder)
+    assert "it is not signed" in spoken(verified(folder))
+    assert verified(folder, "--key", "vendor.pub.pem").returncode == 3
+    for name in ("vendor", "second"):
+        done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", f"{name}.pem")
+        assert done.returncode == 0, done.stderr
+    keys = ("--key", "vendor.pub.pem", "--key", "second.pub.pem")
+    assert verified(folder, *keys).returncode == 0
+    done = verified(folder)
+    assert done.returncode == 0
+    assert spoken(done).count("(an enclosed key)") == 2
+    assert "nobody vouches for whose they are" in spoken(done)
+    done = verified(folder, *keys, "--key", "outsider.pub.pem")
+    assert done.returncode == 3
+    assert "has not signed it" in spoken(done)
+
+
+def test_one_key_signs_once(folder: Path) -> None:
+    certified(folder, "--key", "vendor.pem")
+    before = (folder / "it.dmlcert").read_bytes()
+    done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
+    assert done.returncode == 2
+    assert "has signed the certificate already" in done.stderr
+    assert (folder / "it.dmlcert").read_bytes() == before
+
+
+def test_what_was_changed_is_not_signed(folder: Path) -> None:
+    path = certified(folder)
+    changed = bytearray(path.read_bytes())
+    changed[len(changed) // 2] ^= 1
+    path.write_bytes(bytes(changed))
+    assert dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem").returncode == 3
+
+
+def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
+    text = "vendor: Example\nproduct: Device 1\ntext: It is fast.\n"
+    (folder / "statement.yaml").write_text(text, encoding="utf-8")
+    certified(folder, "--statement", "statement.yaml", "--key", "vendor.pem")
+    assert members(folder / "it.dmlcert")["statement.yaml"].decode() == text
+    assert "Vendor (as the sender says) Example" in spoken(verified(folder))
+    (folder / "statement.yaml").write_text("vendor: Example\n", encoding="utf-8")
+    done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", "--statement", "statement.yaml"))
+    assert done.returncode == 3
+    assert "`product` is missing" in done.stderr
+
+
+def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
+    for extra, code, message in (
+        (("-o", "it.zip"), 2, "it.zip does not end in .dmlcert"),
+        (("-o", "nowhere/it.dmlcert"), 2, "-o nowhere/it.dmlcert"),
+        (("-o", "it.dmlcert", "--key", "vendor.pub.pem"), 2, "is no private key"),
+        (("-o", "it.dmlcert", "--statement", "none.yaml"), 2, "--statement none.yaml"),
+    ):
+        done = dmlconf_here(folder, *arguments(*extra))
+        assert done.returncode == code
+        assert message in done.stderr
+    (folder / "small.yaml").write_text(PROFILE + "operators: [ABC]\n", encoding="utf-8")
+    assert dmlconf_here(folder, *arguments("-o", "it.dmlcert")).returncode == 3

@@ -1,0 +1,135 @@
+"""Envelopes and statements, checked by implementations that know nothing of dmlconf."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from pathlib import Path
+
+import in_toto_attestation.v1.statement_pb2 as statement_pb
+import pytest
+from google.protobuf import json_format
+from in_toto_attestation.v1.statement import Statement
+from securesystemslib.dsse import Envelope as OtherEnvelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer import CryptoSigner, SSlibKey
+
+from dmlconf.certification.archive import archive_bytes
+from dmlconf.certification.envelope import (
+    PAYLOAD_TYPE,
+    Envelope,
+    Signature,
+    encoded,
+    envelope_bytes,
+    read_envelope,
+)
+from dmlconf.certification.errors import RefusedError
+from tests.certification.forging import taken_apart
+from tests.certification.suite import OUTSIDER, VENDOR, certified, furnished, spoken, verified
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = furnished(tmp_path_factory.mktemp("envelope"))
+    certified(folder, "--key", "vendor.pem", "--challenge", str(2**64 - 1))
+    return folder
+
+
+def members(folder: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(folder / "it.dmlcert") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def attestation(folder: Path) -> bytes:
+    return members(folder)["attestation.json"]
+
+
+def test_the_encoding_is_that_of_the_specification() -> None:
+    # The example of DSSE's protocol.md.
+    expected = b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    assert encoded("http://example.com/HelloWorld", b"hello world") == expected
+
+
+def test_securesystemslib_verifies_a_certificate(folder: Path) -> None:
+    data = json.loads(attestation(folder))
+    keyid = data["signatures"][0]["keyid"]
+    envelope = OtherEnvelope.from_dict(data)
+    right = SSlibKey.from_crypto(VENDOR.public_key(), keyid=keyid)
+    assert envelope.verify([right], 1) == {keyid: right}
+    wrong = SSlibKey.from_crypto(OUTSIDER.public_key(), keyid=keyid)
+    with pytest.raises(VerificationError):
+        envelope.verify([wrong], 1)
+
+
+def test_dmlconf_verifies_what_securesystemslib_signed(folder: Path) -> None:
+    payload = base64.b64decode(json.loads(attestation(folder))["payload"])
+    envelope = OtherEnvelope(payload, PAYLOAD_TYPE, {})
+    envelope.sign(CryptoSigner(VENDOR))
+    others = {**members(folder), "attestation.json": json.dumps(envelope.to_dict()).encode()}
+    del others["signers.pem"]
+    (folder / "other.dmlcert").write_bytes(archive_bytes(others))
+    assert verified(folder, "--key", "vendor.pub.pem", file="other.dmlcert").returncode == 0
+    assert verified(folder, "--key", "outsider.pub.pem", file="other.dmlcert").returncode == 3
+    # Its key is not enclosed, so somebody must name it.
+    done = verified(folder, file="other.dmlcert")
+    assert done.returncode == 3
+    assert "holds with no key that is given or enclosed" in spoken(done)
+
+
+def test_the_statement_is_one_for_in_toto(folder: Path) -> None:
+    payload = base64.b64decode(json.loads(attestation(folder))["payload"])
+    parsed = json_format.Parse(payload, statement_pb.Statement())
+    Statement.copy_from_pb(parsed).validate()
+    subjects = {subject.name: dict(subject.digest) for subject in parsed.subject}
+    assert subjects.keys() == {"run.jsonl", "outcomes.jsonl", "outputs.bin"}
+    # Readers that keep numbers as doubles must not change the challenge.
+    assert parsed.predicate["challenge"] == str(2**64 - 1)
+
+
+def test_dmlconf_reads_a_statement_that_in_toto_wrote(folder: Path) -> None:
+    payload = base64.b64decode(json.loads(attestation(folder))["payload"])
+    parsed = json_format.Parse(payload, statement_pb.Statement())
+    written = json.loads(json_format.MessageToJson(parsed))
+    written["predicate"]["format"] = 1  # Its numbers are doubles, which JSON prints as 1.0.
+    forgery = taken_apart(folder / "it.dmlcert")
+    forgery.statement = written
+    (folder / "rewritten.dmlcert").write_bytes(forgery.content(VENDOR))
+    done = verified(folder, "--key", "vendor.pub.pem", file="rewritten.dmlcert")
+    assert done.returncode == 0, done.stdout
+
+
+def test_reads_url_safe_base64_and_ignores_fields_that_it_does_not_know() -> None:
+    payload = bytes(range(256))
+    data = {
+        "payload": base64.urlsafe_b64encode(payload).decode(),
+        "payloadType": PAYLOAD_TYPE,
+        "signatures": [{"sig": base64.urlsafe_b64encode(payload).decode(), "more": 1}],
+        "more": [],
+    }
+    envelope = read_envelope(json.dumps(data).encode())
+    assert envelope == Envelope(payload, PAYLOAD_TYPE, (Signature("", payload),))
+    assert read_envelope(envelope_bytes(envelope)) == envelope
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"payloadType": "text/plain"}, "a payload of type"),
+        ({"payload": "a*b="}, "not Base64"),
+        ({"payload": None}, "not text in Base64"),
+        ({"signatures": None}, "no DSSE envelope"),
+        ({"signatures": [{"keyid": 1, "sig": ""}]}, "a signature of another form"),
+        ({"signatures": [{"sig": ""}] * 33}, "more than 32 signatures"),
+    ],
+)
+def test_refuses_what_is_no_envelope(change: dict[str, object], message: str) -> None:
+    data = {"payload": "", "payloadType": PAYLOAD_TYPE, "signatures": [], **change}
+    with pytest.raises(RefusedError, match=message):
+        read_envelope(json.dumps(data).encode())
+
+
+def test_refuses_a_key_that_is_there_twice() -> None:
+    text = b'{"payload": "", "payload": "AA==", "payloadType": "x", "signatures": []}'
+    with pytest.raises(RefusedError, match="twice"):
+        read_envelope(text)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlconf.certification.errors import CertificationError
+from dmlconf.certification.keys import (
+    new_key_pair,
+    public_keys,
+    read_private_key,
+    read_public_key,
+)
+from tests.cli.process import dmlconf, dmlconf_here
+
+OPENSSL = "openssl"
+
+
+def openssl(folder: Path, *arguments: str) -> None:
+    subprocess.run([OPENSSL, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+
+
+def test_a_new_key_is_pkcs8_and_for_its_owner_alone(tmp_path: Path) -> None:
+    public = new_key_pair(tmp_path / "key.pem")
+    private = tmp_path / "key.pem"
+    assert private.read_bytes().startswith(b"-----BEGIN PRIVATE KEY-----\n")
+    assert public == tmp_path / "key.pub.pem"
+    if sys.platform != "win32":
+        assert stat.S_IMODE(private.stat().st_mode) == 0o600
+    signature = read_private_key(private).sign(b"message")
+    assert read_public_key(public).verifies(signature, b"message")
+    assert not read_public_key(public).verifies(signature, b"massage")
+
+
+def test_no_key_is_overwritten(tmp_path: Path) -> None:
+    for name in ("key.pem", "key.pub.pem"):
+        file = tmp_path / name
+        file.write_text("precious", encoding="utf-8")
+        done = dmlconf_here(tmp_path, "keygen", "key.pem")
+        assert done.returncode == 2
+        assert "never overwritten" in done.stderr
+        assert [path.read_text("utf-8") for path in tmp_path.glob("*.pem")] == ["precious"]
+        file.unlink()
+
+
+def test_openssl_takes_keys_of_dmlconf(tmp_path: Path) -> None:
+    new_key_pair(tmp_path / "key.pem")
+    openssl(tmp_path, "pkey", "-in", "key.pem", "-pubout", "-out", "again.pem")
+    assert (tmp_path / "again.pem").read_bytes() == (tmp_path / "key.pub.pem").read_bytes()
+    (tmp_path / "message").write_bytes(b"message")
+    signature = read_private_key(tmp_path / "key.pem").sign(b"message")
+    (tmp_path / "signature").write_bytes(signature)
+    openssl(tmp_path, "pkeyutl", "-verify", "-pubin", "-inkey", "key.pub.pem", "-rawin", "-in",
+            "message", "-sigfile", "signature")  # fmt: skip
+
+
+def test_dmlconf_takes_keys_of_openssl(tmp_path: Path) -> None:
+    openssl(tmp_path, "genpkey", "-algorithm", "ed25519", "-out", "key.pem")
+    openssl(tmp_path, "pkey", "-in", "key.pem", "-pubout", "-out", "key.pub.pem")
+    private = read_private_key(tmp_path / "key.pem")
+    public = read_public_key(tmp_path / "key.pub.pem")
+    assert public.keyid == private.public.keyid
+    assert public.verifies(private.sign(b"message"), b"message")
+
+
+def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
+    new_key_pair(tmp_path / "key.pem")
+    openssl(tmp_path, "genpkey", "-algorithm", "rsa", "-out", "rsa.pem")
+    openssl(tmp_path, "pkey", "-in", "key.pem", "-aes256", "-passout", "pass:secret", "-out",
+            "encrypted.pem")  # fmt: skip
+    (tmp_path / "text.pem").write_text("no key", encoding="utf-8")
+    for name, message in {
+        "rsa.pem": "not of Ed25519",
+        "encrypted.pem": "is encrypted; `openssl pkey",
+        "text.pem": "is no private key",
+        "key.pub.pem": "is no private key",
+        "missing.pem": "cannot be read: No such file",
+    }.items():
+        with pytest.raises(CertificationError, match=message):
+            read_private_key(tmp_path / name)
+    for name, message in {
+        "key.pem": "is a private key; `openssl pkey",
+        "text.pem": "is no public key",
+    }.items():
+        with pytest.raises(CertificationError, match=message):
+            read_public_key(tmp_path / name)
+
+
+def test_enclosed_keys_are_keys_and_nothing_else(tmp_path: Path) -> None:
+    pems = [new_key_pair(tmp_path / f"{name}.pem").read_bytes() for name in "ab"]
+    assert [key.pem for key in public_keys(b"".join(pems))] == pems
+    with pytest.raises(ValueError, match="more than public keys"):
+        list(public_keys(pems[0] + b"#!/bin/sh\n"))
+
+
+def test_says_what_to_install_where_the_extra_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "cryptography.py").write_text("raise ImportError('none')", encoding="utf-8")
+    done = dmlconf(tmp_path, "keygen", "key.pem", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert "pip install 'dmlconf[certify]'" in done.stderr
+    assert not list(tmp_path.glob("*.pem"))

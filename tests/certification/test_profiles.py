@@ -1,0 +1,208 @@
+"""Profiles tell which cases a certificate must hold, and which verdicts may stand in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.protocol import Capabilities
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.catalogue.levels import highest_level
+from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.certification.profiles import (
+    UnknownProfileError,
+    certification_profile,
+    lint_profiles,
+    profile_names,
+    read_profile,
+    refusal,
+    required_cases,
+    shortcomings,
+)
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.resources import cases_directory
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.tensors.datatypes import DataType
+from tests.cli.process import dmlconf_here
+
+OF_A_MODEL = """
+operator: TILE
+tags: [model]
+cases:
+  - name: layer
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+"""
+
+
+def suite(folder: Path, **files: str) -> Path:
+    """Write case files of TILE, and return their folder."""
+    (folder / "tile").mkdir()
+    for name, text in files.items():
+        (folder / "tile" / f"{name}.yaml").write_text(text)
+    return folder / "tile"
+
+
+def required(profile: str, folder: Path) -> list[str]:
+    plan = load_suite([folder]).plan()
+    return [case.identifier for case in required_cases(read_profile(profile), plan)]
+
+
+def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
+    reason = None if kind is None else Reason(kind, "told")
+    return Verdict("tile/a", "TILE", (), status, None, reason)
+
+
+def test_every_feature_level_has_a_profile_without_problems() -> None:
+    assert profile_names() == tuple(map(str, FEATURE_LEVELS))
+    assert lint_profiles() == []
+
+
+@pytest.mark.parametrize("level", ["2_0", "3_0", "5_0"])
+def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
+    folder = cases_directory() / "gather"
+    plan = list(load_suite([folder]).plan())
+    names = [case.identifier for case in required_cases(read_profile(level), plan)]
+    # Told apart by what the catalogue says of each case, one by one.
+    wanted = FeatureLevel.parse(level)
+    assert names == [
+        case.identifier for case in plan if highest_level(build(case).level_needs) <= wanted
+    ]
+    assert len(names) > 0
+
+
+def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
+    folder = cases_directory() / "gather"
+    before: set[str] = set()
+    for name in profile_names():
+        now = set(required(name, folder))
+        assert before <= now
+        before = now
+    assert len(before) == len(list(load_suite([folder]).plan()))
+
+
+def test_operators_of_a_later_level_are_left_out() -> None:
+    folder = cases_directory() / "activation_celu"
+    assert required("2_1", folder) == []
+    assert required("3_0", folder)
+
+
+def test_model_cases_count_only_where_they_are_named(tmp_path: Path) -> None:
+    folder = suite(tmp_path, model=OF_A_MODEL, boundary=OF_A_MODEL.replace("[model]", "[other]"))
+    assert required("5_0", folder) == ["tile/boundary/layer"]
+    assert required("5_0+model", folder) == ["tile/boundary/layer", "tile/model/layer"]
+    assert read_profile("5_0+model+graph").name == read_profile("5_0+graph+model").name
+
+
+def test_files_of_other_names_do_not_count(tmp_path: Path) -> None:
+    folder = suite(tmp_path, experiments=OF_A_MODEL.replace("[model]", "[other]"))
+    assert required("6_4", folder) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "allowed"),
+    [
+        (Status.PASSED, None, True),
+        (Status.WAIVED, ReasonKind.WAIVER, True),
+        (Status.WAIVED, ReasonKind.KNOWN_FAULT, True),
+        (Status.UNSUPPORTED, ReasonKind.DATA_TYPE, True),
+        (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED, True),
+        (Status.UNSUPPORTED, ReasonKind.FEATURE_LEVEL, False),
+        (Status.UNCHECKED, ReasonKind.ANY_VALUE_PERMITTED, True),
+        (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION, False),
+        (Status.FAILED, ReasonKind.WRONG_VALUES, False),
+        (Status.BROKEN, ReasonKind.CRASH, False),
+        (Status.STALE, ReasonKind.WAIVED_PASSES, False),
+        (Status.NOT_RUN, ReasonKind.INTERRUPTED, False),
+    ],
+)
+def test_only_some_verdicts_can_stand_in_a_certificate(
+    status: Status, kind: ReasonKind | None, allowed: bool
+) -> None:
+    reason = refusal(read_profile("6_4"), verdict(status, kind))
+    assert (reason is None) is allowed
+    assert reason is None or f"`{status}`" in reason
+
+
+def test_a_device_may_lack_optional_data_types_only() -> None:
+    profile = read_profile("5_0")
+    every = frozenset(DataType)
+    level = FeatureLevel(5, 0)
+    optional = {DataType.FLOAT64, DataType.INT64, DataType.UINT64, DataType.INT4, DataType.UINT4}
+    assert shortcomings(profile, Capabilities(level, every - optional)) == []
+    [lacking] = shortcomings(profile, Capabilities(level, every - {DataType.FLOAT16}))
+    assert "FLOAT16" in lacking
+    [lacking] = shortcomings(profile, Capabilities(FeatureLevel(4, 1), every))
+    assert "needs feature level 5_0" in lacking
+
+
+def test_names_of_no_profile_are_told_from_files(tmp_path: Path) -> None:
+    assert certification_profile("ci") is None
+    with pytest.raises(UnknownProfileError, match="there is no profile 5_9"):
+        read_profile("5_9")
+    with pytest.raises(UnknownProfileError, match="its parts are model, graph"):
+        read_profile("5_0+models")
+    with pytest.raises(InvalidFilesError):
+        certification_profile(str(tmp_path / "none.yaml"))
+
+
+OWN = """\
+format: 1
+profile: our-program
+extends: 5_0
+operators: [TILE]
+kinds: [boundary]
+"""
+
+
+def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN)
+    profile = read_profile(str(path))
+    assert (profile.name, profile.feature_level) == ("our-program", FeatureLevel(5, 0))
+    names = required(str(path), cases_directory() / "tile")
+    assert names
+    assert all(name.startswith("tile/boundary/") for name in names)
+    assert required(str(path), cases_directory() / "gather") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "told"),
+    [
+        ("extends: 5_0", "extends: 5_00", 3, "there is no bundled profile 5_00"),
+        ("extends: 5_0", "extends: ../../secret", 3, "there is no bundled profile"),
+        ("extends: 5_0", "feature_level: 9_9", 3, "there is no feature level 9_9"),
+        ("extends: 5_0", "feature_level: five", 3, "a feature level such as 5_0"),
+        ("extends: 5_0\n", "", 1, "`feature_level` is missing"),
+        ("[TILE]", "[TIEL]", 4, "did you mean TILE?"),
+        ("[boundary]", "[]", 5, "kinds"),
+        ("kinds: [boundary]", "statuses: {failed: any}", 5, "unknown field `failed`"),
+        ("kinds: [boundary]", "statuses: {unsupported: [crash]}", 5, "unsupported"),
+        ("kinds: [boundary]", "optional_data_types: [INT7]", 5, "INT7 is not a data type"),
+        ("kinds:", "kind:", 5, "did you mean `kinds`?"),
+        ("format: 1", "format: 2", 1, "format"),
+    ],
+)
+def test_refuses_a_wrong_file_at_its_place(
+    tmp_path: Path, old: str, new: str, line: int, told: str
+) -> None:
+    (tmp_path / "own.yaml").write_text(OWN.replace(old, new))
+    done = dmlconf_here(tmp_path, "list", cases_directory() / "tile", "--profile", "own.yaml")
+    assert done.returncode == 3
+    assert f"own.yaml:{line}:" in done.stderr or line == 1
+    assert told in done.stderr
+
+
+def test_list_names_the_cases_of_a_profile(tmp_path: Path) -> None:
+    folder = cases_directory() / "gather"
+    done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_0")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == required("5_0", folder)
+    done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_9")
+    assert done.returncode == 2
+    assert "there is no profile 5_9" in done.stderr

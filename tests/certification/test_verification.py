@@ -1,0 +1,170 @@
+"""`dmlconf verify`: what it finds, and what it says."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+from subprocess import CompletedProcess
+
+import pytest
+from markdown_it import MarkdownIt
+
+from dmlconf.certification.archive import archive_bytes
+from dmlconf.documents.schema import bundled_schema, validator
+from tests.certification.forging import Forgery, taken_apart
+from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.hostile.cheats import STRANGER, VENDOR_CHEATS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = furnished(tmp_path_factory.mktemp("verification"))
+    certified(folder, "--key", "vendor.pem")
+    return folder
+
+
+def forged(folder: Path, change: Callable[[Forgery], object]) -> CompletedProcess[str]:
+    """Verify a certificate that the vendor changed, and signed."""
+    forgery = taken_apart(folder / "it.dmlcert")
+    change(forgery)
+    (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+    return verified(folder, "--key", "vendor.pub.pem", file="forged.dmlcert")
+
+
+def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folder: Path) -> None:
+    with zipfile.ZipFile(folder / "it.dmlcert") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    outputs = bytearray(members["outputs.bin"])
+    # The first output is that of the first case.
+    first = taken_apart(folder / "it.dmlcert").outcomes[1]["case"]
+    outputs[3] ^= 1
+    members["outputs.bin"] = bytes(outputs)
+    (folder / "flipped.dmlcert").write_bytes(archive_bytes(members))
+    done = verified(folder, file="flipped.dmlcert")
+    assert done.returncode == 3
+    assert "outputs.bin is not what the statement says" in spoken(done)
+    assert f"outputs.bin holds other outputs than outcomes.jsonl says: {first}" in spoken(done)
+
+
+@pytest.mark.parametrize("name", STRANGER)
+def test_a_stranger_is_refused(folder: Path, name: str) -> None:
+    right = (folder / "it.dmlcert").read_bytes()
+    path = folder / "stranger.dmlcert"
+    path.write_bytes(STRANGER[name](Random(1), right))
+    done = verified(folder, "--key", "vendor.pub.pem", file=path.name)
+    if done.returncode == 0:
+        assert taken_apart(path).members() == taken_apart(right).members()
+    else:
+        assert done.returncode == 3, spoken(done)
+
+
+@pytest.mark.parametrize("name", VENDOR_CHEATS)
+def test_a_vendor_who_cheats_is_found_out(folder: Path, name: str) -> None:
+    done = forged(folder, partial(VENDOR_CHEATS[name], Random(1)))
+    assert done.returncode in (1, 3), spoken(done)
+    assert "Why it does not hold" in done.stdout
+
+
+def test_a_wrong_output_under_a_log_that_says_passed_is_named(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        output = forgery.line("/stated")["outputs"]["OutputTensor"]
+        elements = forgery.elements(output)
+        elements[2] = 5
+        forgery.store(output, elements)
+
+    done = forged(folder, change)
+    assert done.returncode == 1
+    message = "the log says `passed`; the outcome is `failed` for `wrong values`: 1 of 4 elements"
+    assert message in spoken(done)
+    assert "tile/matrix/stated" in spoken(done)
+    assert "profile small does not allow `failed`" in spoken(done)
+
+
+def test_a_removed_case_is_named(folder: Path) -> None:
+    case = "tile/matrix/stated"
+    done = forged(folder, lambda forgery: forgery.remove(case, of_log=False))
+    assert done.returncode == 1
+    assert f"outcomes are missing: {case}" in spoken(done)
+    assert forged(folder, lambda forgery: forgery.remove(case)).returncode == 3
+
+
+def test_data_types_that_the_level_demands_cannot_be_disowned(folder: Path) -> None:
+    done = forged(folder, partial(VENDOR_CHEATS["a data type said to lack"], Random(1)))
+    assert done.returncode == 1
+    assert "which the device lacks" in spoken(done)
+
+
+def test_a_substrate_of_the_senders_own_excuses_nothing(folder: Path) -> None:
+    done = forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
+    assert done.returncode == 1
+    assert "limits of a substrate that you did not accept" in spoken(done)
+
+
+def test_says_which_version_is_needed(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        forgery.predicate["suite"]["sha256"] = "0" * 64
+        forgery.predicate["dmlconf"] = forgery.log[0]["dmlconf"] = "9.8.7"
+
+    done = forged(folder, change)
+    assert done.returncode == 1
+    assert "verify it with dmlconf 9.8.7, which made it" in spoken(done)
+
+
+def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
+    for name in ("small.yaml", "../small.yaml", "6_4+nothing", ""):
+        forgery = taken_apart(folder / "it.dmlcert")
+        forgery.predicate["profile"]["name"] = name
+        (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+        done = verified(folder, file="forged.dmlcert")
+        assert done.returncode == 1
+        assert "is not known here" in spoken(done)
+
+
+def test_figures_that_differ_are_told_and_do_not_count(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        for line in forgery.verdicts:
+            for figures in line["figures"].values():
+                figures["margin"] = 0.5
+
+    done = forged(folder, change)
+    assert done.returncode == 0
+    assert "have other figures here than in the log, yet the same verdict" in spoken(done)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_json_keeps_its_schema(folder: Path, jobs: str) -> None:
+    checker = validator(bundled_schema("verification"))
+    for file, key, code, result in (
+        ("it.dmlcert", "vendor", 0, "holds"),
+        ("it.dmlcert", "outsider", 3, "refused"),
+        ("missing.dmlcert", "vendor", 3, "refused"),
+    ):
+        done = verified(
+            folder, "--report", "json", "-j", jobs, "--key", f"{key}.pub.pem", file=file
+        )
+        assert done.returncode == code
+        data = json.loads(done.stdout)
+        checker.validate(data)
+        assert data["result"] == result
+    done = forged(folder, partial(VENDOR_CHEATS["a wrong bit"], Random(1)))
+    assert done.returncode == 1
+    done = verified(folder, "--report", "json", "-j", jobs, file="forged.dmlcert")
+    data = json.loads(done.stdout)
+    checker.validate(data)
+    assert data["result"] == "does not hold"
+    assert data["summary"] == {"passed": 13, "failed": 1}
+
+
+def test_markdown_is_one_page_that_says_all(folder: Path) -> None:
+    done = verified(folder, "--report", "markdown:page.md")
+    assert done.returncode == 0
+    page = (folder / "page.md").read_text("utf-8")
+    assert len(page.splitlines()) < 60
+    html = MarkdownIt("commonmark").enable("table").render(page)
+    assert "<h1>Certificate holds</h1>" in html
+    for text in ("Feature level", "14 passed", "Signed by", "nobody vouches"):
+        assert text in html

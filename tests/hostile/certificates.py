@@ -1,0 +1,86 @@
+"""Certificates that somebody cheats with, and what `dmlconf verify` makes of them."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.certification.forging import taken_apart
+from tests.certification.suite import VENDOR, certified, furnished, verified
+from tests.hostile.cheats import STRANGER, VENDOR_CHEATS
+from tests.hostile.mutant import Mutant
+
+__all__ = ["ENDS", "feed", "mutant", "tally"]
+
+ENDS: Final = {0: "same content", 1: "does not hold", 3: "refused"}
+"""What a verification may come to, by exit code."""
+
+_TALLY: Final = "certificate.tally"
+_DAY: Final = "2026-01-0{}T00:00:00+00:00"
+
+
+@cache
+def _workplace() -> Path:
+    """Return a folder with the suite and a right certificate; the same one in every process."""
+    folder = furnished(Path(tempfile.mkdtemp()) / "workplace")
+    forgery = taken_apart(certified(folder, "--key", "vendor.pem"))
+    forgery.log[0]["started"], forgery.log[-1]["finished"] = _DAY.format(1), _DAY.format(2)
+    (folder / "it.dmlcert").write_bytes(forgery.content(VENDOR))
+    done = verified(folder, "--key", "vendor.pub.pem")
+    assert done.returncode == 0, done.stdout
+    return folder
+
+
+@cache
+def _right() -> bytes:
+    return (_workplace() / "it.dmlcert").read_bytes()
+
+
+def mutant(random: Random) -> Mutant:
+    """Make a certificate that somebody cheats with."""
+    name = random.choice((*STRANGER, *VENDOR_CHEATS))
+    if name in STRANGER:
+        return Mutant(STRANGER[name](random, _right()), Path(name))
+    forgery = taken_apart(_right())
+    VENDOR_CHEATS[name](random, forgery)
+    return Mutant(forgery.content(VENDOR), Path(name))
+
+
+def feed(random: Random, path: Path, base: Path) -> str:
+    """Verify a certificate, and return what is wrong with how that went."""
+    report = path.parent / "report.json"
+    done = verified(
+        _workplace(), "--key", "vendor.pub.pem", "--report", f"json:{report}", file=str(path)
+    )
+    with (path.parent.parent / _TALLY).open("a", encoding="utf-8") as tallies:
+        tallies.write(f"{base}\t{done.returncode}\n")
+    if done.returncode not in ENDS or "Traceback" in done.stderr:
+        return f"exit {done.returncode}: {done.stderr[-1500:]}"
+    if any(character in done.stdout + done.stderr for character in "\x1b\x07\x00\u202e"):
+        return f"a control character reaches the terminal: {done.stdout[-1500:]!r}"
+    verification = json.loads(report.read_bytes())
+    if done.returncode == 0:
+        return "" if _same_content(path) else f"accepted: {base}"
+    if not verification["findings"]:
+        return f"exit {done.returncode} without a finding"
+    return ""
+
+
+def _same_content(path: Path) -> bool:
+    """Tell whether a file holds to the bit what was signed: nothing that counts was changed."""
+    forgery, right = taken_apart(path), taken_apart(_right())
+    return forgery.members() == right.members() and forgery.statement == right.statement
+
+
+def tally(folder: Path) -> dict[str, Counter[str]]:
+    """Return how verifications ended, by the name of the cheat."""
+    ends: dict[str, Counter[str]] = {name: Counter() for name in (*STRANGER, *VENDOR_CHEATS)}
+    for line in (folder / _TALLY).read_text("utf-8").splitlines():
+        name, code = line.rsplit("\t", 1)
+        ends[name][ENDS.get(int(code), f"exit {code}")] += 1
+    return ends

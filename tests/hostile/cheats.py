@@ -1,0 +1,653 @@
+"""Ways to cheat with certificates: by a stranger who lacks the vendor's key, and by the vendor.
+
+A stranger's certificates must be refused. A vendor can sign anything, so what the vendor signs must
+be judged: each of these cheats must lead to verdicts that say so, or be refused as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from tests.certification.forging import Forgery, taken_apart
+from tests.certification.suite import OUTSIDER
+from tests.hostile.mutation import mutated_bytes, mutated_value
+
+__all__ = ["STRANGER", "VENDOR_CHEATS"]
+
+
+# By a stranger: the content of the file, from the content of a right one.
+
+
+def _bytes_changed(random: Random, content: bytes) -> bytes:
+    return mutated_bytes(random, content)
+
+
+def _member_changed(random: Random, content: bytes) -> bytes:
+    """Change bytes of one member, with checksums of the archive that fit."""
+    members = _members(content)
+    name = random.choice(list(members))
+    members[name] = mutated_bytes(random, members[name])
+    return _zipped(members)
+
+
+def _bit_flipped(random: Random, content: bytes) -> bytes:
+    """Flip one bit of an output, with checksums of the archive that fit."""
+    members = _members(content)
+    outputs = bytearray(members["outputs.bin"])
+    outputs[random.randrange(len(outputs))] ^= 1 << random.randrange(8)
+    return _zipped({**members, "outputs.bin": bytes(outputs)})
+
+
+def _members_swapped(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    one, other = random.sample(list(members), 2)
+    members[one], members[other] = members[other], members[one]
+    return _zipped(members)
+
+
+def _member_removed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    del members[random.choice(list(members))]
+    return _zipped(members)
+
+
+def _member_added(random: Random, content: bytes) -> bytes:
+    name = random.choice(("waivers.yaml", "substrate.yaml", "statement.yaml"))
+    return _zipped({**_members(content), name: b"vendor: X\nproduct: Y\n"})
+
+
+def _envelope_changed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    envelope = mutated_value(random, json.loads(members["attestation.json"]), random.choice((1, 2)))
+    return _zipped({**members, "attestation.json": _json(envelope)})
+
+
+def _statement_changed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    envelope = json.loads(members["attestation.json"])
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    statement = mutated_value(random, statement, random.choice((1, 2, 4)))
+    envelope["payload"] = base64.b64encode(_json(statement)).decode()
+    return _zipped({**members, "attestation.json": _json(envelope)})
+
+
+def _log_changed(random: Random, content: bytes) -> bytes:
+    """Change the log and every digest, and keep the signature."""
+    return _changed(random, content, "run.jsonl", _restated)
+
+
+def _outcomes_changed(random: Random, content: bytes) -> bytes:
+    return _changed(random, content, "outcomes.jsonl", _restated)
+
+
+def _signed_by_another(random: Random, content: bytes) -> bytes:
+    """Change the log or the outcomes, and sign with another key, which is enclosed."""
+    forgery = taken_apart(content)
+    if random.random() < 0.5:
+        return forgery.content(OUTSIDER)
+    name = random.choice(("run.jsonl", "outcomes.jsonl", "outputs.bin"))
+    members = forgery.members()
+    return forgery.content(OUTSIDER, {**members, name: mutated_bytes(random, members[name])})
+
+
+def _signature_changed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    envelope = json.loads(members["attestation.json"])
+    signature = envelope["signatures"][0]
+    sig = base64.b64decode(signature["sig"])
+    # The other number of the same remainder, which only careless implementations take.
+    number = int.from_bytes(sig[32:], "little") + 2**252 + 27742317777372353535851937790883648493
+    choices: list[object] = [
+        [],
+        [{**signature, "sig": ""}],
+        [
+            {
+                **signature,
+                "sig": base64.b64encode(sig[:32] + number.to_bytes(33, "little")[:32]).decode(),
+            }
+        ],
+        [{**signature, "sig": base64.b64encode(bytes(64)).decode()}],
+        [{**signature, "sig": base64.b64encode(sig + b"\0").decode()}],
+        [signature, {**signature, "sig": base64.b64encode(mutated_bytes(random, sig)).decode()}],
+        [signature] * 33,
+        None,
+    ]
+    envelope["signatures"] = random.choice(choices)
+    return _zipped({**members, "attestation.json": _json(envelope)})
+
+
+def _type_changed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    envelope = json.loads(members["attestation.json"])
+    envelope["payloadType"] = random.choice(
+        ("", "application/json", "application/vnd.in-toto+json ", None, 7)
+    )
+    return _zipped({**members, "attestation.json": _json(envelope)})
+
+
+def _challenge_replayed(random: Random, content: bytes) -> bytes:
+    forgery = taken_apart(content)
+    forgery.predicate["challenge"] = str(random.randrange(1, 1 << 64))
+    return forgery.content()
+
+
+def _zip_trick(random: Random, content: bytes) -> bytes:
+    return random.choice(_ZIP_TRICKS)(random, content)
+
+
+def _bomb(random: Random, content: bytes) -> bytes:
+    """Zeros without end in a member, with a size that says so or does not."""
+    members = _members(content)
+    name = random.choice(list(members))
+    packed = _packed_zeros(random.choice((1 << 20, 1 << 24, 1 << 28)))
+    size = random.choice((10, 1 << 20, 1 << 24, 1 << 28, 0xFFFF_FFFF))
+    return _zipped(members, raw={name: (packed, size, 0)})
+
+
+def _deep_json(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    deep = random.choice(
+        (b"[" * 500_000, b'{"a":' * 100_000, b"[" + b"{}," * 300_000, b"9" * 200_000)
+    )
+    name = random.choice(("attestation.json", "run.jsonl", "outcomes.jsonl"))
+    return _zipped({**members, name: deep})
+
+
+STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
+    "bytes of the file": _bytes_changed,
+    "bytes of a member": _member_changed,
+    "one bit of an output": _bit_flipped,
+    "members swapped": _members_swapped,
+    "a member removed": _member_removed,
+    "a member added": _member_added,
+    "values of the envelope": _envelope_changed,
+    "values of the statement": _statement_changed,
+    "the log, with new digests": _log_changed,
+    "the outcomes, with new digests": _outcomes_changed,
+    "another key": _signed_by_another,
+    "the signature": _signature_changed,
+    "the type of the payload": _type_changed,
+    "another challenge in the statement": _challenge_replayed,
+    "tricks of zip archives": _zip_trick,
+    "bombs": _bomb,
+    "deep or long JSON": _deep_json,
+}
+"""What somebody can do who lacks the vendor's key, by name."""
+
+
+def _members(content: bytes) -> dict[str, bytes]:
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode("utf-8", "surrogatepass")
+
+
+def _changed(
+    random: Random, content: bytes, name: str, restated: Callable[[Forgery, bytes, str], bytes]
+) -> bytes:
+    forgery = taken_apart(content)
+    lines = forgery.members()[name].splitlines(keepends=True)
+    for _ in range(random.choice((1, 1, 3))):
+        place = random.randrange(len(lines))
+        record = mutated_value(random, json.loads(lines[place]), random.choice((1, 2)))
+        lines[place] = _json(record) + b"\n"
+    return restated(forgery, b"".join(lines), name)
+
+
+def _restated(forgery: Forgery, changed: bytes, name: str) -> bytes:
+    return forgery.content(None, {**forgery.members(), name: changed})
+
+
+def _packed_zeros(size: int) -> bytes:
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    parts = [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    return b"".join(parts) + deflate.flush()
+
+
+def _zipped(
+    members: Mapping[str, bytes], raw: Mapping[str, tuple[bytes, int, int]] | None = None
+) -> bytes:
+    """Return an archive as dmlconf writes them; of `raw` members the packed bytes, size and CRC."""
+    parts, central, at = [], [], 0
+    for name, content in members.items():
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+        packed = deflate.compress(content) + deflate.flush()
+        size, checksum = len(content), zlib.crc32(content)
+        if raw and name in raw:
+            packed, size, checksum = raw[name]
+        encoded = name.encode()
+        fields = checksum, len(packed), size, len(encoded), 0
+        local = struct.pack("<4sHHHHHIIIHH", b"PK\3\4", 20, 0, 8, 0, 33, *fields) + encoded
+        central.append(
+            struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\1\2", 788, 20, 0, 8, 0, 33, *fields, 0, 0, 0,
+                        0o100644 << 16, at) + encoded
+        )  # fmt: skip
+        parts.append(local + packed)
+        at += len(local) + len(packed)
+    directory = b"".join(central)
+    end = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, len(members), len(members), len(directory), at,
+                      0)  # fmt: skip
+    return b"".join(parts) + directory + end
+
+
+def _prefixed(random: Random, content: bytes) -> bytes:
+    return random.randbytes(random.choice((1, 30, 4096))) + content
+
+
+def _trailed(random: Random, content: bytes) -> bytes:
+    return content + random.randbytes(random.choice((1, 22, 4096)))
+
+
+def _commented(random: Random, content: bytes) -> bytes:
+    comment = random.randbytes(random.choice((1, 22)))
+    return content[:-2] + struct.pack("<H", len(comment)) + comment
+
+
+def _doubled(random: Random, content: bytes) -> bytes:
+    """Two members of one name, the second of which is another one."""
+    import io
+    import warnings
+    import zipfile
+
+    stream = io.BytesIO()
+    members = _members(content)
+    name = random.choice(list(members))
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        warnings.simplefilter("ignore")
+        for other, data in members.items():
+            archive.writestr(other, data)
+        archive.writestr(name, mutated_bytes(random, members[name]))
+    return stream.getvalue()
+
+
+def _renamed(random: Random, content: bytes) -> bytes:
+    members = _members(content)
+    name = random.choice(list(members))
+    path = random.choice(
+        (
+            f"../{name}",
+            f"/{name}",
+            f"..\\{name}",
+            f"a/{name}",
+            name.upper(),
+            f"{name}\0",
+            f"./{name}",
+        )
+    )
+    return _zipped({path if other == name else other: data for other, data in members.items()})
+
+
+def _local_header_changed(random: Random, content: bytes) -> bytes:
+    """Change the local header of a member, where the directory says otherwise."""
+    starts = [at for at in range(len(content)) if content[at : at + 4] == b"PK\3\4"]
+    at = random.choice(starts)
+    changed = bytearray(content)
+    place = at + random.randrange(4, 30)
+    changed[place] ^= 1 << random.randrange(8)
+    return bytes(changed)
+
+
+def _directory_changed(random: Random, content: bytes) -> bytes:
+    start = content.index(b"PK\1\2")
+    changed = bytearray(content)
+    changed[random.randrange(start, len(content))] ^= 1 << random.randrange(8)
+    return bytes(changed)
+
+
+def _gap(random: Random, content: bytes) -> bytes:
+    """Bytes between members and directory, with offsets that fit."""
+    start = content.index(b"PK\1\2")
+    gap = random.randbytes(random.choice((1, 100)))
+    end = bytearray(content[start:])
+    end[-6:-2] = struct.pack("<I", start + len(gap))
+    return content[:start] + gap + bytes(end)
+
+
+def _other_writer(random: Random, content: bytes) -> bytes:
+    """The same members by another method, or written by another program."""
+    import io
+    import zipfile
+
+    methods = (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", random.choice(methods)) as archive:
+        for name, data in _members(content).items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def _reordered(random: Random, content: bytes) -> bytes:
+    members = list(_members(content).items())
+    random.shuffle(members)
+    return _zipped(dict(members))
+
+
+_ZIP_TRICKS: Final = (
+    _prefixed, _trailed, _commented, _doubled, _renamed, _local_header_changed, _directory_changed,
+    _gap, _other_writer, _reordered,
+)  # fmt: skip
+
+
+# By the vendor: changes to the parts, which are then signed with the vendor's key.
+
+
+def _two_outputs(random: Random, forgery: Forgery) -> None:
+    """Swap the outputs of two cases of one type and size."""
+    line, other = random.sample(_with_outputs(forgery), 2)
+    line["outputs"], other["outputs"] = other["outputs"], line["outputs"]
+
+
+def _with_outputs(forgery: Forgery) -> list[dict[str, dict[str, object]]]:
+    """Return the lines of cases with outputs that are not alike."""
+    lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
+    return list({json.dumps(line["outputs"], sort_keys=True): line for line in lines}.values())
+
+
+def _wrong_output(random: Random, forgery: Forgery) -> None:
+    """Negate one element of an output, and leave the log as it is."""
+    line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
+    output = line["outputs"]["OutputTensor"]
+    elements = forgery.elements(output)
+    place = random.randrange(len(elements))
+    elements[place] = elements[place] + 1 if elements.dtype.kind == "u" else -elements[place]
+    forgery.store(output, elements)
+
+
+def _one_bit(random: Random, forgery: Forgery) -> None:
+    """Flip one bit of an output that must be exact, and leave the log as it is."""
+    lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
+    line = random.choice([line for line in lines if line["case"].startswith("tile")])
+    output = line["outputs"]["OutputTensor"]
+    content = bytearray(forgery.elements(output).tobytes())
+    content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    forgery.store(output, np.frombuffer(bytes(content), np.uint8))
+
+
+def _whole_digest(random: Random, forgery: Forgery) -> None:
+    """Invent the digest of all elements of a large output, with the right sample."""
+    output = forgery.line("/large")["outputs"]["OutputTensor"]
+    output["sha256"] = f"{random.getrandbits(256):064x}"
+
+
+def _chosen_sample(random: Random, forgery: Forgery) -> None:
+    """Choose other places, or fewer of them, for the sample of a large output."""
+    output = forgery.line("/large")["outputs"]["OutputTensor"]
+    elements = forgery.elements(output)
+    choice = random.randrange(3)
+    if choice == 0:
+        output["places"] = "recording"
+    elif choice == 1:
+        output["sample"] = random.choice((2, 16, 4095))
+        forgery.store(output, elements[: output["sample"]])
+    else:
+        output["sample"] = 512
+        output["places"] = "recording"
+        forgery.store(output, elements[:512])
+
+
+def _small_sampled(random: Random, forgery: Forgery) -> None:
+    """Keep a sample of an output that must be whole."""
+    line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
+    output = line["outputs"]["OutputTensor"]
+    if "stored" not in output:
+        elements = forgery.elements(output)[:2]
+        output |= {"sample": 2, "stored": ""}
+        forgery.store(output, elements)
+    else:
+        output["sizes"] = [4096]
+        output["sha256"] = output.pop("stored")
+        del output["sample"]
+
+
+def _case_removed(random: Random, forgery: Forgery) -> None:
+    case = random.choice(forgery.verdicts)["case"]
+    of_log, of_outcomes = random.choice(((True, True), (True, False), (False, True)))
+    forgery.remove(case, of_log=of_log, of_outcomes=of_outcomes)
+
+
+def _case_invented(random: Random, forgery: Forgery) -> None:
+    """Another name for a case, or one case more."""
+    name = f"tile/matrix/invented-{random.randrange(99)}"
+    if random.random() < 0.5:
+        case = random.choice(forgery.outcomes[1:])["case"]
+        for line in (*forgery.outcomes[1:], *forgery.verdicts):
+            if line["case"] == case:
+                line["case"] = name
+    else:
+        forgery.outcomes.append({**random.choice(forgery.outcomes[1:]), "case": name})
+
+
+def _case_doubled(random: Random, forgery: Forgery) -> None:
+    """One case twice, in the outcomes or in the log, in the place of another one."""
+    if random.random() < 0.5:
+        forgery.outcomes.append(dict(random.choice(forgery.outcomes[1:])))
+    else:
+        one, other = random.sample(range(1, len(forgery.log) - 1), 2)
+        forgery.log[one] = dict(forgery.log[other])
+        forgery.count_again()
+
+
+def _status_edited(random: Random, forgery: Forgery) -> None:
+    """The log says something else than what is so."""
+    line = random.choice(forgery.verdicts)
+    kinds = {
+        "unsupported": "data type",
+        "waived": "known fault of DirectML",
+        "unchecked": "any value permitted",
+        "failed": "wrong values",
+        "not run": "interrupted",
+    }
+    line["status"] = random.choice(list(kinds))
+    line["reason"] = {
+        "kind": kinds[line["status"]], "message": "so it is", "differences": [], "diagnostics": "",
+    }  # fmt: skip
+    forgery.count_again()
+
+
+def _declined(random: Random, forgery: Forgery) -> None:
+    """A case that the device could not do is said to be unsupported, and has no outcome."""
+    line = random.choice(forgery.verdicts)
+    forgery.remove(line["case"], of_log=False)
+    line |= {"status": "unsupported", "expectation": None, "figures": {}}
+    line["reason"] = {
+        "kind": random.choice(("data type", "feature level", "not documented as supported")),
+        "message": "the backend lacks it", "differences": [], "diagnostics": "",
+    }  # fmt: skip
+    forgery.count_again()
+
+
+def _lacks_a_type(random: Random, forgery: Forgery) -> None:
+    """The device is said to lack a data type that the level demands; its cases are gone."""
+    name = random.choice(("FLOAT32", "FLOAT16", "UINT32", "INT8"))
+    forgery.predicate["capabilities"]["data_types"].remove(name)
+    for line in forgery.verdicts:
+        of_type = name in line["case"] or (name == "FLOAT32" and "DataType" not in line["case"])
+        if of_type and "invalid" not in line["case"]:
+            forgery.remove(line["case"], of_log=False)
+            line |= {"status": "unsupported", "expectation": None, "figures": {}}
+            line["reason"] = {
+                "kind": "data type", "message": f"the backend lacks {name}",
+                "differences": [], "diagnostics": "",
+            }  # fmt: skip
+    forgery.count_again()
+
+
+def _lower_level(random: Random, forgery: Forgery) -> None:
+    forgery.predicate["capabilities"]["feature_level"] = random.choice(("1_0", "5_0", "9_9"))
+
+
+def _other_profile(random: Random, forgery: Forgery) -> None:
+    profile = forgery.predicate["profile"]
+    if random.random() < 0.5:
+        profile["name"] = random.choice(
+            ("1_0", "6_4", "../small.yaml", "small.yaml", "small+model")
+        )
+    else:
+        profile["digest"]["sha256"] = "0" * 64
+
+
+def _other_suite(random: Random, forgery: Forgery) -> None:
+    key, field = random.choice((("suite", "suite_digest"), ("catalogue", "catalogue_digest")))
+    forgery.predicate[key]["sha256"] = forgery.log[0][field] = f"{random.getrandbits(256):064x}"
+
+
+def _replayed(random: Random, forgery: Forgery) -> None:
+    """An old run is said to be of a challenge that was chosen later."""
+    challenge = random.randrange(1, 1 << 64)
+    forgery.predicate["challenge"] = str(challenge)
+    forgery.log[0]["options"]["challenge"] = challenge
+
+
+def _other_inputs(random: Random, forgery: Forgery) -> None:
+    """The outcome of another desc, or of other inputs."""
+    random.choice(forgery.outcomes[1:])["digest"] = f"{random.getrandbits(256):064x}"
+
+
+def _other_environment(random: Random, forgery: Forgery) -> None:
+    """The environment is changed in one place, or contradicts itself."""
+    environment = forgery.predicate["environment"]
+    choice = random.randrange(5)
+    if choice == 0:
+        environment["adapter"] = "A better one"
+    elif choice == 1:
+        forgery.log[0]["environment"]["driver"] = "9.9"
+    elif choice == 2:
+        for record in (environment, forgery.log[0]["environment"]):
+            record["backend"] = "directml"
+    elif choice == 3:
+        forgery.log[0]["started"] = "2099-01-01T00:00:00+00:00"
+    else:
+        forgery.log[-1]["finished"] = "2099-01-01T00:00:00+00:00"
+
+
+def _broke_down(random: Random, forgery: Forgery) -> None:
+    """An outcome is replaced by a breakdown, a rejection or faults."""
+    line = random.choice([line for line in forgery.outcomes[1:] if "outputs" in line])
+    choice = random.randrange(3)
+    if choice == 0:
+        del line["outputs"]
+        line["breakdown"] = {"kind": "crash", "message": "it crashed"}
+    elif choice == 1:
+        del line["outputs"]
+        line["rejection"] = {"stage": "CreateOperator", "hresult": "E_INVALIDARG"}
+    else:
+        line["faults"] = [{"kind": "not deterministic", "message": "now so, now so"}]
+
+
+def _accepted_invalid(random: Random, forgery: Forgery) -> None:
+    line = forgery.line("/invalid")
+    line["rejection"] = {"stage": "Execute", "hresult": random.choice(("S_OK", "E_OUTOFMEMORY"))}
+
+
+def _excused(random: Random, forgery: Forgery) -> None:
+    """Wrong outputs, with limits of a substrate that excuse everything."""
+    _wrong_output(random, forgery)
+    forgery.others["substrate.yaml"] = _EXCUSE
+
+
+_EXCUSE: Final = b"""
+substrate: Anything
+limits:
+  - name: anything
+    reason: Because.
+    stage: Execute
+    hresult: S_OK
+    operators: any
+    data_types: any
+"""
+
+
+def _badly_waived(random: Random, forgery: Forgery) -> None:
+    """A wrong output, with a waiver that had ended, of another failure, device, bound or case."""
+    output = forgery.line("/stated")["outputs"]["OutputTensor"]
+    forgery.store(output, forgery.elements(output) + 1)
+    fields = {
+        "until": "2099-12-31",
+        "cases": "tile/matrix/stated",
+        "failure": "wrong values",
+        "elements": "4",
+        "adapters": "*",
+    }
+    wrong = {
+        "until": "2025-12-31",
+        "cases": "tile/*",
+        "failure": "crash",
+        "elements": "3",
+        "adapters": "Contoso*",
+    }
+    name = random.choice(list(wrong))
+    fields[name] = wrong[name]
+    text = _WAIVERS.format(**fields)
+    if name == "failure":
+        text = text.replace("    bound: {elements: 4}\n", "")
+    forgery.others["waivers.yaml"] = text.encode()
+    line = next(line for line in forgery.verdicts if line["case"].endswith("/stated"))
+    line["status"] = "waived"
+    line["reason"] = {
+        "kind": "waiver", "message": "so it is", "differences": [], "diagnostics": "",
+    }  # fmt: skip
+    forgery.count_again()
+
+
+_WAIVERS: Final = """
+format: 1
+waivers:
+  - name: wrong
+    reason: It is wrong.
+    link: https://bugs.example.com/1
+    until: {until}
+    cases: ["{cases}"]
+    failure: {failure}
+    bound: {{elements: {elements}}}
+    devices: {{adapters: ["{adapters}"]}}
+"""
+
+
+def _order_changed(random: Random, forgery: Forgery) -> None:
+    lines = forgery.verdicts
+    random.shuffle(lines)
+    if lines == forgery.verdicts:
+        lines = lines[::-1]
+    forgery.log[1:-1] = lines
+    forgery.count_again()
+
+
+VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
+    "swapped outputs": _two_outputs,
+    "a wrong element": _wrong_output,
+    "a wrong bit": _one_bit,
+    "an invented digest of a large output": _whole_digest,
+    "a chosen sample": _chosen_sample,
+    "a sample of a small output": _small_sampled,
+    "a removed case": _case_removed,
+    "an invented case": _case_invented,
+    "a case twice": _case_doubled,
+    "an edited status": _status_edited,
+    "a case said to be unsupported": _declined,
+    "a data type said to lack": _lacks_a_type,
+    "a lower feature level": _lower_level,
+    "another profile": _other_profile,
+    "another suite or catalogue": _other_suite,
+    "a replayed challenge": _replayed,
+    "other inputs": _other_inputs,
+    "another environment": _other_environment,
+    "a breakdown, a rejection or faults": _broke_down,
+    "another rejection": _accepted_invalid,
+    "an excuse of one's own": _excused,
+    "a waiver that does not fit": _badly_waived,
+    "another order": _order_changed,
+}
+"""What a vendor can do, and sign."""

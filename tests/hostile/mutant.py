@@ -1,0 +1,21 @@
+"""What is fed to dmlconf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Mutant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed file.
+
+    Attributes:
+        content: what stands in it.
+        base: the file that it came from; of a certificate, the name of the cheat.
+    """
+
+    content: bytes
+    base: Path
