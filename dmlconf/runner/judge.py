@@ -111,24 +111,16 @@ def judge(
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-    expected = expectation_of(case, against)
-    if expected is None:
-        if isinstance(outcome, Outputs) and outcome.faults:
-            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
-        if isinstance(outcome, Rejection) and outcome.constraints:
-            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
-            reason = Reason(ReasonKind.WRONG_REJECTION, message)
-            return _verdict(case, outcome, Status.FAILED, None, reason)
-        done = "was rejected" if isinstance(outcome, Rejection) else "ran"
-        message = f"{done}, but nothing independent of the backend tells what is right"
-        reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
-        return _verdict(case, outcome, Status.UNCHECKED, None, reason)
-    if isinstance(expected, ExpectedRejection):
-        return _judge_rejection(case, outcome, expected)
-    if isinstance(outcome, Rejection):
-        return _judge_refusal(case, outcome, expected)
-    permitted = allowances or CaseAllowances(case, half_precision=half_precision)
-    return _judge_outputs(case, outcome, expected, permitted)
+    match expectation_of(case, against):
+        case None:
+            return _judge_alone(case, outcome)
+        case ExpectedRejection() as rejection:
+            return _judge_rejection(case, outcome, rejection)
+        case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
+            return _judge_refusal(case, outcome, outputs)
+        case ExpectedOutputs() as outputs:
+            permitted = allowances or CaseAllowances(case, half_precision=half_precision)
+            return _judge_outputs(case, outcome, outputs, permitted)
 
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
@@ -191,6 +183,21 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
+
+
+def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
+    """Judge what nothing is expected of: the backend's own conduct is all that can be wrong."""
+    match outcome:
+        case Outputs() if outcome.faults:
+            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
+        case Rejection() if outcome.constraints:
+            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
+            reason = Reason(ReasonKind.WRONG_REJECTION, message)
+            return _verdict(case, outcome, Status.FAILED, None, reason)
+    done = "was rejected" if isinstance(outcome, Rejection) else "ran"
+    message = f"{done}, but nothing independent of the backend tells what is right"
+    reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+    return _verdict(case, outcome, Status.UNCHECKED, None, reason)
 
 
 def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) -> Verdict:

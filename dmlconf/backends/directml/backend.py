@@ -114,7 +114,9 @@ class DirectMLBackend:
             self._device = Device(self._libraries, native, debug=options.debug)
             owned.callback(self._device.close)
             try:
-                self._capabilities = self._device.capabilities()
+                self._capabilities = replace(
+                    self._device.capabilities(), half_precision=self._options.half
+                )
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
                 self._runner = Runner(self._executor)
             except HResultError as error:
