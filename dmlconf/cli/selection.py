@@ -46,6 +46,7 @@ __all__ = [
     "load_chosen",
     "load_runnable",
     "long_selection_options",
+    "named_profile",
     "nothing_selected",
     "paths_argument",
     "recorded_options",
