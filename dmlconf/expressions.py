@@ -16,7 +16,15 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, Final
 
-__all__ = ["FUNCTIONS", "Expression", "ExpressionError", "Namespace", "Steps", "namespace"]
+__all__ = [
+    "FUNCTIONS",
+    "Expression",
+    "ExpressionError",
+    "Namespace",
+    "Steps",
+    "namespace",
+    "suggestion",
+]
 
 Namespace = dict[str, Any]
 
@@ -132,6 +140,27 @@ def _ones(count: int) -> tuple[int, ...]:
     return (1,) * min(max(count, 0), LONGEST_RANGE)
 
 
+def _present(*values: Any) -> tuple[Any, ...]:
+    """Return the values that are not None."""
+    return tuple(value for value in values if value is not None)
+
+
+def _first_present(*values: Any) -> Any:
+    """Return the first value that is not None; None if there is none."""
+    return next(iter(_present(*values)), None)
+
+
+def _exactly_one(*values: Any) -> bool:
+    """Tell whether one of the values, and no other, is not None."""
+    return len(_present(*values)) == 1
+
+
+def _same(values: Iterable[Any]) -> bool:
+    """Tell whether all values are equal."""
+    first, *others = tuple(values) or (None,)
+    return all(value == first for value in others)
+
+
 def _numbers_only(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def guarded(left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
@@ -150,14 +179,18 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "any": any,
     "drop_leading_ones": _drop_leading_ones,
     "enumerate": enumerate,
+    "exactly_one": _exactly_one,
+    "first_present": _first_present,
     "len": len,
     "max": max,
     "min": min,
     "ones": _ones,
+    "present": _present,
     "product": _product,
     "range": _range,
     "right_aligned": _right_aligned,
     "reversed": lambda values: tuple(reversed(values)),
+    "same": _same,
     "sorted": lambda values: tuple(sorted(values)),
     "starts_with": lambda values, beginning: values[: len(beginning)] == beginning,
     "sum": _sum,
@@ -207,14 +240,17 @@ class _Checked(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
+            called = ast.unparse(node.func)
             raise ExpressionError(
-                f"cannot call {ast.unparse(node.func)}; the functions are {', '.join(FUNCTIONS)}"
+                f"cannot call {called}; the functions are {', '.join(FUNCTIONS)}"
+                f"{suggestion(called, FUNCTIONS)}"
             )
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if node.attr not in _ATTRIBUTES:
-            raise ExpressionError(f"a tensor has no {node.attr}")
+            near = suggestion(node.attr, _ATTRIBUTES)
+            raise ExpressionError(f"a tensor has no {node.attr}{near}")
         return self.generic_visit(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
@@ -282,6 +318,9 @@ class Expression:
             value = eval(self._code, names)
         except ExpressionError:
             raise
+        except NameError as error:
+            near = suggestion(str(error.name), names.keys())
+            raise ExpressionError(f"{self}: {error}{near}") from error
         except Exception as error:
             raise ExpressionError(f"{self}: {error}") from error
         if isinstance(value, tuple | list | str) and _count(value, LONGEST_RESULT) > LONGEST_RESULT:
@@ -296,6 +335,15 @@ _GLOBALS: Final[dict[str, Any]] = {
     "_modulo": _numbers_only(operator.mod),
     **FUNCTIONS,
 }
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean X?` with the known name that is most like `name`, else nothing."""
+    import difflib  # Only a mistake needs it, and it takes a while to import.
+
+    by_folded = {other.casefold(): other for other in known if not other.startswith("_")}
+    near = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
+    return f"; did you mean {by_folded[near[0]]}?" if near else ""
 
 
 def namespace(values: Mapping[str, Any]) -> Namespace:

@@ -68,8 +68,8 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
         if field.name not in operator.count_fields:
             lines += _field(operator, field, pattern.desc[field.name], data)
     lines += [
-        "    # Worked out by hand, or recorded; without it a recording of a real DirectML, or else",
-        "    # the reference, tells what is right.",
+        "    # What is right, worked out by hand or recorded on a real DirectML. Without it, the",
+        "    # case tests other backends against the reference, and does not test the reference.",
         "    # expect:",
         *(f"    #   {field.name}: [...]" for field in operator.of_kind(FieldKind.OUTPUT)),
         *_constraints(operator),

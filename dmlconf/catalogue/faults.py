@@ -18,7 +18,7 @@ from dmlconf.catalogue.model import (
 from dmlconf.catalogue.precision import PrecisionEntry
 from dmlconf.catalogue.special_cases import special_case_faults
 from dmlconf.documents.reader import Document
-from dmlconf.expressions import Expression
+from dmlconf.expressions import Expression, suggestion
 
 __all__ = ["Fault", "faults", "repeated", "unknown_level"]
 
@@ -197,11 +197,13 @@ def _unknown_names(
     where: tuple[str | int, ...],
     known: Iterable[str],
 ) -> Iterator[Fault]:
-    unknown = expression.names - {*known, *(field.name for field in operator.fields)}
+    names = {*known, *(field.name for field in operator.fields)}
+    unknown = sorted(expression.names - names)
     if unknown:
         term = " or term" if operator.terms else ""
         above = " above it" if where[0] == "terms" else ""
-        yield where, f"{operator.name} has no field{term} {', '.join(sorted(unknown))}{above}"
+        near = suggestion(unknown[0], names)
+        yield where, f"{operator.name} has no field{term} {', '.join(unknown)}{above}{near}"
 
 
 def unknown_level(level: str | FeatureLevel) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.catalogue import loader
 from dmlconf.catalogue.faults import faults, repeated, unknown_level
@@ -20,6 +20,9 @@ from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
 
 __all__ = ["lint_catalogue", "lint_operator"]
+
+LONGEST_EXPRESSION: Final = 200
+"""Characters that a person reads without losing the beginning."""
 
 
 def lint_catalogue() -> list[Problem]:
@@ -55,10 +58,30 @@ def lint_operator(path: Path) -> list[Problem]:
         *_unreadable(document, "level_requirements", "when"),
         *_unreadable_precision(document),
     ]
+    if not unreadable:
+        unreadable = [document.problem(where, why) for where, why in _dangling(document.data)]
     if unreadable:
         return unreadable
     operator = loader.operator_from(document.data)
     return [document.problem(where, message) for where, message in faults(operator, document)]
+
+
+def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield shared constraints that there are not, and rows like one that is not above them."""
+    fields = {field["name"] for field in data["fields"]}
+    for index, constraint in enumerate(data["constraints"]):
+        if isinstance(constraint, str):
+            try:
+                loader.shared_constraint(constraint, fields)
+            except LookupError as error:
+                yield ("constraints", index), str(error)
+    for index, table in enumerate(data["support"]):
+        above: set[str] = set()
+        for name, row in table["tensors"].items():
+            if "like" in row and row["like"] not in above:
+                where = ("support", index, "tensors", name, "like")
+                yield where, f"no tensor {row['like']} is above {name} in this table"
+            above.add(name)
 
 
 def _lint_common(path: Path) -> list[Problem]:
@@ -67,6 +90,7 @@ def _lint_common(path: Path) -> list[Problem]:
         return problems
     document = read_document(path)
     problems = _unreadable(document, "tensor_constraints", "require")
+    problems += _unreadable(document, "shared_constraints", "require")
     if problems:
         return problems
     for index, constraint in enumerate(document.data["tensor_constraints"]):
@@ -101,14 +125,27 @@ def _enum_problems(document: Document) -> Iterator[Problem]:
                 yield document.problem(where, unknown_level(level))
 
 
+def _fault(text: str) -> str | None:
+    """Return why an expression cannot be read, or not by people; None where it can."""
+    try:
+        length = len(str(Expression(text)))
+    except ExpressionError as error:
+        return str(error)
+    if length <= LONGEST_EXPRESSION:
+        return None
+    return (
+        f"an expression of {length} characters; at most {LONGEST_EXPRESSION}, so give a name under "
+        "`terms` to a part of it"
+    )
+
+
 def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
     """Return the problems of a section's expressions that cannot even be read."""
     problems = []
     for index, entry in enumerate(document.data.get(section, ())):
-        try:
-            Expression(entry.get(key, "True"))
-        except ExpressionError as error:
-            problems.append(document.problem((section, index, key), str(error)))
+        fault = _fault(entry.get(key, "True")) if isinstance(entry, dict) else None
+        if fault is not None:
+            problems.append(document.problem((section, index, key), fault))
     return problems
 
 
@@ -118,10 +155,9 @@ def _unreadable_values(document: Document, section: tuple[str, ...]) -> Iterator
     for key in section:
         values = values.get(key, {})
     for name, text in values.items():
-        try:
-            Expression(text)
-        except ExpressionError as error:
-            yield document.problem((*section, name), str(error))
+        fault = _fault(text)
+        if fault is not None:
+            yield document.problem((*section, name), fault)
 
 
 def _unreadable_precision(document: Document) -> Iterator[Problem]:
@@ -134,10 +170,9 @@ def _unreadable_precision(document: Document) -> Iterator[Problem]:
             }
             written["typical", "when"] = rule.get("typical", {}).get("when", "True")
             for key, text in written.items():
-                try:
-                    Expression(str(text))
-                except ExpressionError as error:
-                    yield document.problem((*where, *key), str(error))
+                fault = _fault(str(text))
+                if fault is not None:
+                    yield document.problem((*where, *key), fault)
 
 
 def _schema(path: Path, schema: str) -> list[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -37,11 +37,14 @@ __all__ = [
     "enumeration",
     "is_page",
     "operator",
+    "operator_data",
     "operator_files",
     "operator_from",
     "operator_name",
     "operator_names",
     "operator_sets",
+    "shared_constraint",
+    "shared_constraints",
     "tensor_constraints",
 ]
 
@@ -115,6 +118,16 @@ def _operator_file(name: str) -> Path:
     return schemas_directory() / "operators" / f"{name.lower()}.yaml"
 
 
+def operator_data(name: str) -> Mapping[str, Any]:
+    """Return what the catalogue's file of an operator holds, of the form operator.schema.json.
+
+    Raises:
+        UnknownOperatorError: the catalogue has no such operator.
+    """
+    data: Mapping[str, Any] = read_document(_operator_file(operator_name(name))).data
+    return data
+
+
 def operator_from(data: Mapping[str, Any]) -> Operator:
     """Build an operator from the content of its file, which fits the schema."""
     return Operator(
@@ -137,7 +150,7 @@ def operator_from(data: Mapping[str, Any]) -> Operator:
         terms=MappingProxyType(
             {name: Expression(term) for name, term in data.get("terms", {}).items()}
         ),
-        constraints=tuple(_constraint(constraint) for constraint in data["constraints"]),
+        constraints=tuple(_constraints(data)),
         in_place=tuple(InPlace(**pair) for pair in data.get("in_place", ())),
         precision=MappingProxyType(
             {output: _precision(rules) for output, rules in data["precision"].items()}
@@ -176,15 +189,43 @@ def _field(data: Mapping[str, Any]) -> Field:
 
 
 def _support_table(data: Mapping[str, Any]) -> SupportTable:
-    tensors = {
-        name: Support(
-            ranks=(support["ranks"][0], support["ranks"][-1]),
-            data_types=tuple(DataType(name) for name in support["data_types"]),
-        )
-        for name, support in data["tensors"].items()
-    }
+    tensors: dict[str, Support] = {}
+    for name, support in data["tensors"].items():
+        if "like" in support:
+            tensors[name] = tensors[support["like"]]
+        else:
+            least, greatest = support["ranks"]
+            tensors[name] = Support((least, greatest), tuple(map(DataType, support["data_types"])))
     when = Expression(data["when"]) if "when" in data else None
     return SupportTable(FeatureLevel.parse(data["since"]), MappingProxyType(tensors), when)
+
+
+def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
+    """Yield an operator's constraints; of those that it lists by name alone, the shared ones."""
+    fields = {field["name"] for field in data["fields"]}
+    for constraint in data["constraints"]:
+        if isinstance(constraint, str):
+            yield shared_constraint(constraint, fields)
+        else:
+            yield _constraint(constraint)
+
+
+def shared_constraint(name: str, fields: Collection[str]) -> Constraint:
+    """Return the first shared constraint of a name that needs no other fields than these.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for constraint in shared_constraints():
+        if constraint.name == name and constraint.require.names <= set(fields):
+            return constraint
+    names = {constraint.name for constraint in shared_constraints()}
+    near = (
+        f"; did you mean {nearest(name, names)}?"
+        if name not in names and nearest(name, names)
+        else ""
+    )
+    raise LookupError(f"common.yaml has no shared constraint {name} of these fields{near}")
 
 
 def _constraint(data: Mapping[str, Any]) -> Constraint:
@@ -235,6 +276,12 @@ def _common() -> Mapping[str, Any]:
 def tensor_constraints() -> tuple[Constraint, ...]:
     """Return the conditions that every tensor of every operator must meet."""
     return tuple(_constraint(constraint) for constraint in _common()["tensor_constraints"])
+
+
+@cache
+def shared_constraints() -> tuple[Constraint, ...]:
+    """Return the constraints that operators list by name alone."""
+    return tuple(_constraint(constraint) for constraint in _common()["shared_constraints"])
 
 
 @cache

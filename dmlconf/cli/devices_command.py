@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dmlconf.backends.directml.survey import Survey, Surveyed
 
-__all__ = ["command"]
+__all__ = ["command", "survey_devices"]
 
 _WIDE: Final = 120
 """Columns of a terminal from which on the adapters fit into one table."""
@@ -35,14 +35,26 @@ def command(path: str | None, as_json: bool, color: str) -> int:
 
     Exit code 4 where DirectML cannot be used on this machine.
     """
-    from dmlconf.backends.directml.survey import survey
-
-    found = survey(path)
+    found = survey_devices(path)
     if as_json:
         click.echo(json.dumps(_plain(found), indent=2))
     else:
         _print(found, color)
     return ExitCode.SUCCESS
+
+
+def survey_devices(path: str | None = None) -> Survey:
+    """Return DirectML and the adapters of this machine.
+
+    Args:
+        path: the file of DirectML, or None to look for it.
+
+    Raises:
+        BackendError: DirectML cannot be used, or there is no adapter.
+    """
+    from dmlconf.backends.directml.survey import survey
+
+    return survey(path)
 
 
 def _plain(found: Survey) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import click
 from dmlconf.documents.problems import printable
 from dmlconf.runner.locks import FileLock, LockedError
 
-__all__ = ["DIRECTORY_VARIABLE", "latest_log", "new_log", "opened_log"]
+__all__ = ["DIRECTORY_VARIABLE", "latest_log", "log_directory", "new_log", "opened_log"]
 
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
@@ -25,7 +25,12 @@ KEPT_FOR: Final = timedelta(days=1)
 """How long after its last verdict a log is kept in any case: its run may still be going on."""
 
 
-def _directory() -> Path:
+def log_directory() -> Path:
+    """Return the folder of run logs that no option names.
+
+    Raises:
+        OSError: this account has no home folder.
+    """
     given = os.environ.get(DIRECTORY_VARIABLE)
     return Path(given) if given else _state_directory() / "runs"
 
@@ -45,7 +50,7 @@ def _state_directory() -> Path:
 
 
 def _logs() -> list[Path]:
-    return sorted(_directory().glob("run-*.jsonl"))
+    return sorted(log_directory().glob("run-*.jsonl"))
 
 
 def new_log() -> Path:
@@ -54,7 +59,7 @@ def new_log() -> Path:
     Raises:
         OSError: the directory cannot be made.
     """
-    directory = _directory()
+    directory = log_directory()
     directory.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
     for old in _logs()[: -(KEPT_LOGS - 1)]:

@@ -24,7 +24,7 @@ __all__ = ["cli", "main"]
 
 _COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "waive", "certify", "verify", "sign", "keygen", "new", "config",
+    "report", "compare", "waive", "certify", "verify", "sign", "keygen", "new", "config", "doctor",
 )  # fmt: skip
 
 

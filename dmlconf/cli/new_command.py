@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from dmlconf.cases.scaffold import pattern_of, scaffold
 from dmlconf.catalogue.loader import UnknownOperatorError, operator
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
+from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.selection import load
 from dmlconf.documents.problems import printable
@@ -51,6 +53,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
     text = scaffold(case_name, pattern, file)
     if file is None:
         click.echo(text, nl=False)
+        say("Next: write this to a file with --output FILE, then type: dmlconf run FILE")
         return ExitCode.SUCCESS
     try:
         with file.open("x", encoding="utf-8") as stream:
@@ -59,4 +62,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
         raise click.UsageError(f"--output {file}: it exists already") from error
     except OSError as error:
         raise click.UsageError(f"--output {file}: {error.strerror}") from error
+    click.echo(printable(f"wrote {file}: one case of {entry.name}, with comments on each field"))
+    click.echo("Next: write what the outputs are below `expect:`, then type:")
+    click.echo(printable(f"  dmlconf run {shlex.quote(str(file))}"))
     return ExitCode.SUCCESS

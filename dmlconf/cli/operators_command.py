@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from dmlconf.catalogue.loader import (
     UnknownOperatorError,
     enumeration,
     operator,
+    operator_data,
     operator_names,
     tensor_constraints,
 )
@@ -42,24 +43,43 @@ __all__ = ["command", "markdown_table"]
 @click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
 @click.argument("name", required=False, shell_complete=complete_operator)
 @option("--markdown", is_flag=True, help="List them as a table in Markdown.")
+@option("--json", "as_json", is_flag=True,
+        help="List them as JSON; with a NAME, all that the catalogue has of it.")  # fmt: skip
 @color_option
-def command(name: str | None, markdown: bool, color: str) -> int:
+def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
     """List the operators of the catalogue, or show all that it has of the one with this NAME."""
     from dmlconf.cli.console import make_console
 
     console = make_console(color)
-    if markdown:
-        if name is not None:
-            raise click.UsageError("--markdown lists all operators: leave out the NAME")
-        click.echo(markdown_table(), nl=False)
-    elif name is None:
-        _print_all(console)
-    else:
-        try:
+    if markdown and (as_json or name is not None):
+        raise click.UsageError("--markdown lists all operators: leave out the NAME and --json")
+    try:
+        if markdown:
+            click.echo(markdown_table(), nl=False)
+        elif as_json:
+            click.echo(json.dumps(_listed() if name is None else operator_data(name), indent=2))
+        elif name is None:
+            _print_all(console)
+        else:
             _print_one(console, operator(name))
-        except UnknownOperatorError as error:
-            raise click.UsageError(str(error)) from error
+    except UnknownOperatorError as error:
+        raise click.UsageError(str(error)) from error
     return ExitCode.SUCCESS
+
+
+def _listed() -> list[dict[str, Any]]:
+    return [
+        {
+            "operator": entry.name,
+            "aliases": entry.aliases,
+            "since": str(entry.since),
+            "type": entry.type_value,
+            "struct": entry.struct,
+            "page": entry.page,
+            "summary": entry.summary,
+        }
+        for entry in map(operator, operator_names())
+    ]
 
 
 def markdown_table() -> str:

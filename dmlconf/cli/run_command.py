@@ -46,7 +46,7 @@ from dmlconf.cli.selection import (
     suite_paths,
 )
 from dmlconf.runner.against import AUTO, Expectations, expectations
-from dmlconf.runner.log import Footer, Header, LogWriter, read_log
+from dmlconf.runner.log import Footer, Header, LogWriter, RunLog, read_log
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import (
     Limits,
@@ -190,10 +190,13 @@ def command(
         if suite.challenge is None:  # Recordings are of the data that the files say.
             for recording in expected.recordings:
                 warn(recording.stale_note(paths))
+        written = read_log(log, own=True)
         shown = show(
-            read_log(log, own=True), reports, verbose=verbose, quiet=quiet, color=color,
+            written, reports, verbose=verbose, quiet=quiet, color=color,
             durations=durations, failures=failures,
         )  # fmt: skip
+        if footer.summary[Status.UNCHECKED] and not quiet:
+            _give_hints(written, plan)
         code, complaints = run_exit_code(footer, demands)
         for complaint in complaints:
             say(f"Error: {complaint}")
@@ -201,6 +204,13 @@ def command(
         if codes[-1]:
             say(f"The run log is {log}")
     return max(codes, key=severity)
+
+
+def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
+    from dmlconf.cli.hints import hints  # Few runs need it.
+
+    for hint in hints(log, plan):
+        say(f"Hint: {hint}")
 
 
 def _tell_repetition(number: int, *, of: int, quiet: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,7 +27,8 @@ __all__ = ["command"]
 @click.command("validate", cls=Command, short_help="Check case files and the catalogue.")
 @paths_argument
 @option("--no-warnings", is_flag=True, help="Do not look for cases that judge nothing.")
-def command(paths: tuple[Path, ...], no_warnings: bool) -> int:
+@option("--json", "as_json", is_flag=True, help="Tell all problems and warnings as JSON.")
+def command(paths: tuple[Path, ...], no_warnings: bool, as_json: bool) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
     All problems are shown at once, each with its place. A case in which the precision rules
@@ -33,22 +36,40 @@ def command(paths: tuple[Path, ...], no_warnings: bool) -> int:
     these takes as long as a run.
     """
     problems = lint_catalogue() + lint_known_faults()
-    count = cases = 0
+    suite = None
     try:
         suite = load(paths, every_case=True)
-        count = len({template.about.location.path for template in suite.templates})
-        cases = sum(1 for _ in suite.plan())
     except InvalidFilesError as error:
         problems += error.problems
-    if problems:
+    warnings = [] if no_warnings or problems or suite is None else _warnings(suite)
+    if as_json:
+        data = {
+            "problems": [_plain(problem) for problem in problems],
+            "warnings": [_plain(warning) for warning in warnings],
+        }
+        click.echo(json.dumps(data, indent=2))
+        return ExitCode.INVALID_FILE if problems else ExitCode.SUCCESS
+    if problems or suite is None:
         raise InvalidFilesError(problems)
-    if not no_warnings:
-        for warning in _warnings(suite):
-            warn(str(warning))
+    for warning in warnings:
+        warn(str(warning))
+    count = len({template.about.location.path for template in suite.templates})
+    cases = sum(1 for _ in suite.plan())
     files = f"{count} case file{'s' if count != 1 else ''}"
     inside = f"{cases:,} case{'s' if cases != 1 else ''}"
     click.echo(f"{files} with {inside} and {len(operator_files())} operators are valid")
     return ExitCode.SUCCESS
+
+
+def _plain(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON has it; without a line it is of the file as a whole."""
+    return {
+        "path": str(problem.path),
+        "line": problem.line or None,
+        "column": problem.column or None,
+        "message": problem.message,
+        "hint": problem.hint,
+    }
 
 
 def _warnings(suite: Suite) -> Iterator[Problem]:

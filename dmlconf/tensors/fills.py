@@ -120,13 +120,28 @@ def _integers(
 
 
 def _uniform(
-    first: int, count: int, data_type: DataType, *, low: float, high: float, seed: int = 0
+    first: int,
+    count: int,
+    data_type: DataType,
+    *,
+    low: float,
+    high: float,
+    seed: int = 0,
+    step: float = 0,
 ) -> Array:
-    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type."""
+    """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type.
+
+    With a `step` they are rounded to multiples of it, so that sums of them may be exact.
+    """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
+    if step < 0:
+        raise ValueError(f"step is {step}, and must be at least 0")
     fraction = (splitmix64(seed, count, first) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return (low + fraction * (high - low)).astype(data_type.dtype)
+    values = low + fraction * (high - low)
+    if step:
+        values = np.rint(values / step) * step
+    return values.astype(data_type.dtype)
 
 
 _OUTLIER: Final = 60

@@ -348,9 +348,38 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a constraint on a field that is none": (
         "require: InputTensor.Sizes == OutputTensor.Sizes", "require: 'InputTenser.Sizes == (1,)'",
         """
-        frob.yaml:33:33: FROB has no field InputTenser
+        frob.yaml:33:33: FROB has no field InputTenser; did you mean InputTensor?
             33 |   - {name: same-sizes, require: 'InputTenser.Sizes == (1,)', source: measured}
                |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+    ),
+    "a shared constraint that is none": (
+        "  - {name: same-sizes,", "  - same-size\n  - {name: same-sizes,",
+        """
+        frob.yaml:33:5: common.yaml has no shared constraint same-size of these fields; \
+did you mean same-sizes?
+            33 |   - same-size
+               |     ^^^^^^^^^
+        """,
+    ),
+    "a row like one below it": (
+        "InputTensor: {ranks: [4, 4], data_types: [FLOAT32]}", "InputTensor: {like: OutputTensor}",
+        """
+        frob.yaml:25:27: no tensor OutputTensor is above InputTensor in this table
+            25 |       InputTensor: {like: OutputTensor}
+               |                           ^^^^^^^^^^^^
+        """,
+    ),
+    "an expression that is too long to read": (
+        "for axis in Axes)",
+        "for axis in Axes) and " + " and ".join(f"AxisCount != {n}" for n in range(10, 20)),
+        """
+        frob.yaml:31:14: an expression of 255 characters; at most 200, so give a name under \
+`terms` to a part of it
+            31 |     require: all(axis < InputTensor.DimensionCount for axis in Axes) \
+and AxisCount != 10 and AxisCou
+               |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\
+^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
     ),
     "a constraint that cannot be read": (
@@ -366,8 +395,8 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "for axis in Axes)", "for axis in set(Axes))",
         """
         frob.yaml:31:14: cannot call set; the functions are abs, all, any, drop_leading_ones, \
-enumerate, len, max, min, ones, product, range, right_aligned, reversed, sorted, starts_with, \
-sum, tuple, zip
+enumerate, exactly_one, first_present, len, max, min, ones, present, product, range, \
+right_aligned, reversed, same, sorted, starts_with, sum, tuple, zip
             31 |     require: all(axis < InputTensor.DimensionCount for axis in set(Axes))
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,

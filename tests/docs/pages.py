@@ -11,6 +11,7 @@ import click
 
 from dmlconf.cli.main import cli
 from dmlconf.resources import schemas_directory
+from tests.docs import first_case
 
 __all__ = ["DOCS", "PAGES", "write"]
 
@@ -23,6 +24,7 @@ def write() -> None:
     """Write every page anew."""
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
+    first_case.PAGE.write_text(first_case.retyped(first_case.PAGE.read_text("utf-8")), "utf-8")
 
 
 def command_line() -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.first_case import PAGE, lasting, retyped
 from tests.docs.pages import DOCS, PAGES
 
 
@@ -12,6 +13,15 @@ from tests.docs.pages import DOCS, PAGES
 def test_the_page_is_what_the_program_says(name: str) -> None:
     # `python -m tests.docs` writes it anew.
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
+
+
+def test_the_first_case_is_as_it_was_typed() -> None:
+    page = PAGE.read_text("utf-8")
+    assert lasting(retyped(page)) == lasting(page)
+    # What would not differ if nothing was run or compared:
+    assert "NOTHING PASSED: 1 unchecked of 1 case" in page
+    assert "FAILED: 1 of 1 case fails the run" in page
+    assert "PASSED: 1 passed of 1 case" in page
 
 
 ROOT = DOCS.parent

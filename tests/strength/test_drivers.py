@@ -54,6 +54,16 @@ cases:
       EndPadding: [0, 0]
 """
 
+ROUNDING = """
+operator: ELEMENT_WISE_ROUND
+cases:
+  - name: halves
+    desc:
+      InputTensor: {Sizes: [3], DataType: FLOAT32, values: [0.5, 1.5, -2.5]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+      RoundingMode: HALVES_TO_NEAREST_EVEN
+"""
+
 
 def measured(directory: Path, text: str) -> dict[str, SubjectFigure]:
     file = directory / "suite.yaml"
@@ -120,6 +130,19 @@ def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> Non
     data = driver_data(figure)
     assert data["caught_in_every_operator"] < data["defects"] == len(figure.by_defect)
     assert len(list(driver_lines(figure))) == len(figure.survivors) > 0
+
+
+def test_explanations_of_survivors_name_operators_of_their_defect() -> None:
+    for defect in driver_defects():
+        assert set(defect.survives) <= set(defect.operators), defect.name
+
+
+def test_the_line_of_a_survivor_has_its_explanation(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text(ROUNDING, encoding="utf-8")
+    figure = figure_of(file)
+    (line,) = [one for one in driver_lines(figure) if "rounding takes halves to even" in one]
+    assert line.endswith("explained: DML_ROUNDING_MODE has no constant for halves away from zero")
 
 
 def test_an_unknown_condition_is_refused() -> None:

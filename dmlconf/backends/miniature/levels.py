@@ -93,14 +93,15 @@ def _lacking_of_tensors(
     for field in file["fields"]:
         for tensor in _several(desc.get(field["name"])):
             if isinstance(tensor, TensorDesc) and not any(
-                _lists(row.get(field["name"]), tensor) for row in rows
+                _lists(row.get(field["name"]), tensor, row) for row in rows
             ):
                 yield f"{field['name']} of {tensor.DataType} and {tensor.DimensionCount} dimensions"
 
 
-def _lists(row: _Data | None, tensor: TensorDesc) -> bool:
+def _lists(row: _Data | None, tensor: TensorDesc, rows: _Data) -> bool:
     if row is None:
         return False
+    row = rows[row["like"]] if "like" in row else row
     ranks = range(row["ranks"][0], row["ranks"][1] + 1)
     return tensor.DataType in row["data_types"] and len(tensor.Sizes) in ranks
 

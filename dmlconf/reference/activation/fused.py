@@ -14,7 +14,7 @@ import numpy as np
 
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
 from dmlconf.tensors.datatypes import Array
 
@@ -85,9 +85,6 @@ _JUMPS: Final[Mapping[str, Callable[..., tuple[float, float]]]] = {
 }
 """Where activations jump; NaN for nowhere."""
 
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
-
 _MOST_ROUNDINGS: Final = 256.0
 """How many shares of its error scale a sum may be off: more than the rule permits of 2^14 terms."""
 
@@ -146,17 +143,18 @@ def fused_error_scale(
             # The exponential then grows where its argument is negative.
             steepness = np.maximum(steepness, np.exp(np.minimum(values, 0) / activation["Alpha"]))
         before = error_scale
+        exact = error_scale.exact
         if dtype == np.float16:
-            held = np.where(np.isfinite(values), np.maximum(np.abs(values), _LEAST_NORMAL), 0.0)
-            before = error_scale.holding(held)
-        reach = error_scale.sums * (_MOST_ROUNDINGS * STEP)
+            before = error_scale.holding(store_sizes(values, exact))
+        sums = np.where(exact, 0.0, error_scale.sums)
+        reach = sums * (_MOST_ROUNDINGS * STEP)
         if before.stored is not None:
             reach += before.stored * 2.0**-10
         if activation["operator"] in _LOCAL_SLOPES:
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))
             steepness = np.where(np.isfinite(values), within, steepness)
-        found = steepness * error_scale.sums + own + np.abs(fused(values, activation))
+        found = steepness * sums + own + np.abs(fused(values, activation))
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))

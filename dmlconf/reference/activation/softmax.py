@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
@@ -90,8 +90,12 @@ def fused_softmax_error_scale(
             return changed
 
         own = activation_softmax1_error_scale(values, output, axes)
-        held = np.abs(values) if error_scale.stored is None else np.abs(values) + error_scale.stored
-        return ErrorScale(carried(error_scale.sums) + own.sums, carried(held) + own.stored)
+        exact = error_scale.exact
+        held = store_sizes(values, exact)
+        if error_scale.stored is not None:
+            held = held + error_scale.stored
+        sums = np.where(exact, 0.0, error_scale.sums)
+        return ErrorScale(carried(sums) + own.sums, carried(held) + own.stored)
 
 
 def activation_log_softmax1(

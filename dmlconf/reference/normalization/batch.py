@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
-from dmlconf.reference.normalization.mean_variance import lost_in_variance, saturated
+from dmlconf.reference.normalization.mean_variance import exact_mean, lost_in_variance, saturated
 from dmlconf.reference.normalization.parameters import (
     deviation_of,
     finite_sum,
@@ -19,7 +19,7 @@ from dmlconf.reference.normalization.parameters import (
     unbounded,
 )
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP, greatest_product, overflows
 from dmlconf.tensors.datatypes import Array
@@ -161,14 +161,19 @@ def batch_normalization_training_error_scale(
         deviation = deviation_of(variance, Epsilon)
         quotient = np.abs(centred) / deviation
         # Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
-        held = np.abs(mean) / deviation + 3 * quotient
+        exact = exact_mean(InputTensor, mean, mean_size * (InputTensor.size // mean.size))
+        held = store_sizes(mean, exact)
+        held = held + store_sizes(centred, exact & (held == 0))
+        held = held / deviation
+        root = store_sizes(deviation) + 0.5 * store_sizes(variance) / deviation
+        held = held + quotient * (root / deviation + 1)
         error_scale = ErrorScale(size / deviation + 3 * quotient, held)
         error_scale += lost_in_variance(quotient, variance, Epsilon, dtype)
         error_scale = error_scale.scaled(ScaleTensor) + ErrorScale(sizes_of(BiasTensor))
         factor = wide(ScaleTensor) / deviation
         values = centred * factor + wide(BiasTensor)
         if FusedAddTensor is not None:
-            error_scale = error_scale.holding(np.abs(values)) + ErrorScale(
+            error_scale = error_scale.holding(store_sizes(values)) + ErrorScale(
                 2 * sizes_of(FusedAddTensor)
             )
             values += FusedAddTensor

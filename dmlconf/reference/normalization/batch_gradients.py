@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.normalization.mean_variance import exact_mean
 from dmlconf.reference.normalization.parameters import (
     deviation_of,
     finite_sum,
@@ -15,7 +16,7 @@ from dmlconf.reference.normalization.parameters import (
     sizes_of,
     unbounded,
 )
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import greatest_product, overflows
 from dmlconf.tensors.datatypes import Array
@@ -167,7 +168,10 @@ def batch_normalization_training_grad_error_scale(
             wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
         )
         difference = wide(InputGradientTensor) - total / count
-        held = np.abs(total) / count + 2 * np.abs(sums * change) + np.abs(difference)
+        exact = exact_mean(InputGradientTensor, total / count, bias.sums)
+        held = store_sizes(total / count, exact)
+        held = held + store_sizes(difference, exact & (held == 0))
+        held = held + store_sizes(sums * change) + np.abs(sums * change)
         gradient += mean.sums + centred * scale.sums / count / square
         way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
         factor = sizes_of(ScaleTensor) / deviation
@@ -194,16 +198,25 @@ def _parameter_error_scales(
     slopes, sizes = wide(gradient), sizes_of(gradient)
     products = slopes * (wide(tensor) - wide(mean))
     scale, bias = _parameter_gradients(sizes, sizes_of(tensor) + sizes_of(mean), over)
-    held = np.abs(products.sum(over, keepdims=True)) + _partial(products, over)
-    of_scale = _held(ErrorScale(scale), held, output)
-    of_bias = ErrorScale(bias, _partial(slopes, over))
+    quantum = quantum_of(gradient)
+    exact = scale <= quantum * min(quantum_of(tensor), quantum_of(mean)) * 2.0**24
+    held = store_sizes(products.sum(over, keepdims=True), exact)
+    of_scale = _held(ErrorScale(scale), held + _partial(products, over, exact), output)
+    partial = _partial(slopes, over, bias <= quantum * 2.0**24)
+    of_bias = ErrorScale(bias, partial, quantum=quantum)
     return of_scale, of_bias.overflowing_where(
         overflows(finite_sum(sizes, over), output.DataType.dtype)
     )
 
 
-def _partial(terms: Array, over: tuple[int, ...]) -> Array:
-    """Return the sizes of the sums along some dimensions, where not all lie side by side."""
+def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
+    """Return what FLOAT16 loses of the sums along some dimensions, where not all lie side by side.
+
+    Args:
+        terms: what is added up.
+        over: the dimensions.
+        exact: where no sum is rounded in FLOAT32.
+    """
     counted = [axis for axis in over if terms.shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
     kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
@@ -212,7 +225,7 @@ def _partial(terms: Array, over: tuple[int, ...]) -> Array:
         inner = tuple(axis for axis in counted if axis > last)
         outer = tuple(axis for axis in counted if axis < last)
         for first, second in ((inner, outer), (outer, inner)):
-            sums = np.abs(terms.sum(first, keepdims=True)).sum(second, keepdims=True)
+            sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
             total = np.fmax(total, sums)
     return total
 
@@ -231,10 +244,7 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
     """
     info = np.finfo(output.DataType.dtype)
     if output.DataType.dtype == np.float16:
-        least = float(info.smallest_subnormal) / float(info.eps)
-        error_scale = error_scale.holding(
-            np.maximum(sizes, np.where(error_scale.sums > 0, least, 0.0))
-        )
+        error_scale = error_scale.holding(np.where(error_scale.sums > 0, sizes, 0.0))
     return error_scale.overflowing_where(error_scale.sums > info.max)
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
 from dmlconf.reference.numbers.blocks import in_slices
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import greatest_product, overflows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "exact_mean",
     "lost_in_variance",
     "lp_normalization",
     "lp_normalization_error_scale",
@@ -93,7 +94,12 @@ def mean_variance_normalization2_error_scale(
         scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
         way = greatest_product(terms, scale.astype(np.float64))
         # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
-        held = np.abs(values) + (np.abs(mean) if UseMean else 0.0)
+        held, exact = np.zeros(1), np.ones(1, bool)
+        if UseMean:
+            exact = exact_mean(InputTensor, mean, added)
+            held = store_sizes(mean, exact)
+            exact = exact & (held == 0)
+        held = held + store_sizes(values, exact)
         lost = ErrorScale(np.zeros(1))
         others = []
         if UseVariance:
@@ -110,14 +116,17 @@ def mean_variance_normalization2_error_scale(
             way = greatest_product(way, 1 / divisor)
             lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
             others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
-            # The variance, its root and the quotient.
-            held = held + 2 * np.abs(values)
+            # The variance, of which the root takes half, the root, and what is scaled.
+            root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
+            held = held + np.abs(values) * root / divisor
+            if ScaleTensor is not None or BiasTensor is not None:
+                held = held + store_sizes(values)
         # The root, the quotient and its product with the scale.
         steps = 2 if ScaleTensor is None else 3
         terms = terms + steps * np.abs(values)
         error_scale = (ErrorScale(terms, held) + lost).scaled(scale)
         if BiasTensor is not None:
-            error_scale = error_scale.holding(np.abs(_scaled(values, ScaleTensor, None)))
+            error_scale = error_scale.holding(store_sizes(_scaled(values, ScaleTensor, None)))
             error_scale += ErrorScale(np.abs(wide(BiasTensor)))
         error_scale = error_scale.overflowing_where(overflows(added) | overflows(way))
         values = _scaled(values, ScaleTensor, BiasTensor)
@@ -165,7 +174,13 @@ def lp_normalization_error_scale(
         square = _squared_norm(values, Axis, P)
         size = np.abs(values) / np.sqrt(square + single(Epsilon))
         # FLOAT16 holds the norm and its square, and each may be truncated.
-        held = 2 * size * _cancellation(square, Epsilon)
+        root = np.sqrt(square + single(Epsilon))
+        of_square = store_sizes(square) / np.square(root) / 2
+        lost = of_square + store_sizes(root) / root
+        if P == 1:
+            norm = np.sqrt(square)
+            lost = lost + store_sizes(norm) * norm / np.square(root)
+        held = size * lost * _cancellation(square, Epsilon)
         error_scale = ErrorScale(size, held) + lost_in_variance(size, square, Epsilon, dtype)
         others = saturated(values, square, square, Epsilon, dtype)
         if P == 1:
@@ -208,6 +223,22 @@ def saturated(
     largest = np.sqrt(np.minimum(variance, float(np.finfo(dtype).max)) + single(epsilon))
     overflowed = overflows(squares) | overflows(variance, dtype)
     return [centred / largest, np.where(overflowed, 0.0, centred / right)]
+
+
+def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
+    """Tell which means are the same however they are computed.
+
+    The sum must be exact in any order, and dividing it as well: by a power of two, or of 0.
+
+    Args:
+        tensor: the elements.
+        mean: their means, with dimensions of size 1 where elements share one, FLOAT64.
+        added: the sums of the sizes of the elements.
+    """
+    count = tensor.size // mean.size
+    exact: Array = added <= quantum_of(tensor) * 2.0**24
+    exact &= (mean == 0) | (count & (count - 1) == 0)
+    return exact
 
 
 def lost_in_variance(

@@ -14,10 +14,16 @@ import numpy as np
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ErrorScale", "quantum_of"]
+__all__ = ["ErrorScale", "quantum_of", "store_sizes"]
 
 _MOST_SLICES: Final = 8
 _LONGEST_WHOLE: Final = 128
+
+_LEAST_NORMAL: Final = 2.0**-14
+"""Below this the places of FLOAT16 are no finer."""
+
+_ABOVE: Final = 1 + 2.0**-7
+"""How far stores before may have carried a value toward the next power of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,13 @@ class ErrorScale:
     quantum: float = 0.0
     overflows: Array | None = None
     others: tuple[Array, ...] = ()
+
+    @property
+    def exact(self) -> Array:
+        """Where every way to add up makes the same values, in FLOAT32 and in what is held."""
+        exact: Array = self.sums <= self.quantum * 2.0**24
+        exact &= self.quantum > 0
+        return exact if self.stored is None else exact & (self.stored == 0)
 
     def __getitem__(self, index: Any) -> ErrorScale:
         return self.map(lambda values: values[index])
@@ -139,6 +152,27 @@ class ErrorScale:
     def of(cls, found: Array | ErrorScale) -> ErrorScale:
         """Return the error scale of what adds up and holds nothing on the way."""
         return found if isinstance(found, cls) else cls(np.asarray(found))
+
+
+def store_sizes(values: Array, exact: Array | bool = False) -> Array:
+    """Return what FLOAT16 loses of values that it holds between two steps, as sizes to be `stored`.
+
+    A store loses a place at most. A place is 2^-10 of the power of two below the value, and none is
+    lost of a number that FLOAT16 has. Values that are already off may be held in the place above.
+
+    Args:
+        values: FLOAT64.
+        exact: where the steps before make exactly these values.
+
+    Returns:
+        Sizes of the values' shape; 0 where nothing is lost, and where a value is not finite.
+    """
+    size = np.abs(values)
+    _, exponent = np.frexp(np.maximum(size * _ABOVE, _LEAST_NORMAL))
+    power: Array = np.ldexp(0.5, exponent)
+    with np.errstate(over="ignore"):
+        lossless = (values.astype(np.float16) == values) & exact
+    return np.where(lossless | ~np.isfinite(size), 0.0, power)
 
 
 def quantum_of(*factors: Array | float) -> float:

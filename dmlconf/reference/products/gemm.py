@@ -6,7 +6,6 @@ Source: the page of DML_GEMM_OPERATOR_DESC.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
 from dmlconf.reference.activation.softmax import fused_softmax, fused_softmax_error_scale
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.tensors.datatypes import Array
@@ -77,19 +76,19 @@ def gemm_error_scale(
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
-        sizes = ErrorScale(error_scale).overflowing_where(beyond)
+        quantum = quantum_of(alpha, ATensor, BTensor)
+        if CTensor is not None:
+            quantum = min(quantum, quantum_of(beta, CTensor))
+        sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
         if ATensor.dtype == np.float16:
             products = _sums(a, b, None, TransA, TransB, alpha, beta)
             squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
             terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
             sizes = sizes.in_slices(products, squares, terms)
             if c is not None:
-                sizes = sizes.holding(np.abs(products))
+                sizes = sizes.holding(store_sizes(products, sizes.exact))
         if FusedActivation is None:
-            quantum = quantum_of(alpha, ATensor, BTensor)
-            if CTensor is not None:
-                quantum = min(quantum, quantum_of(beta, CTensor))
-            return replace(sizes, quantum=quantum)
+            return sizes
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
-from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.quantization.linear import is_power_of_two, quantized, quantized_candidates
@@ -178,18 +178,20 @@ def matrix_multiply_integer_to_float_error_scale(
             quantum = min(quantum, quantum_of(BiasTensor))
         error_scale = ErrorScale(sums + np.abs(bias), quantum=quantum)
         if OutputTensor.DataType.dtype == np.float16:
-            # The dequantized numbers of both sides, and what slices of long sums add up to.
             left = centred(ATensor, AZeroPointTensor).astype(np.float64)
             right = centred(BTensor, BZeroPointTensor).astype(np.float64)
             products = (left @ right) * wide(AScaleTensor) * wide(BScaleTensor)
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
-            held = np.fmin(2 * sums, 2 * np.abs(products) + 4 * np.sqrt(squares))
-            deviation = np.fmin(held, np.sqrt(2 * squares + np.square(2 * products)))
-            error_scale = error_scale.in_slices(products, squares, a.shape[-1]).holding(
-                held, deviation
-            )
+            # The dequantized numbers of both sides, where FLOAT16 does not have them all.
+            sides = _rounded(left * wide(AScaleTensor)).any(-1, keepdims=True).astype(np.float64)
+            sides = sides + _rounded(right * wide(BScaleTensor)).any(-2, keepdims=True)
+            held = np.fmin(sums, np.abs(products) + 2 * np.sqrt(squares))
+            deviation = np.fmin(sides * held, np.sqrt(sides * (squares + sides * products**2)))
+            error_scale = error_scale.in_slices(products, squares, a.shape[-1])
+            error_scale = error_scale.holding(sides * held, deviation)
             if BiasTensor is not None:
-                error_scale = error_scale.holding(np.abs(products))
+                exact = sums <= quantum * _EXACT
+                error_scale = error_scale.holding(store_sizes(products, exact))
     return error_scale.overflowing_where(beyond)
 
 
@@ -315,6 +317,12 @@ def _dequantized(
         numbers -= zero_point
     numbers *= scale
     return numbers
+
+
+def _rounded(values: Array) -> Array:
+    """Tell which numbers FLOAT16 rounds."""
+    rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
+    return rounded
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
@@ -174,7 +174,7 @@ def convolution_error_scale(
             terms = _terms(filter_, Direction, GroupCount)
             found = found.in_slices(products, squares, terms)
             if bias is not None:
-                found = found.holding(np.abs(products))
+                found = found.holding(store_sizes(products))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
             found = fused_error_scale(sums, found, FusedActivation, InputTensor.dtype)

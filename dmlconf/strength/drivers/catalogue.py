@@ -63,6 +63,7 @@ class DriverDefect:
         settings: the particulars of the fault.
         report: the public report that it is rebuilt from, or None.
         plausible: the kind of kernel that may have it, where there is no report.
+        survives: by operator, why no case catches it.
     """
 
     name: str
@@ -72,6 +73,7 @@ class DriverDefect:
     settings: Settings
     report: Report | None
     plausible: str | None
+    survives: Mapping[str, str]
 
     @property
     def in_second_dispatch(self) -> bool:
@@ -133,6 +135,7 @@ def _defect(entry: Mapping[str, Any]) -> DriverDefect:
         settings=settings,
         report=reports()[name] if name else None,
         plausible=entry.get("plausible"),
+        survives=entry.get("survives", {}),
     )
 
 

@@ -51,6 +51,11 @@ class SubjectFigure:
         return Fate.HIDDEN if self.tally.hidden == self.tally.ran else Fate.UNNOTICED
 
     @property
+    def explanation(self) -> str:
+        """Why no case catches it; empty where that is not known."""
+        return self.defect.survives.get(self.operator, "")
+
+    @property
     def missing(self) -> str:
         """What case is missing, in one sentence; empty where none is."""
         having = _having(self.defect, self.operator)

@@ -29,10 +29,12 @@ def driver_sentence(figure: DriverFigure) -> str:
     defects = list(figure.by_defect.values())
     every, some = sum(map(caught_in_all, defects)), sum(map(caught_in_any, defects))
     pairs = sum(one.fate is Fate.CAUGHT for one in figure.subjects)
+    explained = sum(bool(one.explanation) for one in figure.survivors)
     return (
         f"by driver defect: {every:,} of {len(defects):,} caught in every operator "
         f"({share(every, len(defects)):.2f}%), {some:,} in at least one; "
-        f"{pairs:,} of {len(figure.subjects):,} pairs of defect and operator"
+        f"{pairs:,} of {len(figure.subjects):,} pairs of defect and operator; "
+        f"{explained:,} of {len(figure.survivors):,} surviving pairs explained"
     )
 
 
@@ -52,7 +54,8 @@ def driver_lines(figure: DriverFigure) -> Iterator[str]:
     for one in sorted(
         figure.survivors, key=lambda s: (order.index(s.fate), s.operator, s.defect.name)
     ):
-        yield f"{one.operator}: {one.defect.name}: {one.missing}"
+        explanation = f"; explained: {one.explanation}" if one.explanation else ""
+        yield f"{one.operator}: {one.defect.name}: {one.missing}{explanation}"
 
 
 def driver_data(figure: DriverFigure) -> dict[str, Any]:
@@ -90,4 +93,5 @@ def _subject_data(one: SubjectFigure) -> dict[str, Any]:
         "cases_hidden": one.tally.hidden,
         "cases_caught": one.tally.caught,
         "missing": one.missing or None,
+        "explanation": one.explanation or None,
     }

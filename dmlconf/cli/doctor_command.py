@@ -1,0 +1,184 @@
+"""`dmlconf doctor`: what works on this machine, and what to do about the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dmlconf.cli.cache import VARIABLE, user_store
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.configuration import read_configuration
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.logs import latest_log, log_directory
+from dmlconf.documents.problems import InvalidFilesError, printable
+from dmlconf.resources import cases_directory
+
+__all__ = ["command"]
+
+
+class _State(StrEnum):
+    FINE = "ok"
+    ABSENT = "absent"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What was looked at, and what to do about it.
+
+    Attributes:
+        subject: what was looked at.
+        state: whether it works, is not there, or stands in the way of every run.
+        told: what was found.
+        advice: what to do; None where nothing needs doing.
+    """
+
+    subject: str
+    state: _State
+    told: str
+    advice: str | None = None
+
+
+@click.command("doctor", cls=Command, short_help="Tell what works here, and what to do.")
+@option("--json", "as_json", is_flag=True, help="Tell it as JSON.")
+def command(as_json: bool) -> int:
+    """Look at Python, NumPy, the suite, DirectML, adapters, folders and the Wine lab.
+
+    Exit code 1 where something stands in the way of every run; DirectML need not be there.
+    """
+    findings = [finding for check in _CHECKS for finding in check()]
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        width = max(len(finding.subject) for finding in findings)
+        for finding in findings:
+            click.echo(printable(f"{finding.state:<6}  {finding.subject:<{width}}  {finding.told}"))
+            if finding.advice:
+                click.echo(printable(f"{'':<{width + 10}}{finding.advice}"))
+    broken = any(finding.state is _State.BROKEN for finding in findings)
+    return ExitCode.FAILED if broken else ExitCode.SUCCESS
+
+
+def _python() -> Iterator[_Finding]:
+    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    yield _Finding("Python", _State.FINE, told)
+
+
+def _numpy() -> Iterator[_Finding]:
+    import numpy as np
+
+    yield _Finding("NumPy", _State.FINE, np.__version__)
+
+
+def _suite() -> Iterator[_Finding]:
+    folder = cases_directory()
+    files = sum(1 for _ in folder.rglob("*.yaml"))
+    recordings = sum(1 for _ in folder.rglob("*.dmlrec"))
+    told = f"{files:,} case files and {recordings:,} recordings in {folder}"
+    if files and recordings:
+        yield _Finding("suite", _State.FINE, told)
+    else:
+        yield _Finding("suite", _State.BROKEN, told, "install dmlconf again: files are missing")
+
+
+def _directml() -> Iterator[_Finding]:
+    from dmlconf.backends.protocol import BackendError
+    from dmlconf.cli.devices_command import survey_devices
+
+    try:
+        surveyed = survey_devices()
+    except BackendError as error:
+        told = str(error).partition("\n")[0].partition(" Tried:")[0]
+        yield _Finding("DirectML", _State.ABSENT, told, _directml_advice())
+        return
+    yield _Finding("DirectML", _State.FINE, f"{surveyed.file.version}, {surveyed.file.path}")
+    for place, each in enumerate(surveyed.adapters):
+        name = f"adapter {place}"
+        if each.capabilities is None:
+            advice = "update its driver, or choose another adapter with -b directml:adapter=INDEX"
+            yield _Finding(
+                name, _State.ABSENT, f"{each.adapter.description}: {each.refusal}", advice
+            )
+        else:
+            level = each.capabilities.feature_level
+            advice = f"dmlconf run -b directml:adapter={place}"
+            yield _Finding(name, _State.FINE, f"{each.adapter.description}, level {level}", advice)
+
+
+def _directml_advice() -> str:
+    if sys.platform == "win32":
+        return "pip install 'dmlconf[directml]', or name a file with --directml FILE"
+    if os.environ.get("WSL_DISTRO_NAME"):
+        return "pip install --no-deps torch-directml, or name libdirectml.so with --directml FILE"
+    return "needed for -b directml only; without Windows, the Wine lab runs it (docs/wine-lab.md)"
+
+
+def _logs() -> Iterator[_Finding]:
+    try:
+        folder = log_directory()
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        advice = "set DMLCONF_LOG_DIRECTORY to a folder that can be written, or use --log FILE"
+        yield _Finding("run logs", _State.ABSENT, str(error), advice)
+        return
+    if not os.access(folder, os.W_OK):
+        advice = "set DMLCONF_LOG_DIRECTORY to a folder that can be written, or use --log FILE"
+        yield _Finding("run logs", _State.ABSENT, f"{folder} cannot be written", advice)
+        return
+    logs = list(folder.glob("run-*.jsonl"))
+    size = sum(log.stat().st_size for log in logs) / 1e6
+    told = f"{len(logs)} in {folder}, {size:,.1f} MB"
+    advice = "dmlconf report shows the latest, dmlconf run --failed repeats its failures"
+    yield _Finding("run logs", _State.FINE, told, advice if latest_log() else None)
+
+
+def _configuration() -> Iterator[_Finding]:
+    try:
+        configuration = read_configuration()
+    except InvalidFilesError as error:
+        told = "; ".join(f"{each.path}:{each.line}: {each.message}" for each in error.problems)
+        yield _Finding("configuration", _State.BROKEN, told, "dmlconf config shows each place")
+        return
+    told = str(configuration.path) if configuration else "no file"
+    yield _Finding("configuration", _State.FINE, told)
+
+
+def _cache() -> Iterator[_Finding]:
+    store = user_store()
+    if store is None:
+        told = f"turned off by {VARIABLE}: every case file is checked anew"
+        yield _Finding("cache", _State.ABSENT, told, f"unset {VARIABLE} to start sooner")
+        return
+    files = [each for each in store.folder.glob("*") if each.is_file()]
+    size = sum(each.stat().st_size for each in files) / 1e6
+    yield _Finding("cache", _State.FINE, f"{len(files):,} files in {store.folder}, {size:,.1f} MB")
+
+
+def _lab() -> Iterator[_Finding]:
+    if not sys.platform.startswith("linux"):
+        return
+    chosen = os.environ.get("DMLCONF_LAB")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    folder = Path(chosen) if chosen else cache / "dmlconf" / "lab"
+    labs = [each for each in folder.glob("*") if (each / "packages.txt").exists()]
+    if labs:
+        told = f"{len(labs)} built in {folder}"
+        advice = "in a checkout: python3 lab/lab.py run -- run cases/ -b directml"
+        yield _Finding("Wine lab", _State.FINE, told, advice)
+    else:
+        advice = "in a checkout: python3 lab/lab.py build (docs/wine-lab.md)"
+        yield _Finding("Wine lab", _State.ABSENT, f"none in {folder}", advice)
+
+
+_CHECKS: Final[tuple[Callable[[], Iterator[_Finding]], ...]] = (
+    _python, _numpy, _suite, _directml, _configuration, _logs, _cache, _lab,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""What a newcomer types first, and what is said to them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+from dmlconf.resources import cases_directory
+from tests.cli.process import TILE, dmlconf_here, write
+
+UNSTATED = TILE.replace("    expect: {OutputTensor: [1, 2, 1, 2]}\n", "")
+
+
+def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "my tile.yaml")
+    assert done.stdout.splitlines() == [
+        "wrote my tile.yaml: one case of TILE, with comments on each field",
+        "Next: write what the outputs are below `expect:`, then type:",
+        "  dmlconf run 'my tile.yaml'",
+    ]
+    assert dmlconf_here(tmp_path, "validate", "my tile.yaml").returncode == 0
+
+
+def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "run", write(tmp_path, UNSTATED).name)
+    assert "Hint: tile.yaml:4: tile/tile/stated has no `expect:`" in done.stderr
+    quiet = dmlconf_here(tmp_path, "run", "tile.yaml", "-q")
+    assert "Hint" not in quiet.stderr
+    assert "Hint" not in dmlconf_here(tmp_path, "run", write(tmp_path)).stderr
+
+
+def test_a_copied_folder_lacks_its_recording(tmp_path: Path) -> None:
+    folder = tmp_path / "mine" / "tile"
+    folder.mkdir(parents=True)
+    shutil.copy(cases_directory() / "tile" / "matrix.yaml", folder)
+    run = ["run", "mine", "--quick", "--color", "never"]
+    done = dmlconf_here(tmp_path, *run)
+    assert done.returncode == 7
+    hints = [line for line in done.stderr.splitlines() if line.startswith("Hint")]
+    assert len(hints) == 1
+    assert f"{folder} was copied without its recording" in hints[0]
+    option = hints[0].partition("or add ")[2]
+    assert dmlconf_here(tmp_path, *run, *shlex.split(option)).returncode == 0
+
+
+def test_run_refuses_what_validate_refuses_in_the_same_words(tmp_path: Path) -> None:
+    wrong = write(tmp_path, TILE.replace("Repeats: [2]", "Repeats: [3]")).name
+    run, validate = (dmlconf_here(tmp_path, name, wrong) for name in ("run", "validate"))
+    assert run.returncode == validate.returncode == 3
+    assert "tile/tile/stated breaks output-sizes, but expects no rejection" in run.stderr
+    assert run.stderr == validate.stderr
+
+
+def test_validate_tells_problems_as_json(tmp_path: Path) -> None:
+    wrong = write(tmp_path, TILE.replace("Repeats: [2]", "Repets: [3]")).name
+    done = dmlconf_here(tmp_path, "validate", wrong, "--json")
+    assert done.returncode == 3
+    problems = json.loads(done.stdout)["problems"]
+    places = {(problem["path"], problem["line"], problem["hint"]) for problem in problems}
+    assert ("tile.yaml", 9, "did you mean `Repeats`?") in places
+    fine = dmlconf_here(tmp_path, "validate", write(tmp_path).name, "--json")
+    assert (fine.returncode, json.loads(fine.stdout)) == (0, {"problems": [], "warnings": []})
+
+
+def test_doctor_says_what_works_and_what_to_do(tmp_path: Path) -> None:
+    findings = json.loads(dmlconf_here(tmp_path, "doctor", "--json").stdout)
+    by_subject = {finding["subject"]: finding for finding in findings}
+    assert by_subject["Python"]["state"] == by_subject["NumPy"]["state"] == "ok"
+    assert by_subject["suite"]["told"].endswith(str(cases_directory()))
+    assert by_subject["DirectML"]["state"] in ("ok", "absent")
+    assert by_subject["run logs"]["told"].startswith(f"0 in {tmp_path / 'logs'}")
+    (tmp_path / "dmlconf.toml").write_text("jbos = 2\n", "utf-8")
+    broken = dmlconf_here(tmp_path, "doctor")
+    assert broken.returncode == 1
+    assert re.search(r"^broken +configuration +\S+dmlconf.toml:1: run has no", broken.stdout, re.M)
+
+
+def test_operators_as_json_are_those_of_the_catalogue(tmp_path: Path) -> None:
+    listed = json.loads(dmlconf_here(tmp_path, "operators", "--json").stdout)
+    by_name = {entry["operator"]: entry for entry in listed}
+    assert by_name["SCATTER_ELEMENTS"]["aliases"] == ["SCATTER"]
+    tile = json.loads(dmlconf_here(tmp_path, "operators", "tile", "--json").stdout)
+    assert [field["name"] for field in tile["fields"]][:2] == ["InputTensor", "OutputTensor"]
+    assert tile["since"] == by_name["TILE"]["since"]
