@@ -150,7 +150,7 @@ class DirectMLBackend:
 
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""
-        return self._capabilities
+        return replace(self._capabilities, memory=self._adapter.memory)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order; those of a batch become known together."""
