@@ -19,7 +19,7 @@ from dmlconf.cases.model import Provenance
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
-from dmlconf.runner.log_consistency import LoggedVerdict, contradiction
+from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -93,12 +93,14 @@ class Footer:
         seconds: how long the run took.
         complete: whether every selected case was run.
         summary: number of verdicts by status.
+        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
     """
 
     finished: str
     seconds: float
     complete: bool
     summary: Mapping[str, int]
+    cases_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,10 @@ class LogWriter:
 
     def footer(self, footer: Footer) -> None:
         """Write the last line."""
-        self._write({"record": "footer", **asdict(footer)})
+        record = {"record": "footer", **asdict(footer)}
+        if footer.cases_digest is None:
+            del record["cases_digest"]
+        self._write(record)
 
     def _write(self, record: Mapping[str, Any]) -> None:
         line = _ENCODER.encode(record) + "\n"
@@ -256,6 +261,8 @@ def _check_consistency(
     """Refuse a log that contradicts itself."""
     end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
     problem = contradiction(selected, logged, end)
+    if problem is None and footer is not None and footer[1].cases_digest is not None:
+        problem = other_cases(logged, footer[0], footer[1].cases_digest)
     if problem is not None:
         message = f"the log contradicts itself: {problem.message}"
         raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))

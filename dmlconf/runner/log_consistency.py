@@ -6,12 +6,13 @@ This finds mistakes, not forgeries. A log that ends early contradicts nothing: i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from dmlconf.runner.verdict import Status, Verdict
 
-__all__ = ["Contradiction", "LoggedVerdict", "contradiction"]
+__all__ = ["Contradiction", "LoggedVerdict", "cases_digest", "contradiction", "other_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,29 @@ def contradiction(
             run is complete; None where the log has none.
     """
     return next(_contradictions(selected, verdicts, footer), None)
+
+
+def cases_digest(identifiers: Iterable[str]) -> str:
+    """Return the SHA-256 of the cases' identifiers in their order by name, in hexadecimal."""
+    digest = sha256()
+    for identifier in sorted(identifiers):
+        digest.update(identifier.encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def other_cases(
+    verdicts: Iterable[LoggedVerdict], line: int, expected: str
+) -> Contradiction | None:
+    """Return the contradiction of a log with verdicts on other cases than were selected.
+
+    Args:
+        verdicts: all verdicts.
+        line: the footer's, from 1.
+        expected: the digest that the footer has.
+    """
+    if cases_digest({logged.verdict.case for logged in verdicts}) == expected:
+        return None
+    return Contradiction(line, "its verdicts are on other cases than the run had selected")
 
 
 def _contradictions(

@@ -25,6 +25,7 @@ from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
 from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
+from dmlconf.runner.log_consistency import cases_digest
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
@@ -232,7 +233,8 @@ def run(
                 template = plan[place].template
                 record(not_run(identifier, template.operator_name, template.tags, unreached))
             summary = {status.value: counts[status] for status in Status}
-            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary)
+            digest = cases_digest(planned.identifier for planned in plan)
+            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary, digest)
             log.footer(footer)
     except LogWriteError as error:
         error.failing = any(status.fails_run for status in counts)
