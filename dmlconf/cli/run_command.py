@@ -19,6 +19,7 @@ from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log, opened_log
+from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     BACKEND_GROUP,
     Number,
@@ -177,14 +178,18 @@ def command(
         options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
-        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
+        cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+        if not cases:
+            return nothing_selected(paths, selection)
+        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
         # Of a backend that is trusted, each process builds and judges its cases as well.
         apart = limits.jobs > 1 and not name.isolated
         backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
         try:
-            expected = expectations(against, backend, suite, plan, suite_paths(paths))
+            expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
-            header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
+            given_paths = map(str, paths)
+            header = make_header(suite, given_paths, len(cases), backend, expected.name, options)
             log = log_file or _default_log()
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
@@ -192,12 +197,12 @@ def command(
                 waivers=waivers,
             )  # fmt: skip
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
-            verdicts = repeated(plan, judge, repeat, shuffle, tell)
-            with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, stop_after)
+            verdicts = repeated(cases, judge, repeat, shuffle, tell)
+            with progress(len(cases), quiet=quiet, color=color) as advance:
+                footer = _logged(log, cases, verdicts, header, advance, stop_after)
             written = read_log(log, own=True)
             if dump_folder is not None:
-                _dump(dump_folder, written, plan, backend, expected)
+                _dump(dump_folder, written, cases, backend, expected)
         finally:
             backend.close()
         if suite.challenge is None:  # Recordings are of the data that the files say.

@@ -22,6 +22,7 @@ from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import AUTO
+from dmlconf.runner.memory import shortage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,14 +124,17 @@ def _about(case: Case) -> Iterator[Text]:
 
 
 def _tensors(case: Case) -> Iterator[Text]:
-    inputs = case.inputs() if case.data else {}
+    missing = shortage(case)
+    inputs = case.inputs() if case.data and missing is None else {}
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
         data = case.data.get(name)
         if isinstance(data, Fill):
             yield _styled(f"  filled by {data.name}{_arguments(data.arguments)}", "dim")
-        if name in case.data:
+        if name in inputs and name in case.data:
             yield _indented(grid(inputs[name]))
+        elif name in case.data:
+            yield _styled(f"  not shown: the case {missing}", "dim")
     for name, tensor in case.outputs().items():
         yield _styled(f"{name}  ", "bold") + _styled(f"output  {_described(tensor)}")
 

@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
 from dmlconf.reports.places import file_and_line
+from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
 from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -137,8 +138,9 @@ def _suite(
     for number, line in enumerate(shared, start=1):
         properties[f"shared by failures {number}"] = f"{line.sentence}: {line.command}"
     _add_properties(suite, properties)
+    sources = Sources()
     for entry in entries:
-        suite.append(_case(header, entry))
+        suite.append(_case(header, entry, sources))
     return suite
 
 
@@ -148,7 +150,7 @@ def _add_properties(element: ElementTree.Element, properties: Mapping[str, str])
         ElementTree.SubElement(parent, "property", name=_clean(name), value=_clean(value))
 
 
-def _case(header: Header, entry: _Entry) -> ElementTree.Element:
+def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Element:
     verdict, kind = entry.first, entry.element
     case = ElementTree.Element(
         "testcase",
@@ -171,7 +173,7 @@ def _case(header: Header, entry: _Entry) -> ElementTree.Element:
         reason = verdict.reason
         told.set("type", reason.kind if reason else verdict.status)
         told.text = _clean(_explained(header, verdict, reason))
-        rules = summary.rule_lines(verdict)
+        rules = rule_lines(header, verdict, sources)
         if rules:
             ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
     return case
@@ -202,17 +204,18 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
 
 
 def _explained(header: Header, verdict: Verdict, reason: Reason | None) -> str:
-    lines = _particulars(reason) if reason else []
+    lines = _particulars(verdict, reason) if reason else []
     lines += [f"at {verdict.location}", summary.repeat_command(header, verdict)]
     return "\n".join(lines)
 
 
-def _particulars(reason: Reason) -> list[str]:
+def _particulars(verdict: Verdict, reason: Reason) -> list[str]:
     lines = [reason.message]
-    lines += [
-        f"{d['tensor']}{d['coordinates']}: expected {d['expected']}, actual {d['actual']}"
-        for d in reason.differences
-    ]
+    names = difference_columns(reason.differences)[2:]
+    for difference in reason.differences:
+        cells = difference_cells(verdict, difference)
+        told = ", ".join(f"{name} {cells[name]}" for name in names)
+        lines.append(f"{cells['tensor']}{cells['at']}: {told}")
     if reason.diagnostics:
         lines += ["", reason.diagnostics]
     return [*lines, ""]
