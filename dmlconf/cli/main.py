@@ -13,7 +13,6 @@ from typing import Final
 import click
 
 from dmlconf import __version__
-from dmlconf.cli.cache import turn_off
 from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
@@ -68,6 +67,8 @@ _SETTINGS: Final = {
 def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the results that they are documented to give."""
     if no_cache:
+        from dmlconf.cli.cache import turn_off  # Few runs need it before their command.
+
         turn_off()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -17,6 +16,8 @@ Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
 
 def shuffled(plan: Sequence[PlannedCase], seed: int) -> list[PlannedCase]:
     """Return the plan in an order that the seed alone determines."""
+    import random  # Few runs need it.
+
     return random.Random(seed).sample(plan, len(plan))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
-from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -166,6 +165,8 @@ def _quantiles() -> tuple[Array, Array]:
     `2^(i - 54) * (1 + j / 64)`. Ends are rounded to multiples of 2^-30, so that the last place of a
     machine's logarithm does not matter.
     """
+    from statistics import NormalDist  # Takes a while to import, and few fills need it.
+
     normal = NormalDist()
     ends = [
         round(-normal.inv_cdf(2.0 ** (power - 1) * (1 + cell / _CELLS)) * _GRID) / _GRID

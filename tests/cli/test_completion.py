@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+
+from dmlconf.cli import completion
+
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
+
+
+@pytest.mark.parametrize(
+    ("complete", "begun", "completed"),
+    [
+        (completion.complete_operator, "til", ["TILE"]),
+        (completion.complete_level, "3", ["3_0", "3_1"]),
+        (completion.complete_report, "j", ["json", "junit"]),
+        (completion.complete_backend, "mini", ["miniature"]),
+        (completion.complete_backend, "directml:meta",
+         ["directml:metacommands=on", "directml:metacommands=off"]),
+        (completion.complete_backend, "directml:adapter=1,ha",
+         ["directml:adapter=1,half=on", "directml:adapter=1,half=off"]),
+        (completion.complete_backend, "miniature:zer", ["miniature:zeros"]),
+        (completion.complete_backend, "numpy:", []),
+        (completion.complete_case, "tile/documented/",
+         ["tile/documented/example-1-three-by-three"]),
+    ],
+)  # fmt: skip
+def test_the_shell_completes(complete: Complete, begun: str, completed: list[str]) -> None:
+    parameter: Any = click.Option(["--any"])
+    assert complete(click.Context(click.Command("run")), parameter, begun) == completed
