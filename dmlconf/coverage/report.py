@@ -127,11 +127,16 @@ def render_table(
     )
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
 def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     if not networks:
         return []
     told = [
-        f"  {each.network}: {each.layers} layers of {each.operators} operators, {each.cases} cases"
+        f"  {each.network}: {_counted(each.layers, 'layer')} of "
+        f"{_counted(each.operators, 'operator')}, {_counted(each.cases, 'case')}"
         for each in networks
     ]
     return ["Layers of published networks", *told]
