@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,13 +19,14 @@ from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, report_option, write
 from dmlconf.cli.selection import load, paths_argument, suite_paths
 from dmlconf.coverage import report
-from dmlconf.coverage.measure import OperatorCoverage, measure
+from dmlconf.coverage.measure import measure
+from dmlconf.coverage.networks import network_coverage
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import recorded_in, suite_recordings
 
 __all__ = ["command"]
 
-_FORMATS: Final[Mapping[str, Callable[[Sequence[OperatorCoverage]], str]]] = {
+_FORMATS: Final[Mapping[str, Callable[..., str]]] = {
     "json": report.render_json,
     "markdown": report.render_markdown,
 }
@@ -55,6 +56,7 @@ def command(
     For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
     documented parts a case shows: cells of the support tables (tensor, data type, rank, feature
     level), values of attributes, optional fields present and absent, worked examples, constraints.
+    For each published network: how many of its layers the cases with the tag `model` have.
 
     Exit codes: as `run`; 1 where the share is below --fail-under.
     """
@@ -71,8 +73,9 @@ def command(
         found = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
     rows = [found[name] for name in sorted(found)]
     width = shutil.get_terminal_size((80, 24)).columns
-    table = report.render_table(rows, width=width, missing=missing)
-    written = write(reports, lambda name: _FORMATS[name](rows), table, color)
+    networks = network_coverage(plan)
+    table = report.render_table(rows, networks, width=width, missing=missing)
+    written = write(reports, lambda name: _FORMATS[name](rows, networks), table, color)
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)

@@ -34,6 +34,7 @@ def leave_out_models(
         why: continues "cases of the tag `model` left out"; None where they are taken.
     """
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
+    named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]
     tags, keywords = selection.get("tags", ()), selection.get("keywords")
     if why is None or named or names_models(paths, tags, keywords):
         return plan

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
+from dmlconf.coverage.networks import NetworkCoverage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -90,12 +92,17 @@ def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
 
 
 def render_table(
-    rows: Sequence[OperatorCoverage], *, width: int, missing: bool = False
+    rows: Sequence[OperatorCoverage],
+    networks: Sequence[NetworkCoverage] = (),
+    *,
+    width: int,
+    missing: bool = False,
 ) -> RenderableType:
     """Return the report for the terminal.
 
     Args:
         rows: what is covered, by operator.
+        networks: whose layers are covered.
         width: columns of the terminal; a narrow one gets fewer of the table's.
         missing: whether to list each part that no case shows.
     """
@@ -114,7 +121,25 @@ def render_table(
     for row in rows:
         style = "" if not row.missing and row.total else "yellow"
         table.add_row(*map(Text, cells(row)), style=style)
-    return Group(table, "", Text(closing_sentence(rows), "bold"))
+    layers = [Text(line) for line in _network_lines(networks)]
+    return Group(
+        table, *([""] if layers else []), *layers, "", Text(closing_sentence(rows), "bold")
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
+    if not networks:
+        return []
+    told = [
+        f"  {each.network}: {_counted(each.layers, 'layer')} of "
+        f"{_counted(each.operators, 'operator')}, {_counted(each.cases, 'case')}"
+        for each in networks
+    ]
+    return ["Layers of published networks", *told]
 
 
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
@@ -124,7 +149,9 @@ def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], 
     return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)
 
 
-def render_markdown(rows: Sequence[OperatorCoverage]) -> str:
+def render_markdown(
+    rows: Sequence[OperatorCoverage], networks: Sequence[NetworkCoverage] = ()
+) -> str:
     """Return the report as Markdown."""
     lines = [
         "# Coverage of the documentation", "", f"{closing_sentence(rows)}.", "",
@@ -132,10 +159,13 @@ def render_markdown(rows: Sequence[OperatorCoverage]) -> str:
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
     ]  # fmt: skip
     missing = [f"- {line}" for line in _missing(rows)]
+    if networks:
+        lines += ["", "| Network | Layers | Operators | Cases |", "|---|---:|---:|---:|"]
+        lines += [f"| {n.network} | {n.layers} | {n.operators} | {n.cases} |" for n in networks]
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
 
 
-def render_json(rows: Sequence[OperatorCoverage]) -> str:
+def render_json(rows: Sequence[OperatorCoverage], networks: Sequence[NetworkCoverage] = ()) -> str:
     """Return the report as JSON."""
     covered, of = total_share(rows)
     data: dict[str, Any] = {
@@ -166,5 +196,6 @@ def render_json(rows: Sequence[OperatorCoverage]) -> str:
             }
             for row in rows
         ],
+        "networks": [asdict(network) for network in networks],
     }  # fmt: skip
     return json.dumps(data, indent=1)

@@ -1,0 +1,54 @@
+"""Which layers of which published networks a suite has, by the notes of its cases of models."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import MODEL_TAG
+
+__all__ = ["NetworkCoverage", "network_coverage"]
+
+_NOTE: Final = re.compile(r"(?P<network>[^,]+), (?P<layer>.+?) \([^()]*\)(: integers.*)?\.?$")
+"""A note of such a case: the network, the layer, and in parentheses the source of the sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkCoverage:
+    """What a suite has of one network.
+
+    Attributes:
+        network: its name.
+        layers: how many different layers.
+        operators: how many operators they use.
+        cases: how many cases.
+    """
+
+    network: str
+    layers: int
+    operators: int
+    cases: int
+
+
+def network_coverage(plan: Iterable[PlannedCase]) -> list[NetworkCoverage]:
+    """Return what the cases with the tag `model` have of each network, by name."""
+    layers: dict[str, set[tuple[str, str]]] = {}
+    cases: Counter[str] = Counter()
+    for planned in plan:
+        template = planned.template
+        note = _NOTE.match(template.about.note or "")
+        if MODEL_TAG not in template.tags or note is None:
+            continue
+        network = note["network"]
+        layers.setdefault(network, set()).add((template.operator_name, note["layer"]))
+        cases[network] += 1
+    return [
+        NetworkCoverage(
+            name, len(layers[name]), len({operator for operator, _ in layers[name]}), cases[name]
+        )
+        for name in sorted(layers, key=str.casefold)
+    ]
