@@ -76,7 +76,7 @@ def outcome_lines(
     try:
         expected = expectations(against, backend, suite, [planned], suite_paths)
         [(_, outcome)] = backend.execute(iter([case]))
-        half = bool(backend.environment.details.get("half", False))
+        half = backend.capabilities.half_precision
         verdict = judge(case, outcome, expected.against, half_precision=half)
         verdict = backend.faults.waive(case, outcome, verdict)
     finally:

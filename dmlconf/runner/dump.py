@@ -40,7 +40,7 @@ def dump_cases(
         OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    half = bool(backend.environment.details.get("half", False))
+    half = backend.capabilities.half_precision
     paths: list[Path] = []
     for case, outcome in backend.execute(iter(list(cases))):
         path = _free_path(folder, exported_name(case.identifier), paths)
