@@ -57,10 +57,12 @@ class Capabilities:
     Attributes:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
+        memory: bytes that all tensors of a case may take; None where only the machine limits them.
     """
 
     feature_level: FeatureLevel
     data_types: frozenset[DataType]
+    memory: int | None = None
 
 
 class FaultKind(StrEnum):

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,10 @@ __all__ = ["DIRECTORY_VARIABLE", "latest_log", "log_directory", "new_log", "open
 DIRECTORY_VARIABLE: Final = "DMLCONF_LOG_DIRECTORY"
 KEPT_LOGS: Final = 20
 KEPT_FOR: Final = timedelta(days=1)
+"""How long after its last verdict a log is kept, however many there are."""
+KEPT_BYTES: Final = 512 << 20
+"""How large the kept logs are in sum, at most; the latest is kept in any case."""
+KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
 """How long after its last verdict a log is kept in any case: its run may still be going on."""
 
 
@@ -54,7 +58,7 @@ def _logs() -> list[Path]:
 
 
 def new_log() -> Path:
-    """Return the path of a new run log, and remove old ones beyond the latest.
+    """Return the path of a new run log, and remove old ones beyond the latest, and beyond a size.
 
     Raises:
         OSError: the directory cannot be made.
@@ -62,11 +66,26 @@ def new_log() -> Path:
     directory = log_directory()
     directory.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
-    for old in _logs()[: -(KEPT_LOGS - 1)]:
+    logs = _logs()
+    for old in logs[: -(KEPT_LOGS - 1)]:
         if _older_than(old, now - KEPT_FOR):
+            old.unlink(missing_ok=True)
+    for old in _beyond(logs, KEPT_BYTES):
+        if _older_than(old, now - KEPT_WHILE_WRITTEN):
             old.unlink(missing_ok=True)
     stamp = now.strftime("%Y%m%dT%H%M%S.%f")
     return directory / f"run-{stamp}-{os.getpid()}.jsonl"
+
+
+def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
+    """Return the logs that make all together larger than so many bytes, the oldest first."""
+    total = 0
+    for at in range(len(logs) - 1, -1, -1):
+        with suppress(FileNotFoundError):  # Another run removed it just now.
+            total += logs[at].stat().st_size
+        if total > most:
+            return list(logs[: min(at + 1, len(logs) - 1)])
+    return []
 
 
 def _older_than(path: Path, moment: datetime) -> bool:

@@ -46,6 +46,7 @@ __all__ = [
     "load_chosen",
     "load_runnable",
     "long_selection_options",
+    "named_profile",
     "nothing_selected",
     "paths_argument",
     "recorded_options",
@@ -80,6 +81,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
         option(
             "--tag", "tags", multiple=True, shell_complete=complete_tag, metavar="TAG",
             group=_GROUP, help="Take cases with this tag only, such as documented or boundary.",
+        ),
+        option(
+            "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
+            metavar="TAG", group=_GROUP, help="Leave out cases with this tag, such as slow.",
         ),
         option(
             "--case", "identifiers", multiple=True, metavar="CASE", group=_GROUP,
@@ -306,6 +311,7 @@ def _selected(
     tags: Sequence[str] = (),
     feature_level: str | None = None,
     quick: bool = False,
+    without_tags: Sequence[str] = (),
 ) -> Selection:
     """Return what the options choose, but for lists of cases.
 
@@ -320,6 +326,7 @@ def _selected(
             tags=frozenset(tags),
             feature_level=None if feature_level is None else _level(feature_level),
             quick=quick,
+            without_tags=frozenset(without_tags),
         )
         list(select((), selection))
     except (KeywordError, UnknownOperatorError) as error:

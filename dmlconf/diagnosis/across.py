@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
@@ -119,63 +119,70 @@ def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:
 
 
 def _candidates(members: Sequence[_Member], operators: Sequence[OperatorFailures]) -> _Candidates:
-    usage = Counter(text for of in operators for text in of.table.index)
-    texts = ["", *(text for text, count in usage.items() if count > 1)]
-    bits = np.array([0.0, *(_bits(text, operators) for text in texts[1:])])
-    failures, passes = _counted(members, texts)
-    sizes = np.array([len(group.failures) for group, _ in members])[:, None]
-    nearly = ((failures >= _NEARLY * sizes) * sizes).sum(axis=0)
-    order = [at for at in np.lexsort((bits, -nearly)) if texts[at] and bits[at] <= _PLAIN]
-    paired = sorted(order[:MOST_PAIRED])
-    pairs = list(combinations(range(len(paired)), 2))
-    counts = [_pair_counts(member, [texts[at] for at in paired], pairs) for member in members]
-    all_failures = np.hstack([failures, np.array([f for f, _ in counts])])
-    all_passes = np.hstack([passes, np.array([p for _, p in counts])])
-    all_bits = np.concatenate([bits, [bits[paired[a]] + bits[paired[b]] for a, b in pairs]])
-    names = [f"{texts[paired[a]]} and {texts[paired[b]]}" for a, b in pairs]
-    accepted = np.array(
-        [
-            _accepted(group, all_bits, all_failures[at], all_passes[at])
-            for at, (group, _) in enumerate(members)
-        ]
-    )
-    return _Candidates((*texts, *names), all_bits, all_failures, all_passes, accepted)
+    rows = {of.operator: _texts_by_row(of) for of in operators}
+    counted = [_row_counts(member) for member in members]
+    useful: dict[str, set[str]] = {}
+    nearly: Counter[str] = Counter()
+    bits: dict[str, float] = {"": 0.0}
+    for (group, of), (failures, passes) in zip(members, counted, strict=True):
+        size = len(group.failures)
+        own = np.array([atom.bits for atom in of.table.atoms])
+        accepted = _accepted(group, own, failures, passes)
+        for at in np.flatnonzero(accepted | (failures >= _NEARLY * size)).tolist():
+            for text in rows[of.operator][at]:
+                far = of.table.bits[text]
+                if accepted[at]:
+                    useful.setdefault(text, set()).add(of.operator)
+                if far <= _PLAIN and failures[at] >= _NEARLY * size:
+                    nearly[text] += size
+                bits[text] = min(far, bits.get(text, far))
+    singles = ["", *(text for text, names in useful.items() if len(names) > 1)]
+    ranked = sorted(nearly, key=lambda text: (-nearly[text], bits[text], text))
+    paired = ranked[:MOST_PAIRED]
+    pairs = list(combinations(paired, 2))
+    texts = (*singles, *(f"{a} and {b}" for a, b in pairs))
+    every = np.array([*(bits[text] for text in singles), *(bits[a] + bits[b] for a, b in pairs)])
+    hits = [
+        [_with_pairs(member, singles, paired, counts[at], at) for at in (0, 1)]
+        for member, counts in zip(members, counted, strict=True)
+    ]
+    explained = [
+        _accepted(group, every, hit, wrong)
+        for (group, _), (hit, wrong) in zip(members, hits, strict=True)
+    ]
+    failing, passing = (np.array([hit[at] for hit in hits]) for at in (0, 1))
+    return _Candidates(texts, every, failing, passing, np.array(explained))
 
 
-def _bits(text: str, operators: Sequence[OperatorFailures]) -> float:
-    return min(of.table.bits[text] for of in operators if text in of.table.index)
+def _texts_by_row(of: OperatorFailures) -> list[list[str]]:
+    """Return the expressions that each row of the operator's table stands for."""
+    texts: list[list[str]] = [[] for _ in of.table.atoms]
+    for text, row in of.table.index.items():
+        texts[row].append(text)
+    return texts
 
 
-def _rows(member: _Member, texts: Sequence[str]) -> Iterator[Array]:
-    """Yield for each expression which cases of the member's operator meet it."""
-    table = member[1].table
-    nothing = np.zeros(table.holds.shape[1], bool)
-    for text in texts:
-        row = table.index.get(text)
-        yield ~nothing if not text else nothing if row is None else table.holds[row]
+def _row_counts(member: _Member) -> tuple[Array, Array]:
+    """Return how many failures and passes of the group each row of the table holds for."""
+    group, of = member
+    holds = of.table.holds
+    return holds[:, group.failing].sum(axis=1), holds[:, group.passing].sum(axis=1)
 
 
-def _counted(members: Sequence[_Member], texts: Sequence[str]) -> tuple[Array, Array]:
-    failures, passes = [], []
-    for member in members:
-        holds = np.array(list(_rows(member, texts)))
-        failures.append(holds[:, member[0].failing].sum(axis=1))
-        passes.append(holds[:, member[0].passing].sum(axis=1))
-    return np.array(failures), np.array(passes)
-
-
-def _pair_counts(
-    member: _Member, texts: Sequence[str], pairs: Sequence[tuple[int, int]]
-) -> tuple[Array, Array]:
-    if not pairs:
-        return np.zeros(0, int), np.zeros(0, int)
-    holds = np.array(list(_rows(member, texts))).astype(np.float32)
-    first, second = np.array(pairs).T
-    counts = []
-    for places in (member[0].failing, member[0].passing):
-        some = holds[:, places]
-        counts.append((some @ some.T)[first, second].astype(int))
-    return counts[0], counts[1]
+def _with_pairs(
+    member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Array, which: int
+) -> Array:
+    """Return how many failures (0) or passes (1) of the group meet each candidate."""
+    group, of = member
+    places = (group.failing, group.passing)[which]
+    index = of.table.index
+    single = [len(places) if not t else counts[index[t]] if t in index else 0 for t in singles]
+    rows = np.zeros((len(paired), len(places)), np.float32)
+    known = [at for at, text in enumerate(paired) if text in index]
+    if known:
+        rows[known] = of.table.holds[[index[paired[at]] for at in known]][:, places]
+    both = (rows @ rows.T)[np.triu_indices(len(paired), 1)]
+    return np.concatenate([np.array(single, int), both.astype(int)])
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:

@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Atom", "AtomTable", "Column", "TableBuilder", "round_number"]
 
 MOST_CONSTANTS: Final = 16
-MOST_BOUNDS: Final = 24
+MOST_BOUNDS: Final = 16
 
 _NEGATION: Final = 1.0
 _FAR_BOUND: Final = 1.5
@@ -127,42 +127,71 @@ class TableBuilder:
             self.add(f"{text} == {value}", bits, holds)
             self.add(f"{text} != {value}", bits + _NEGATION, ~holds & present)
 
-    def numbers(self, text: str, bits: float, values: Array, *, remainders: bool = False) -> None:
-        """Add bounds of a number, the numbers that it is, and remainders of sizes."""
+    def numbers(
+        self,
+        text: str,
+        bits: float,
+        values: Array,
+        *,
+        divisors: Sequence[int] = (),
+        most: int = MOST_BOUNDS,
+    ) -> None:
+        """Add bounds of a number, the numbers that it is, and remainders of sizes.
+
+        Args:
+            text: the expression of the number.
+            bits: how far-fetched a bound of 0 or 1 is.
+            values: the number of each case; NaN where there is none.
+            divisors: what to divide by for remainders.
+            most: how many bounds to add, beside those at the ends of groups.
+        """
         distinct = np.unique(values[np.isfinite(values)])
         if len(distinct) < 2:
             return
         whole = bool((distinct == np.rint(distinct)).all())
-        if len(distinct) <= MOST_CONSTANTS:
-            for value in distinct:
-                natural = value in (0, 1)
-                shown = _shown(value)
-                self.add(f"{text} == {shown}", bits + (0.2 if natural else 1), values == value)
-                other = (values != value) & ~np.isnan(values)
-                self.add(f"{text} != {shown}", bits + _NEGATION + (not natural), other)
-        for low, high in self._bounds(distinct, values):
-            for relation, bound, holds in _parts(low, high, values, whole=whole):
-                far = 0.0 if bound in (0, 1) else _FAR_BOUND
-                slope = 0.0 if relation == ">" else 0.1
-                self.add(f"{text} {relation} {_shown(bound)}", bits + far + slope, holds)
-        if remainders and whole:
-            for divisor in (2, 4, 8, 16, 32, 64):
+        if len(distinct) <= most:
+            self._extend(
+                [f"{text} == {_shown(value)}" for value in distinct],
+                [bits + (0.2 if value in (0, 1) else 1) for value in distinct],
+                values == distinct[:, None],
+            )
+            known = np.isfinite(values)
+            for value in (0, 1):
+                if value in distinct:
+                    self.add(f"{text} != {value}", bits + _NEGATION, (values != value) & known)
+        bounds = self._bounds(distinct, values, most)
+        if bounds:
+            below = values <= np.array([low for low, _ in bounds])[:, None]
+            above = values > np.array([low for low, _ in bounds])[:, None]
+            for at, (low, high) in enumerate(bounds):
+                lower, upper = _relations(low, high, whole=whole)
+                self.add(f"{text} {lower[0]} {_shown(lower[1])}", bits + lower[2], below[at])
+                self.add(f"{text} {upper[0]} {_shown(upper[1])}", bits + upper[2], above[at])
+        if whole:
+            for divisor in divisors:
                 rest = np.mod(values, divisor)
                 self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, rest > 0)
                 self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, rest == 0)
 
-    def _bounds(self, distinct: Array, values: Array) -> list[tuple[float, float]]:
+    def _extend(self, texts: Sequence[str], bits: Sequence[float], holds: Array) -> None:
+        self._texts += texts
+        self._bits += bits
+        self._masks += list(holds)
+
+    def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
         """Return neighbouring values between which to part the cases."""
-        if len(distinct) <= MOST_BOUNDS:
-            places = set(range(len(distinct) - 1))
+        last = len(distinct) - 2
+        if last < most:
+            places = set(range(last + 1))
         else:
-            places = set(np.linspace(0, len(distinct) - 2, MOST_BOUNDS).astype(int).tolist())
+            places = set(np.linspace(0, last, most).astype(int).tolist())
             for group in self._groups:
-                own = values[group][~np.isnan(values[group])]
+                own = values[group]
+                own = own[np.isfinite(own)]
                 if len(own):
-                    first = int(np.searchsorted(distinct, own.min()))
-                    last = int(np.searchsorted(distinct, own.max()))
-                    places |= {first - 1, last} & set(range(len(distinct) - 1))
+                    least = int(np.searchsorted(distinct, own.min()))
+                    greatest = int(np.searchsorted(distinct, own.max()))
+                    places |= {least - 1, greatest} & set(range(last + 1))
         return [(float(distinct[at]), float(distinct[at + 1])) for at in sorted(places)]
 
     def table(self) -> AtomTable:
@@ -191,17 +220,18 @@ class TableBuilder:
         return AtomTable(tuple(atoms), holds[rows], index, bits)
 
 
-def _parts(
-    low: float, high: float, values: Array, *, whole: bool
-) -> tuple[tuple[str, float, Array], ...]:
-    """Return the relations and bounds that hold for values up to low, and from high on."""
-    lower, upper = values <= low, values > low
+_Relation = tuple[str, float, float]
+
+
+def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
+    """Return the relation to a bound, and its bits, of values up to low, and of those from high."""
     if low < 0 <= high:
-        return ("<", 0.0, lower), (">" if high else ">=", 0.0, upper)
+        return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)
+    far = 0.0 if bound in (0, 1) else _FAR_BOUND
     if whole and low + 1 == high:
-        return ("<", high, lower), (">", bound, upper)
-    return ("<=", bound, lower), (">", bound, upper)
+        return ("<", high, far + 0.1), (">", bound, far)
+    return ("<=", bound, far + 0.1), (">", bound, far)
 
 
 def _shown(value: float) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, Final
@@ -13,7 +14,7 @@ from dmlconf.cases.facts import IN_PLACE, is_tensor, read_tensor
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder
 from dmlconf.runner.verdict import Verdict
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.datatypes import Array
 
 __all__ = ["atom_table"]
 
@@ -25,7 +26,10 @@ _FAMILIES: Final = (
 )
 """Data types of one width or kind."""
 
-_MOST_PAIRED: Final = 4
+_MOST_PAIRED: Final = 3
+_MOST_SIZES: Final = 8
+_DIVISORS: Final = (2, 4, 8, 16, 32, 64)
+_FEW_DIVISORS: Final = (2, 4, 8)
 _DIMENSIONS: Final = (-1, -2, 0, 1, 2)
 
 _Tensors = Mapping[str, tuple[Column, Sequence[TensorDesc | None]]]
@@ -61,7 +65,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         _tensor(builder, name, column, descs)
     _pairs(builder, tensors)
     _axes(builder, columns, tensors)
-    _case(builder, verdicts, in_place)
+    _case(builder, verdicts, columns, tensors, in_place)
     return builder.table()
 
 
@@ -82,7 +86,7 @@ def _attribute(builder: TableBuilder, name: str, column: Column, example: Any) -
     elif isinstance(example, dict):
         for part in example:
             values = column.numbers(partial(_part, part))
-            builder.numbers(f"{name}['{part}']", 7, values)
+            builder.numbers(f'{name}["{part}"]', 7, values)
     elif isinstance(example, list):
         _list(builder, name, column)
 
@@ -139,12 +143,15 @@ def _tensor(
         measured([None if d is None else len(d.Sizes) for d in descs]),
     )
     counts = measured([None if d is None else d.ElementCount for d in descs])
-    builder.numbers(f"{name}.ElementCount", 8, counts, remainders=True)
+    builder.numbers(f"{name}.ElementCount", 8, counts, divisors=_DIVISORS)
     for at in _DIMENSIONS:
         needed = at + 1 if at >= 0 else -at
         sizes = [d.Sizes[at] if d is not None and len(d.Sizes) >= needed else None for d in descs]
         bits = {-1: 8.0, -2: 8.5}.get(at, 9.0)
-        builder.numbers(f"{name}.Sizes[{at}]", bits, measured(sizes), remainders=True)
+        divisors = _DIVISORS if at == -1 else _FEW_DIVISORS
+        builder.numbers(
+            f"{name}.Sizes[{at}]", bits, measured(sizes), divisors=divisors, most=_MOST_SIZES
+        )
     present = met([d is not None for d in descs])
     packed = met([d is not None and d.Packed for d in descs])
     builder.add(f"not {name}.Packed", 6, present & ~packed)
@@ -184,7 +191,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
             (np.array([d is not None for d in a_descs])[a_column.codes])
             & (np.array([d is not None for d in b_descs])[b_column.codes])
         )
-        for attribute, bits in (("DataType", 7.0), ("Sizes", 8.0), ("DimensionCount", 8.0)):
+        for attribute, bits in (("DataType", 7.0), ("Sizes", 8.0)):
             known: dict[Any, int] = {}
             a_codes, b_codes = (
                 column.spread(
@@ -213,7 +220,7 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
             size[int(axis)] if axis == axis and 0 <= int(axis) < len(size) else np.nan
             for size, axis in zip(sizes, axes, strict=True)
         ]
-        builder.numbers(f"{name}.Sizes[Axis]", 8, np.array(along, float), remainders=True)
+        builder.numbers(f"{name}.Sizes[Axis]", 8, np.array(along, float), divisors=_FEW_DIVISORS)
     if "Axes" in columns:
         values = [value or () for value in _values(columns["Axes"])]
         last = [rank - 1 in axes for rank, axes in zip(ranks, values, strict=True)]
@@ -224,40 +231,93 @@ def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensor
         builder.add(f"len(Axes) != {name}.DimensionCount", 8, ~every)
 
 
-def _case(builder: TableBuilder, verdicts: Sequence[Verdict], in_place: Column | None) -> None:
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """What the tensors of a field, or of a case, have in common."""
+
+    types: frozenset[str]
+    rank: int
+    elements: int
+    packed: bool
+    broadcast: bool
+    flags: frozenset[str]
+
+
+def _has_type(name: str, summary: _Summary) -> bool:
+    return name in summary.types
+
+
+def _has_flag(flag: str, summary: _Summary) -> bool:
+    return flag in summary.flags
+
+
+def _has_tag(tag: str, tags: Sequence[str]) -> bool:
+    return tag in tags
+
+
+_NO_TENSORS: Final = _Summary(frozenset(), 0, 0, True, False, frozenset())
+
+
+def _summary(value: Any) -> _Summary:
+    parts = value if isinstance(value, list) else (value,)
+    descs = [d for part in parts if isinstance(part, str) and (d := read_tensor(part)) is not None]
+    if not descs:
+        return _NO_TENSORS
+    return _Summary(
+        frozenset(str(desc.DataType) for desc in descs),
+        max(len(desc.Sizes) for desc in descs),
+        max(desc.ElementCount for desc in descs),
+        all(desc.Packed for desc in descs),
+        any(desc.Broadcast for desc in descs),
+        frozenset(flag for desc in descs for flag in desc.Flags),
+    )
+
+
+def _case(
+    builder: TableBuilder,
+    verdicts: Sequence[Verdict],
+    columns: Mapping[str, Column],
+    tensors: _Tensors,
+    in_place: Column | None,
+) -> None:
     """Add what means the same of every operator."""
-    tensors = [
-        [
-            desc
-            for value in verdict.facts.values()
-            for item in (value if isinstance(value, list) else (value,))
-            if isinstance(item, str) and (desc := read_tensor(item)) is not None
-        ]
-        for verdict in verdicts
-    ]
-    types = [frozenset(str(desc.DataType) for desc in descs) for descs in tensors]
+    fields = []
+    for column in columns.values():
+        summaries = [_summary(value) for value in column.distinct]
+        if any(summary is not _NO_TENSORS for summary in summaries):
+            fields.append((column, summaries))
+
+    def either(test: Callable[[_Summary], bool]) -> Array:
+        each = [column.spread([test(s) for s in found], bool) for column, found in fields]
+        return np.logical_or.reduce(each) if each else np.zeros(len(verdicts), bool)
+
+    def greatest(measure: Callable[[_Summary], int]) -> Array:
+        each = [column.spread([measure(s) for s in found], float) for column, found in fields]
+        return np.maximum.reduce(each) if each else np.zeros(len(verdicts))
+
+    every = sorted({name for _, found in fields for s in found for name in s.types})
+    holds = {name: either(partial(_has_type, name)) for name in every}
     # Where tensors differ in their data types, the name of one of them says more.
-    mixed = 0.7 if any(len(of_case) > 1 for of_case in types) else 0.0
-    first = Column(str(descs[0].DataType) if descs else None for descs in tensors)
-    builder.constants("DataType", 5 + mixed, first)
-    _families(builder, "DataType", 7, {t: first.mask(t.__eq__) for t in first.distinct if t})
-    for name in DataType:
-        holds = np.array([name in of_case for of_case in types], bool)
-        builder.add(f"{name} in DataTypes", 5.1 + mixed, holds)
-        builder.add(f"{name} not in DataTypes", 6.1 + mixed, ~holds)
-    ranks = [max((len(desc.Sizes) for desc in descs), default=0) for descs in tensors]
-    builder.numbers("Rank", 6, np.array(ranks, float))
-    counts = [max((desc.ElementCount for desc in descs), default=0) for descs in tensors]
-    builder.numbers("ElementCount", 7.9, np.array(counts, float))
-    builder.flag("Packed", 5, np.array([all(d.Packed for d in descs) for descs in tensors]))
-    builder.flag("Broadcast", 5.5, np.array([any(d.Broadcast for d in ds) for ds in tensors]))
+    mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
+    for name, mask in holds.items():
+        builder.add(f"{name} in DataTypes", 5.1 + mixed, mask)
+        builder.add(f"{name} not in DataTypes", 6.1 + mixed, ~mask)
+    if tensors:
+        column, descs = next(iter(tensors.values()))
+        types = [desc and str(desc.DataType) for desc in descs]
+        first = Column(types[code] for code in column.codes)
+        builder.constants("DataType", 5 + mixed, first)
+        _families(builder, "DataType", 7, {t: first.mask(t.__eq__) for t in types if t})
+    builder.numbers("Rank", 6, greatest(lambda s: s.rank))
+    builder.numbers("ElementCount", 7.9, greatest(lambda s: s.elements))
+    builder.flag("Packed", 5, ~either(lambda s: not s.packed))
+    builder.flag("Broadcast", 5.5, either(lambda s: s.broadcast))
     if in_place is not None:
         builder.flag("InPlace", 5.5, in_place.mask(bool))
-    flags = [frozenset(flag for desc in descs for flag in desc.Flags) for descs in tensors]
-    for flag in sorted(frozenset().union(*flags)):
-        holds = np.array([flag in of_case for of_case in flags])
-        builder.add(f"{flag} in Flags", 6, holds)
-        builder.add(f"{flag} not in Flags", 7, ~holds)
-    tags = [frozenset(verdict.tags) for verdict in verdicts]
-    for tag in sorted(frozenset().union(*tags)):
-        builder.add(f"'{tag}' in Tags", 10, np.array([tag in of_case for of_case in tags]))
+    for flag in sorted({flag for _, found in fields for s in found for flag in s.flags}):
+        flagged = either(partial(_has_flag, flag))
+        builder.add(f"{flag} in Flags", 6, flagged)
+        builder.add(f"{flag} not in Flags", 7, ~flagged)
+    tags = Column(verdict.tags for verdict in verdicts)
+    for tag in sorted({tag for of_case in tags.distinct for tag in of_case}):
+        builder.add(f'"{tag}" in Tags', 10, tags.mask(partial(_has_tag, tag)))

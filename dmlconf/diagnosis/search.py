@@ -103,17 +103,17 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
     ours = table.holds[:, failing].astype(np.float32)
     others = table.holds[:, passing].astype(np.float32)
     singles = _best_single(table, ours, others)
-    best = [min(singles, key=lambda e: e.bits), *[e for e in singles if e.exact][:1]]
-    if not any(e.exact and len(e.terms[0].text) and e.terms[0].bits < _ODD for e in singles):
-        best += _best_pairs(table, ours, others, singles)
+    best = singles[:1] + [e for e in singles if e.exact][:1]
+    if not any(e.exact and e.terms[0].bits < _ODD for e in singles):
+        best += _best_pairs(table, ours, others)
     chosen = _chosen([everywhere, *best])
-    if not chosen.terms and chosen.passes:
-        return None
-    return chosen
+    return chosen if chosen.terms else None
 
 
 _ODD: Final = 8.0
 """Atoms of so many bits hold for a few failures by chance; pairs of simpler ones may be better."""
+
+_MOST_SINGLE: Final = 20
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:
@@ -143,16 +143,16 @@ def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanati
     against = failures * total <= passes * of
     bits = np.where(against, np.inf, bits)
     order = np.argsort(bits, kind="stable")
+    exact = (failures == of) & (passes == 0)
+    kept = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
     return [
         Explanation((table.atoms[at],), int(failures[at]), of, int(passes[at]), float(bits[at]))
-        for at in order
+        for at in kept
         if np.isfinite(bits[at])
-    ] or [Explanation((), of, of, total, np.inf)]
+    ]
 
 
-def _best_pairs(
-    table: AtomTable, ours: Array, others: Array, singles: list[Explanation]
-) -> list[Explanation]:
+def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
     """Return the shortest pair, the shortest exact one, and the same of three atoms."""
     of, total = ours.shape[1], others.shape[1]
     own = np.array([atom.bits for atom in table.atoms])

@@ -7,7 +7,7 @@ from typing import Final
 
 from dmlconf.runner.log import Header
 
-__all__ = ["expected_by", "heading_lines"]
+__all__ = ["expected_by", "heading_lines", "recording_of"]
 
 _RECORDING: Final = re.compile(r"recording:.*?directml-([\d.]*\d)\.dmlrec\Z", re.DOTALL)
 
@@ -40,6 +40,15 @@ def expected_by(header: Header) -> str:
     suites = str(header.options.get("against", "auto")) == "auto"
     sources = (_source(name, suites=suites) for name in header.against.split(", else "))
     return ", else ".join(["the cases", *sources])
+
+
+def recording_of(header: Header) -> str | None:
+    """Return the version of DirectML that expected values were recorded on; None if unknown."""
+    for name in header.against.split(", else "):
+        recording = _RECORDING.match(name)
+        if recording is not None:
+            return recording[1]
+    return None
 
 
 def _source(name: str, *, suites: bool) -> str:

@@ -6,6 +6,7 @@ matrix that ended alike are one element, which says how many they are.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
 from dmlconf.reports.places import file_and_line
+from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
 from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -136,8 +138,9 @@ def _suite(
     for number, line in enumerate(shared, start=1):
         properties[f"shared by failures {number}"] = f"{line.sentence}: {line.command}"
     _add_properties(suite, properties)
+    sources = Sources()
     for entry in entries:
-        suite.append(_case(header, entry))
+        suite.append(_case(header, entry, sources))
     return suite
 
 
@@ -147,7 +150,7 @@ def _add_properties(element: ElementTree.Element, properties: Mapping[str, str])
         ElementTree.SubElement(parent, "property", name=_clean(name), value=_clean(value))
 
 
-def _case(header: Header, entry: _Entry) -> ElementTree.Element:
+def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Element:
     verdict, kind = entry.first, entry.element
     case = ElementTree.Element(
         "testcase",
@@ -163,15 +166,21 @@ def _case(header: Header, entry: _Entry) -> ElementTree.Element:
     if kind is None:
         return case
     failing = kind != "skipped"
+    if failing and verdict.facts:
+        _add_properties(case, {name: _fact(value) for name, value in verdict.facts.items()})
     told = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
     if failing:
         reason = verdict.reason
         told.set("type", reason.kind if reason else verdict.status)
         told.text = _clean(_explained(header, verdict, reason))
-        rules = summary.rule_lines(verdict)
+        rules = rule_lines(header, verdict, sources)
         if rules:
             ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
     return case
+
+
+def _fact(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _message(verdict: Verdict) -> str:
@@ -195,17 +204,18 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
 
 
 def _explained(header: Header, verdict: Verdict, reason: Reason | None) -> str:
-    lines = _particulars(reason) if reason else []
+    lines = _particulars(verdict, reason) if reason else []
     lines += [f"at {verdict.location}", summary.repeat_command(header, verdict)]
     return "\n".join(lines)
 
 
-def _particulars(reason: Reason) -> list[str]:
+def _particulars(verdict: Verdict, reason: Reason) -> list[str]:
     lines = [reason.message]
-    lines += [
-        f"{d['tensor']}{d['coordinates']}: expected {d['expected']}, actual {d['actual']}"
-        for d in reason.differences
-    ]
+    names = difference_columns(reason.differences)[2:]
+    for difference in reason.differences:
+        cells = difference_cells(verdict, difference)
+        told = ", ".join(f"{name} {cells[name]}" for name in names)
+        lines.append(f"{cells['tensor']}{cells['at']}: {told}")
     if reason.diagnostics:
         lines += ["", reason.diagnostics]
     return [*lines, ""]

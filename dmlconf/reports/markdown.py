@@ -9,6 +9,7 @@ from typing import Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports import remarks, shared, summary
+from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
 from dmlconf.reports.shared import ShownFailure
 from dmlconf.runner.log import Header, RunLog
 
@@ -48,9 +49,10 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
     yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
     entries = shared.shown_failures(log, MOST_FAILURES)
+    sources = Sources()
     for shown in entries:
         yield ""
-        yield from _failure(log.header, shown)
+        yield from _failure(log.header, shown, sources)
     left = shared.not_shown(log, entries)
     if left:
         yield ""
@@ -75,7 +77,8 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[str]:
 def _table(log: RunLog) -> Iterator[str]:
     rows, total = summary.operator_totals(log)
     shown = summary.shown_statuses(total)
-    headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP", "Margin"]
+    statuses = [str(status).capitalize() for status in shown]
+    headings = ["Operator", "Cases", *statuses, "Worst ULP", "Limit used"]
     yield f"| {' | '.join(headings)} |"
     yield f"|---|{'---:|' * (len(headings) - 1)}"
     for row in (*rows, total) if len(rows) > 1 else rows:
@@ -100,7 +103,7 @@ def _shared(log: RunLog) -> Iterator[str]:
         yield ""
 
 
-def _failure(header: Header, shown: ShownFailure) -> Iterator[str]:
+def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[str]:
     verdict = shown.verdict
     kind = f": {verdict.reason.kind}" if verdict.reason else ""
     kind += shared.alike(shown)
@@ -112,15 +115,16 @@ def _failure(header: Header, shown: ShownFailure) -> Iterator[str]:
         yield _escaped(verdict.reason.message)
         yield ""
         if verdict.reason.differences:
-            yield "| Tensor | At | Expected | Actual |"
-            yield "|---|---|---:|---:|"
+            names = difference_columns(verdict.reason.differences)
+            yield f"| {' | '.join(name.capitalize() for name in names)} |"
+            yield f"|---|---|{'---:|' * (len(names) - 2)}"
             for difference in verdict.reason.differences:
-                keys = ("tensor", "coordinates", "expected", "actual")
-                yield f"| {' | '.join(_escaped(str(difference[key])) for key in keys)} |"
+                cells = difference_cells(verdict, difference)
+                yield f"| {' | '.join(_escaped(cells[name]) for name in names)} |"
             yield ""
         if verdict.reason.diagnostics:
             yield from _fenced(summary.diagnostic_lines(verdict.reason), "text")
-    for told in summary.rule_lines(verdict):
+    for told in rule_lines(header, verdict, sources):
         yield _escaped(told)
         yield ""
     if verdict.location:

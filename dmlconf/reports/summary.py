@@ -7,7 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -19,11 +19,11 @@ __all__ = [
     "environment_facts",
     "failures",
     "margin_cell",
+    "margin_text",
     "nearest_lines",
     "number",
     "operator_totals",
     "repeat_command",
-    "rule_lines",
     "run_command",
     "shown_statuses",
     "status_counts",
@@ -36,13 +36,6 @@ MOST_NEAREST: Final = 5
 
 
 _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
-
-_PROVENANCES: Final[Mapping[str, str]] = {
-    "documented": "of the case",
-    "stated": "of the case",
-    "recorded": "as recorded",
-    "reference": "of the reference",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +66,12 @@ class OperatorTotals:
 
 
 def worst_ulp(verdicts: Sequence[Verdict]) -> float | None:
-    """Return the greatest distance in ULP over all outputs; None where none was measured."""
+    """Return the greatest distance in ULP of outputs judged by ULP; None where there are none."""
     distances = [
         figures["worst_ulp"]
         for verdict in verdicts
         for figures in verdict.figures.values()
-        if figures["worst_ulp"] is not None
+        if figures["worst_ulp"] is not None and figures["rule"] == "ulp"
     ]
     return max(distances, default=None)
 
@@ -187,53 +180,9 @@ def repeat_command(header: Header, verdict: Verdict) -> str:
     return shlex.join([*run_command(header), "--case", verdict.case])
 
 
-def rule_lines(verdict: Verdict) -> list[str]:
-    """Say for each output which rule judged it, how much of the limit was used, and the source.
-
-    Logs from before margins were kept give no lines.
-    """
-    return [
-        f"{tensor}: rule: {_rule(figures)}{_room(figures)}{_expected_by(figures, verdict.origin)}"
-        f"{_sourced(figures.get('source'))}"
-        for tensor, figures in verdict.figures.items()
-        if figures.get("margin") is not None
-    ]
-
-
-def _rule(figures: Mapping[str, Any]) -> str:
-    if figures["rule"] == "exact":
-        return "exact"
-    used = f"{_margin_text(figures['margin'])} of the limit used"
-    if figures.get("products") is not None:
-        count = figures["products"]
-        of = f"{count:,} product{'s' if count != 1 else ''}"
-        return f"{figures['rule']}, sum of {of}, limit {figures['limit']:g}, {used}"
-    if figures["rule"] == "one of":
-        return f"one of several candidates, {used}"
-    return f"{figures['rule']} {figures['limit']:g}, {used}"
-
-
-def _expected_by(figures: Mapping[str, Any], origin: str | None) -> str:
-    provenance = figures.get("expectation")
-    if not provenance:
-        return ""
-    named = f" ({origin})" if provenance == "stated" and origin else ""
-    return f", expected values {_PROVENANCES[provenance]}{named}"
-
-
-def _room(figures: Mapping[str, Any]) -> str:
-    """Say how many elements of an output are open and loose, if any are."""
-    counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
-    told = [f"{count:,} {kind}" for kind, count in counts.items() if count]
-    return f"; {', '.join(told)} of {figures['elements']:,} elements" if told else ""
-
-
-def _margin_text(margin: float) -> str:
+def margin_text(margin: float) -> str:
+    """Write the share of its limit that a passing case uses."""
     return f"{margin:.4%}" if 0 < margin < 0.001 else f"{margin:.1%}"
-
-
-def _sourced(source: str | None) -> str:
-    return f" ({source})" if source else ""
 
 
 def nearest_lines(log: RunLog) -> list[str]:
@@ -246,7 +195,7 @@ def nearest_lines(log: RunLog) -> list[str]:
             greatest[verdict.operator] = (margin, verdict.case)
     ordered = sorted(greatest.items(), key=lambda item: (-item[1][0], item[0]))
     return [
-        f"{_margin_text(margin)} {operator}: {case}"
+        f"{margin_text(margin)} {operator}: {case}"
         for operator, (margin, case) in ordered[:MOST_NEAREST]
     ]
 

@@ -35,6 +35,7 @@ _BROKEN_HEADINGS: Final = {
     "Unchecked": "Un-\nchecked",
     "Not run": "Not\nrun",
     "Worst ULP": "Worst\nULP",
+    "Limit used": "Limit\nused",
 }
 
 
@@ -90,14 +91,18 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
     )  # fmt: skip
     headings = ["Operator", "Cases", *(str(s).capitalize() for s in shown), "Worst ULP"]
     if layout.with_margin:
-        headings.append("Margin")
+        headings.append("Limit used")
     if layout.with_time:
         headings.append("Time")
     told = [_broken(heading) if layout.broken_headings else heading for heading in headings]
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
     table.add_column(told[0], "total", footer_style="bold", overflow="fold", min_width=8)
     for heading, footer in zip(told[1:], footers, strict=True):
-        table.add_column(heading, footer, justify="right", no_wrap=True, footer_style="bold")
+        # As wide as any time, so that the layout does not depend on it.
+        least = 7 if heading.strip() == "Time" else None
+        table.add_column(
+            heading, footer, justify="right", no_wrap=True, footer_style="bold", min_width=least
+        )
     for row in rows:
         table.add_row(_text(row.operator), *_cells(row, shown, layout, ascii_only=ascii_only))
     return table

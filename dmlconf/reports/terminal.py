@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports import remarks, shared, summary
 from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
+from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
 from dmlconf.reports.shared import ShownFailure
 from dmlconf.reports.table import STYLES, OperatorsTable
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Reason
+from dmlconf.runner.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -151,12 +152,13 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
 
 def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
     entries = shared.shown_failures(log, most)
+    sources = Sources()
     for shown in entries:
         verdict = shown.verdict
         yield _headline(shown)
         if verdict.reason is not None:
-            yield from _particulars(verdict.reason)
-        for told in summary.rule_lines(verdict):
+            yield from _particulars(verdict, verdict.reason)
+        for told in rule_lines(log.header, verdict, sources):
             yield _indented(_text(told))
         if verdict.location:
             yield _line(f"  at {verdict.location}", "dim")
@@ -173,28 +175,27 @@ def _more(log: RunLog, entries: Sequence[ShownFailure]) -> Iterator[RenderableTy
         yield _text(f"and {left:,} more: --show-failures all, --report json has them", "bold")
 
 
-def _particulars(reason: Reason) -> Iterator[RenderableType]:
+def _particulars(verdict: Verdict, reason: Reason) -> Iterator[RenderableType]:
     yield _indented(_text(reason.message))
     if reason.differences:
-        yield _indented(_differences(reason))
+        yield _indented(_differences(verdict, reason.differences))
     for line in summary.diagnostic_lines(reason):
         yield _indented(_text(line, "dim"), 4)
 
 
-def _differences(reason: Reason) -> Table:
+_CELL_STYLES: Final = {"expected": "green", "actual": "red"}
+
+
+def _differences(verdict: Verdict, differences: Sequence[Mapping[str, Any]]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("tensor", overflow="fold")
-    for heading in ("at", "expected", "actual"):
-        table.add_column(heading, justify="right", overflow="fold")
-    for difference in reason.differences:
-        table.add_row(
-            _text(str(difference["tensor"])),
-            _text(str(difference["coordinates"])),
-            _text(str(difference["expected"]), "green"),
-            _text(str(difference["actual"]), "red"),
-        )
+    names = difference_columns(differences)
+    for name in names:
+        table.add_column(name, overflow="fold", justify="left" if name == "tensor" else "right")
+    for difference in differences:
+        cells = difference_cells(verdict, difference)
+        table.add_row(*(_text(cells[name], _CELL_STYLES.get(name, "")) for name in names))
     return table
 
 

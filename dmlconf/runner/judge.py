@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -19,19 +20,23 @@ from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.catalogue.levels import highest_level, spoken_level
 from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowed import allowed_at, off_by
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.error_map import error_map
 from dmlconf.runner.figures import figures_of
+from dmlconf.runner.memory import shortage
 from dmlconf.runner.mistrust import suspicions
-from dmlconf.runner.samples import is_whole, paired
+from dmlconf.runner.samples import Pair, is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 
-__all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
+__all__ = ["Against", "Recorded", "expectation_of", "judge", "not_run", "unsupported_reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,10 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
-    """Return why the documentation lets the backend decline the case; None where it does not."""
+    """Return why the backend need not run the case; None where it must.
+
+    The documentation lets it decline the case, or there is too little memory.
+    """
     # The highest level has everything, so most backends need no look at the desc.
     if capabilities.feature_level < FEATURE_LEVELS[-1]:
         needs = case.level_needs
@@ -77,7 +85,8 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     lacking = case.data_types - capabilities.data_types
     if lacking:
         return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
-    return None
+    missing = shortage(case, capabilities.memory)
+    return None if missing is None else Reason(ReasonKind.MEMORY, missing)
 
 
 def judge(
@@ -102,7 +111,7 @@ def judge(
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-    expected = _expected(case, against)
+    expected = expectation_of(case, against)
     if expected is None:
         if isinstance(outcome, Outputs) and outcome.faults:
             return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
@@ -149,6 +158,7 @@ def _verdict(
         output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
         origin=case.about.origin,
         files=case.files,
+        example=case.about.example,
         facts=facts_of(case),
     )
 
@@ -159,7 +169,8 @@ def _digests(outcome: Outputs) -> dict[str, str]:
     return {name: digest[:16] for name, digest in digests.items()}
 
 
-def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what is expected of a case: what it states, else what `against` gives."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated
@@ -249,8 +260,8 @@ def _judge_outputs(
             pair.sample or recorded,
         )
         if not comparison.passed:
-            faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison)))
-            differences += _differences(name, comparison)
+            faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison, rule)))
+            differences += _differences(name, comparison, pair, rule, permitted)
             if pair.sample is None and pair.actual.size:
                 grid = asdict(error_map(pair.actual, pair.expected))
                 figures[name] = {**figures[name], "error_map": grid}
@@ -293,7 +304,7 @@ def _form_fault(
     return None
 
 
-def _told(name: str, comparison: Comparison) -> str:
+def _told(name: str, comparison: Comparison, rule: PrecisionRule) -> str:
     if not comparison.differing:
         return (
             f"each element of {name} is near enough, but the mean of their squared errors is "
@@ -302,18 +313,28 @@ def _told(name: str, comparison: Comparison) -> str:
     elements = f"{comparison.elements:,} element{'s' if comparison.elements != 1 else ''}"
     verb = "differs" if comparison.differing == 1 else "differ"
     count = f"{comparison.differing:,} of {elements} of {name} {verb}"
-    if comparison.worst_ulp:
+    if comparison.worst_ulp and rule.kind == RuleKind.ULP and math.isfinite(comparison.worst_ulp):
         return f"{count}, by up to {comparison.worst_ulp:,.0f} ULP"
     return count
 
 
-def _differences(name: str, comparison: Comparison) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "tensor": name,
-            "coordinates": list(difference.coordinates),
-            "expected": difference.expected,
-            "actual": difference.actual,
-        }
-        for difference in comparison.first
-    ]
+def _differences(
+    name: str, comparison: Comparison, pair: Pair, rule: PrecisionRule, allowance: Allowance
+) -> list[Mapping[str, Any]]:
+    places = [pair.place(difference.coordinates) for difference in comparison.first]
+    allowed = allowed_at(pair.expected, rule, allowance, places) if places else []
+    differences: list[Mapping[str, Any]] = []
+    for difference, ends in zip(comparison.first, allowed, strict=True):
+        distance, unit = off_by(difference.actual, difference.expected, rule, pair.expected)
+        differences.append(
+            {
+                "tensor": name,
+                "coordinates": list(difference.coordinates),
+                "expected": difference.expected,
+                "allowed": [list(both) for both in ends],
+                "actual": difference.actual,
+                "off_by": distance,
+                "unit": unit,
+            }
+        )
+    return differences

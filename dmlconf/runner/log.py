@@ -184,6 +184,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["origin"] = verdict.origin
     if verdict.files:
         data["files"] = dict(verdict.files)
+    if verdict.example is not None:
+        data["example"] = str(verdict.example)
     if verdict.facts:
         data["facts"] = dict(verdict.facts)
     if reason is not None:
@@ -198,10 +200,13 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
 
 def _finite(record: Mapping[str, Any]) -> dict[str, Any]:
     """Spell infinities and NaN, which JSON lacks, as text that `float` reads."""
-    return {
-        key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for key, value in record.items()
-    }
+    return {key: _spelled(value) for key, value in record.items()}
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return [_spelled(item) for item in value] if isinstance(value, list) else value
 
 
 def read_log(path: Path, *, own: bool = False) -> RunLog:
@@ -344,7 +349,10 @@ def _verdict(record: Mapping[str, Any]) -> Verdict:
 
 def _numbers(record: Mapping[str, Any]) -> dict[str, Any]:
     """Read back what `_finite` spelled."""
-    return {
-        key: float(value) if value in ("inf", "-inf", "nan") else value
-        for key, value in record.items()
-    }
+    return {key: _number(value) for key, value in record.items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return float(value) if value in ("inf", "-inf", "nan") else value

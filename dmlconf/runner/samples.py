@@ -55,6 +55,13 @@ class Pair:
             ),
         )
 
+    def place(self, coordinates: tuple[int, ...]) -> int:
+        """Return the place among the elements of an element of the output."""
+        if self.sample is None:
+            return int(np.ravel_multi_index(coordinates, self.expected.shape))
+        whole = int(np.ravel_multi_index(coordinates, self.sample.shape))
+        return int(np.flatnonzero(self.sample.places == whole)[0])
+
 
 def paired(actual: Array | Sample, expected: Array | Sample) -> Pair:
     """Return the elements of two outputs of one type and shape that can be compared.

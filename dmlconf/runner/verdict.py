@@ -54,6 +54,7 @@ class ReasonKind(StrEnum):
     BACKEND_ERROR = "backend error"
     FEATURE_LEVEL = "feature level"
     DATA_TYPE = "data type"
+    MEMORY = "memory"
     SUBSTRATE = "limit of the substrate"
     KNOWN_FAULT = "known fault of DirectML"
     WAIVER = "waiver"
@@ -111,6 +112,7 @@ class Verdict:
             which tell whether two runs gave the same bits.
         origin: where the case's own expectation is from, as it says; None where it does not.
         files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
+        example: the number or name of the page's example that the case is, or None.
         facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
             the case was not run.
     """
@@ -129,4 +131,5 @@ class Verdict:
     output_digests: Mapping[str, str] = field(default_factory=dict)
     origin: str | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    example: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from dmlconf.cli.main import cli
+from dmlconf.cli.operators_command import markdown_table
 from dmlconf.resources import schemas_directory
 from tests.docs import first_case
 
@@ -111,7 +112,16 @@ def _type(schema: Any) -> str:
     return " | ".join(type_) if isinstance(type_, list) else str(type_)
 
 
+def operators() -> str:
+    """Return the page of the operators, a row for each."""
+    begin = (
+        "# Operators\n\nWhat the catalogue has, as `dmlconf operators --markdown` prints it.\n\n"
+    )
+    return begin + markdown_table()
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "command-line.md": command_line,
     "formats.md": formats,
+    "operators.md": operators,
 }

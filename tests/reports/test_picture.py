@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Final
 from xml.etree import ElementTree
 
 import pytest
@@ -10,8 +8,6 @@ import pytest
 from dmlconf.reports import picture
 from dmlconf.runner.log import RunLog
 from tests.reports import logs
-
-README_PICTURE: Final = Path(__file__).parents[2] / "docs" / "images" / "run.svg"
 
 
 def drawn(log: RunLog) -> str:
@@ -31,16 +27,6 @@ def test_svg_shows_the_terminal_report() -> None:
     text = drawn(log)
     for word in picture.render_text(log).split():
         assert word in text, word
-
-
-def test_the_readme_shows_the_columns_that_a_run_prints() -> None:
-    text = shown(README_PICTURE.read_text("utf-8"))
-    (headings,) = (
-        line.split("  ") for line in picture.render_text(logs.plain()).split("\n")
-        if line.lstrip().startswith("Operator")
-    )  # fmt: skip
-    for heading in headings:
-        assert heading.strip() in text, heading
 
 
 def test_svg_has_a_title_and_colours() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
@@ -148,7 +148,7 @@ class DirectMLBackend:
 
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""
-        return self._capabilities
+        return replace(self._capabilities, memory=self._adapter.memory)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order; those of a batch become known together."""

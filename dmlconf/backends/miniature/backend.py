@@ -1,8 +1,9 @@
-"""The backend `miniature:FAULT[,on=PART][,by=FACTOR]`: the reference with one fault.
+"""The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
-With `on=PART` only the cases whose identifier contains PART meet the fault. The fault `scaled`
-multiplies by FACTOR, 1.1 where none is given. `miniature:level=LEVEL` has no fault, and no more
-than that feature level has by the catalogue.
+With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
+only those whose desc meets a condition as `--where` takes it, such as `GroupCount > 1`. The fault
+`scaled` multiplies by `by=FACTOR`, 1.1 where none is given. `miniature:level=LEVEL` has no fault,
+and no more than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ from dmlconf.backends.protocol import (
     Outputs,
     Rejection,
 )
+from dmlconf.cases.facts import names_of
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
+from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create"]
@@ -167,11 +170,13 @@ class MiniatureBackend:
     Attributes:
         fault: a name in `FAULTS`.
         part: only cases whose identifier contains it meet the fault.
+        where: only cases that meet it meet the fault; None for all.
         factor: what the fault `scaled` multiplies by.
     """
 
     fault: str
     part: str = ""
+    where: Expression | None = None
     factor: float = _FACTOR
 
     def environment(self) -> Environment:
@@ -190,7 +195,17 @@ class MiniatureBackend:
         if run_faulty is _scaled:
             run_faulty = partial(_scaled, by=self.factor)
         for case in cases:
-            yield run_faulty(case) if self.part in case.identifier else run_case(case)
+            yield run_faulty(case) if self._meets(case) else run_case(case)
+
+    def _meets(self, case: Case) -> bool:
+        if self.part not in case.identifier:
+            return False
+        if self.where is None:
+            return True
+        try:
+            return bool(self.where.evaluate(names_of(case)))
+        except ExpressionError:
+            return False  # The case lacks what the condition names.
 
     def close(self) -> None:
         """Give nothing back."""
@@ -244,9 +259,18 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
-        known = ["on", "by"] if fault == "scaled" else ["on"]
+        known = ["on", "where", "by"] if fault == "scaled" else ["on", "where"]
         choose(f"option of the backend miniature:{fault}", name, known)
-    return MiniatureBackend(fault, options.get("on", ""), _factor(options.get("by")))
+    return MiniatureBackend(
+        fault, options.get("on", ""), _condition(options.get("where")), _factor(options.get("by"))
+    )
+
+
+def _condition(text: str | None) -> Expression | None:
+    try:
+        return None if text is None else Expression(text)
+    except ExpressionError as error:
+        raise BackendError(f"where={text} is no condition: {error}") from error
 
 
 def _factor(text: str | None) -> float:

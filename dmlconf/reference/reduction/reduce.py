@@ -125,14 +125,18 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     """
     sizes = np.abs(exact)
     terms, weights = exact, sizes
+    quantum = quantum_of(exact) if function == "LOG_SUM" else 0.0
+    # Sums that are exact in any order: of zeros the result is -infinity, and no other.
+    certain = (sizes.sum(-1) <= quantum * 2.0**24) & (quantum >= _TINY)
     if function == "LOG_SUM_EXP":
         terms = np.exp(exact)
         weights = terms * (EXP2_HALVES + 2 * sizes)
     total = terms.sum(-1)
     own = np.maximum(np.abs(np.log(total)), 1) * _LOG2_STEPS
-    of_sum = weights.sum(-1) / np.abs(total)
+    of_sum = np.where(certain, 0.0, weights.sum(-1) / np.abs(total))
     # What is left of terms that cancel may be negative, and so may what FLOAT32 flushes be zero.
     unknown = (of_sum * exact.shape[-1] * STEP > 1) | (np.abs(total) < _TINY)
+    unknown &= ~certain
     beyond = overflows(_finite_sum(np.abs(terms))) | (np.isfinite(exact).all(-1) & np.isinf(total))
     return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
 

@@ -1,0 +1,82 @@
+"""What a rule allows single elements to be, and how far off a wrong element is, in its units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.precision.allowance import Allowance, permitted_intervals
+from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.ulp import UNORDERED, ulp_distance
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["MOST_INTERVALS", "allowed_at", "off_by"]
+
+MOST_INTERVALS: Final = 4
+"""How many of the intervals that a rule of several candidates allows are told."""
+
+Ends = tuple[float | int, float | int]
+
+
+def allowed_at(
+    expected: Array, rule: PrecisionRule, allowance: Allowance, places: Sequence[int]
+) -> list[list[Ends]]:
+    """Return for some elements the intervals that hold what is right.
+
+    Args:
+        expected: the expected values, of any shape.
+        rule: the rule.
+        allowance: what it permits beside the expected values.
+        places: the elements, by their places in row-major order.
+
+    Returns:
+        for each place the least and the greatest right value of each interval, without duplicates.
+
+    Raises:
+        ValueError: the rule asks for what the allowance does not have.
+    """
+    flat = np.ascontiguousarray(expected).ravel()
+    if rule.kind != RuleKind.ONE_OF:
+        lowest, highest = permitted_ends(flat, rule, allowance)
+        return [[(lowest[at].item(), highest[at].item())] for at in places]
+    intervals = [(a.ravel(), b.ravel()) for a, b in permitted_intervals(rule.kind, allowance)]
+    allowed = []
+    for at in places:
+        ends = [(lowest[at].item(), highest[at].item()) for lowest, highest in intervals]
+        value = flat[at].item()
+        if not any(low <= value <= high or math.isnan(low) for low, high in ends):
+            ends = [(value, value)]  # An expected value that is no candidate allows itself alone.
+        allowed.append(list(dict.fromkeys(ends))[:MOST_INTERVALS])
+    return allowed
+
+
+def off_by(
+    actual: float, expected: float, rule: PrecisionRule, like: Array
+) -> tuple[float | int | None, str]:
+    """Return how far a value is from what is expected, and the unit.
+
+    The unit is `ULP` for a rule of ULP, `relative` for a relative one, and that of the values,
+    which has no name, for any other. There is no distance to NaN and infinity.
+
+    Args:
+        actual: the value.
+        expected: what is expected.
+        rule: the rule.
+        like: an array of the output's data type.
+    """
+    if like.dtype.kind != "f":
+        return abs(int(actual) - int(expected)), ""
+    if not (math.isfinite(actual) and math.isfinite(expected)):
+        return None, ""
+    if rule.kind == RuleKind.ULP:
+        pair = np.array([actual], like.dtype), np.array([expected], like.dtype)
+        steps = int(ulp_distance(*pair)[0])
+        return (None if steps == UNORDERED[like.dtype.itemsize] else steps), "ULP"
+    distance = abs(actual - expected)
+    if rule.kind == RuleKind.RELATIVE and expected:
+        return distance / abs(expected), "relative"
+    return distance, ""

@@ -1,0 +1,135 @@
+"""What reports say of a failure: which rule judged it, what it allows, and what came instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from dmlconf.reports.heading import recording_of
+from dmlconf.reports.summary import margin_text
+from dmlconf.runner.log import Header
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["COLUMNS", "Sources", "difference_cells", "difference_columns", "rule_lines"]
+
+COLUMNS: Final = ("tensor", "at", "expected", "allowed", "actual", "off by")
+"""What is shown of an element outside its rule."""
+
+_LATER: Final = ("allowed", "off by")
+"""Columns that logs of older versions have nothing for."""
+
+_DIGITS: Final = {"FLOAT16": 5, "FLOAT64": 17}
+_FLOAT32_DIGITS: Final = 9
+
+
+class Sources:
+    """The sources of rules that a report has told already: each is told once for an output."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, str, str]] = set()
+
+    def take(self, operator: str, tensor: str, source: str | None) -> str:
+        """Return the source, in parentheses; nothing where it is known or there is none."""
+        if not source or (operator, tensor, source) in self._known:
+            return ""
+        self._known.add((operator, tensor, source))
+        return f" ({source})"
+
+
+def rule_lines(header: Header, verdict: Verdict, sources: Sources) -> list[str]:
+    """Say for each output by which rule it was judged, and where its expected values are from.
+
+    Logs from before margins were kept give no lines.
+    """
+    return [
+        f"{tensor}: rule: {_rule(figures)}{_used(figures)}{_room(figures)}"
+        f"{_expected_by(header, verdict, figures)}"
+        f"{sources.take(verdict.operator, tensor, figures.get('source'))}"
+        for tensor, figures in verdict.figures.items()
+        if figures.get("margin") is not None
+    ]
+
+
+def _rule(figures: Mapping[str, Any]) -> str:
+    kind, limit = figures["rule"], figures["limit"]
+    if figures.get("products") is not None:
+        count = figures["products"]
+        return f"{kind}, sum of {count:,} product{'s' if count != 1 else ''}, limit {limit:g}"
+    if kind == "ulp":
+        return f"at most {limit:g} ULP"
+    if kind == "absolute":
+        return f"at most {limit:g} off"
+    if kind == "relative":
+        return f"at most {limit:g} of the expected value off"
+    if kind == "interval":
+        return "between two values"
+    return "one of several candidates" if kind == "one of" else str(kind)
+
+
+def _used(figures: Mapping[str, Any]) -> str:
+    """Say how much of its limit an output uses that keeps its rule."""
+    margin = figures["margin"]
+    return f", {margin_text(margin)} of the limit used" if 0 < margin <= 1 else ""
+
+
+def _expected_by(header: Header, verdict: Verdict, figures: Mapping[str, Any]) -> str:
+    provenance = figures.get("expectation")
+    if not provenance:
+        return ""
+    text = str(provenance)
+    if provenance == "documented" and verdict.example:
+        text = f"documented, example {verdict.example} of the page"
+    elif provenance == "stated" and verdict.origin:
+        text = f"stated by the case ({verdict.origin})"
+    elif provenance == "recorded":
+        version = recording_of(header)
+        text = f"recorded on DirectML {version}" if version else "recorded"
+    return f"; expected values: {text}"
+
+
+def _room(figures: Mapping[str, Any]) -> str:
+    """Say how many elements of an output are open and loose, if any are."""
+    counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
+    told = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    return f"; {', '.join(told)} of {figures['elements']:,} elements" if told else ""
+
+
+def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the columns that some element has something for."""
+    known = any("allowed" in difference for difference in differences)
+    return [name for name in COLUMNS if known or name not in _LATER]
+
+
+def difference_cells(verdict: Verdict, difference: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each column has of an element."""
+    tensor = str(difference["tensor"])
+    kind = str(verdict.facts.get(tensor, "")).partition(" ")[0]
+    digits = _DIGITS.get(kind, _FLOAT32_DIGITS) if kind else 17
+
+    def number(value: Any) -> str:
+        return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+    allowed = [
+        number(low) if number(low) == number(high) else f"{number(low)} to {number(high)}"
+        for low, high in difference.get("allowed", ())
+    ]
+    return {
+        "tensor": tensor,
+        "at": str(difference["coordinates"]),
+        "expected": number(difference["expected"]),
+        "allowed": " or ".join(dict.fromkeys(allowed)),
+        "actual": number(difference["actual"]),
+        "off by": _distance(difference),
+    }
+
+
+def _distance(difference: Mapping[str, Any]) -> str:
+    distance, unit = difference.get("off_by"), difference.get("unit", "")
+    if distance is None:
+        return "-"
+    if not distance:
+        return "its sign"  # Zeros differ in nothing else.
+    if unit == "relative":
+        return f"{distance:.2%}" if distance < 10 else f"{distance:,.0f} times"
+    text = f"{distance:,}" if isinstance(distance, int) else f"{distance:.3g}"
+    return f"{text} {unit}".strip()

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from time import process_time
+from typing import Any
+
+import pytest
+
+from dmlconf.diagnosis.atoms import round_number
+from dmlconf.diagnosis.shared import SharedProperty, shared_properties
+from dmlconf.reports.shared import shared_lines, shown_failures
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.reports import logs
+
+WRONG = Reason(ReasonKind.WRONG_VALUES, "1 of 12 elements of OutputTensor differs")
+
+Fails = Callable[[Mapping[str, Any]], bool]
+
+
+def convolutions(fails: Fails, operator: str = "CONVOLUTION") -> list[Verdict]:
+    """Return 96 cases with combinations of five facts."""
+    verdicts = []
+    for number in range(96):
+        facts = {
+            "InputTensor": f"{('FLOAT32', 'FLOAT16')[number % 2]} 1x{4 + number % 5}x9",
+            "GroupCount": (1, 2, 4)[number // 2 % 3],
+            "Direction": ("FORWARD", "BACKWARD")[number // 6 % 2],
+            "Bias": bool(number // 12 % 2),
+            "Strides": [1, 1 + number // 24 % 4],
+        }
+        status, reason = (Status.FAILED, WRONG) if fails(facts) else (Status.PASSED, None)
+        case = f"{operator.lower()}/{number}"
+        more = {"facts": facts, "figures": logs.figures(0.0), "tags": ()}
+        verdicts.append(logs.verdict(case, status, reason, operator, **more))
+    return verdicts
+
+
+def only(*verdicts: Verdict) -> SharedProperty:
+    """Return the group of a run's failures, which is the only one."""
+    (shared,) = shared_properties(logs.run_log(*verdicts))
+    return shared
+
+
+def biased(facts: Mapping[str, Any]) -> bool:
+    return bool(facts["Bias"])
+
+
+def half(facts: Mapping[str, Any]) -> bool:
+    return str(facts["InputTensor"]).startswith("FLOAT16")
+
+
+@pytest.mark.parametrize(
+    ("fails", "text"),
+    [
+        (lambda f: f["GroupCount"] > 1, "GroupCount > 1"),
+        (half, "DataType == FLOAT16"),
+        (biased, "Bias"),
+        (lambda f: not f["Bias"], "not Bias"),
+        (lambda f: max(f["Strides"]) > 2, "max(Strides) > 2"),
+        (
+            lambda f: f["Direction"] == "BACKWARD" and f["GroupCount"] == 2,
+            "Direction == BACKWARD and GroupCount == 2",
+        ),
+    ],
+)
+def test_names_the_condition(fails: Fails, text: str) -> None:
+    shared = only(*convolutions(fails))
+    assert shared.condition is not None
+    assert set(shared.condition.text.split(" and ")) == set(text.split(" and "))
+    assert shared.condition.exact
+
+
+def test_tells_exceptions_by_their_counts() -> None:
+    verdicts = convolutions(lambda f: f["GroupCount"] > 1)
+    failing = [place for place, each in enumerate(verdicts) if each.status is Status.FAILED]
+    for place in failing[::20]:
+        verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
+    log = logs.run_log(*verdicts)
+    told = "60 of 60, and 4 passes, where GroupCount > 1"
+    assert any(told in line.sentence for line in shared_lines(log))
+
+
+def test_parts_two_causes() -> None:
+    verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
+    texts = {s.condition.text for s in shared_properties(logs.run_log(*verdicts)) if s.condition}
+    assert any("Bias" in text for text in texts)
+    assert any("GroupCount" in text for text in texts)
+
+
+def test_several_operators_share_a_condition() -> None:
+    shared = only(*convolutions(half), *convolutions(half, "GEMM"), *convolutions(half, "REDUCE"))
+    assert shared.operators == ("CONVOLUTION", "GEMM", "REDUCE")
+    assert shared.condition is not None
+    assert shared.condition.text == "DataType == FLOAT16"
+
+
+def test_crashes_and_wrong_values_are_two_groups() -> None:
+    crash = Reason(ReasonKind.CRASH, "the process died")
+    crashes = [
+        replace(each, status=Status.BROKEN, reason=crash, figures={}) if each.reason else each
+        for each in convolutions(biased, "GEMM")
+    ]
+    groups = shared_properties(logs.run_log(*convolutions(biased), *crashes))
+    assert {group.operators for group in groups} == {("CONVOLUTION",), ("GEMM",)}
+
+
+def test_rejections_that_passed_say_nothing_of_wrong_values() -> None:
+    rejected = [
+        replace(each, figures={}, case=f"{each.case}/rejected", status=Status.PASSED, reason=None)
+        for each in convolutions(biased)
+    ]
+    shared = only(*convolutions(biased), *rejected)
+    assert shared.condition is not None
+    assert (shared.condition.text, shared.condition.passes) == ("Bias", 0)
+
+
+def test_logs_without_facts_give_groups_without_conditions() -> None:
+    verdicts = [replace(each, facts={}) for each in convolutions(biased)]
+    assert only(*verdicts).condition is None
+
+
+def test_every_failure_is_in_one_group() -> None:
+    verdicts = convolutions(lambda f: f["Bias"] or f["GroupCount"] == 4)
+    groups = shared_properties(logs.run_log(*verdicts))
+    cases = [each.case for group in groups for each in group.failures]
+    assert sorted(cases) == sorted(v.case for v in verdicts if v.status is Status.FAILED)
+
+
+def test_shown_failures_alternate_between_operators() -> None:
+    verdicts = [*convolutions(biased), *convolutions(biased, "GEMM")]
+    shown = shown_failures(logs.run_log(*verdicts), 4)
+    assert sorted(each.verdict.operator for each in shown) == ["CONVOLUTION"] * 2 + ["GEMM"] * 2
+
+
+def test_cases_that_broke_alike_are_one_entry() -> None:
+    verdicts = [
+        replace(each, status=Status.BROKEN, reason=Reason(ReasonKind.CRASH, f"died at {at:#x}"))
+        for at, each in enumerate(convolutions(biased))
+    ]
+    (shown,) = shown_failures(logs.run_log(*verdicts), 20)
+    assert shown.others == len(verdicts) - 1
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "number"),
+    [(0, 3, 0), (1, 2, 1), (3, 9, 8), (1000, 1030, 1024), (-3, -1, -2), (5, 6, 5)],
+)
+def test_bounds_are_round_numbers(low: float, high: float, number: float) -> None:
+    assert round_number(low, high, whole=True) == number
+
+
+def test_44000_verdicts_take_seconds() -> None:
+    verdicts = []
+    for at in range(176):
+        for each in convolutions(biased if at % 2 else lambda f: False, f"OPERATOR_{at}"):
+            verdicts += [replace(each, case=f"{each.case}/{copy}") for copy in range(3)]
+    log = logs.run_log(*verdicts)
+    began = process_time()
+    (shared,) = shared_properties(log)
+    # Two seconds on a machine of its own; others may share this one.
+    assert process_time() - began < 8
+    assert len(verdicts) > 44_000
+    assert len(shared.failures) > 10_000

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from tests.cli.process import dmlconf_here
+
+README = Path(__file__).parents[2] / "README.md"
+BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
+
+
+def test_the_block_of_a_failing_run_is_what_the_command_prints(tmp_path: Path) -> None:
+    match = BLOCK.search(README.read_text("utf-8"))
+    assert match is not None
+    words = shlex.split(match[1].replace("\\\n", " "))
+    done = dmlconf_here(tmp_path, *words, COLUMNS="46", PYTHONIOENCODING="utf-8")
+    printed = [line.rstrip() for line in done.stdout.splitlines()]
+    for line in match[2].splitlines():
+        assert line in printed
+        assert len(line) <= 46

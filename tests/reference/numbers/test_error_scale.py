@@ -1,0 +1,58 @@
+"""What FLOAT16 loses of values that it holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.error_scale import store_sizes
+from dmlconf.reference.quantization.arithmetic import (
+    matrix_multiply_integer_to_float_error_scale,
+)
+from dmlconf.tensors.datatypes import Array, DataType
+
+
+def truncated(values: Array) -> Array:
+    """Return FLOAT64 values rounded to FLOAT16 toward zero."""
+    nearest = values.astype(np.float16)
+    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
+    return np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest).astype(np.float64)
+
+
+def test_a_store_toward_zero_loses_less_than_the_size_has_a_place() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.uniform(-1, 1, 20_000) * 2.0 ** rng.integers(-20, 15, 20_000)
+    lost = np.abs(truncated(values) - values)
+    assert (lost <= 2.0**-10 * store_sizes(values)).all()
+
+
+def test_the_size_is_no_more_than_the_value_above_the_smallest_normal_number() -> None:
+    values = np.array([1.0, 1.5, 1.98, -3.0, 1000.0])
+    assert store_sizes(values).tolist() == [1, 1, 1, 2, 512]
+
+
+def test_a_value_next_to_the_power_above_may_lie_there() -> None:
+    assert store_sizes(np.array([1.999])).tolist() == [2]
+
+
+def test_nothing_is_lost_of_an_exact_number_that_float16_has() -> None:
+    values = np.array([2048.0, 2049.0, 0.1, 0.0])
+    assert store_sizes(values, True).tolist() == [0, 2048, 0.0625, 0]
+    assert (store_sizes(values) > 0).all()
+
+
+def held(scale: float) -> Array:
+    """Return what FLOAT16 loses on the way to products of small integers with a scale."""
+    a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
+    scales = np.full((1, 1), scale, np.float16)
+    output = TensorDesc(DataType.FLOAT16, (1, 1))
+    found = matrix_multiply_integer_to_float_error_scale(
+        a, scales, None, b, scales, None, None, output
+    )
+    assert found.stored is not None
+    return found.stored
+
+
+def test_dequantized_integers_that_float16_has_lose_nothing() -> None:
+    assert held(0.5) == 0
+    assert held(0.1) > 0
