@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dmlconf.backends.options import choose
 from dmlconf.backends.protocol import Backend, BackendError
+
+if TYPE_CHECKING:
+    from dmlconf.backends.survey import Survey
 
 __all__ = ["ENTRY_POINT_GROUP", "BackendName", "backend_names", "create", "option_words", "parse"]
 
@@ -100,6 +103,19 @@ def create(backend: BackendName) -> Backend:
         raise BackendError(
             f"the plugin backend {backend.name} cannot be used: {type(error).__name__}: {error}"
         ) from error
+
+
+def survey_adapters(path: str | None = None) -> Survey:
+    """Return what DirectML can do on each adapter of this machine.
+
+    Args:
+        path: the file of DirectML, or None to look for it.
+
+    Raises:
+        BackendError: DirectML cannot be used, or there is no adapter.
+    """
+    survey: Survey = import_module("dmlconf.backends.directml.survey").survey(path)
+    return survey
 
 
 def _plugins() -> Mapping[str, Callable[[], Callable[[str], Backend]]]:

@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import DataType
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dmlconf.backends.directml.survey import Survey, Surveyed
+    from dmlconf.backends.survey import Survey, Surveyed
 
 __all__ = ["command", "survey_devices"]
 
@@ -52,9 +52,9 @@ def survey_devices(path: str | None = None) -> Survey:
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
     """
-    from dmlconf.backends.directml.survey import survey
+    from dmlconf.backends.registry import survey_adapters
 
-    return survey(path)
+    return survey_adapters(path)
 
 
 def _plain(found: Survey) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from dmlconf.backends.directml import survey
 from dmlconf.backends.directml.adapters import Adapter
 from dmlconf.backends.directml.library import DirectMLFile
-from dmlconf.backends.directml.survey import Survey, Surveyed
 from dmlconf.backends.protocol import Capabilities
+from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.cli.devices_command import command
 from dmlconf.cli.exit_codes import ExitCode

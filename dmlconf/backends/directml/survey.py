@@ -18,40 +18,13 @@ from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import DirectMLFile, Libraries, load
 from dmlconf.backends.exits import how_it_ended
-from dmlconf.backends.protocol import BackendError, Capabilities
+from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.survey import Survey, Surveyed
 
 __all__ = ["Survey", "Surveyed", "survey"]
 
 _SECONDS: Final = 60.0
 """How long DirectML may take to load, or a device to open."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surveyed:
-    """One adapter.
-
-    Attributes:
-        adapter: what the system says of it.
-        capabilities: what DirectML can do on it; None where it cannot be used.
-        refusal: why it cannot be used; None where it can.
-    """
-
-    adapter: Adapter
-    capabilities: Capabilities | None
-    refusal: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """DirectML and the adapters of this machine.
-
-    Attributes:
-        file: what DirectML was loaded from.
-        adapters: in the system's order.
-    """
-
-    file: DirectMLFile
-    adapters: tuple[Surveyed, ...]
 
 
 def survey(path: str | None = None) -> Survey:

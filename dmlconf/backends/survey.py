@@ -1,0 +1,41 @@
+"""What DirectML can do on the adapters of this machine, for whoever asks the registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dmlconf.backends.directml.adapters import Adapter
+    from dmlconf.backends.directml.library import DirectMLFile
+    from dmlconf.backends.protocol import Capabilities
+
+__all__ = ["Survey", "Surveyed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """One adapter.
+
+    Attributes:
+        adapter: what the system says of it.
+        capabilities: what DirectML can do on it; None where it cannot be used.
+        refusal: why it cannot be used; None where it can.
+    """
+
+    adapter: Adapter
+    capabilities: Capabilities | None
+    refusal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """DirectML and the adapters of this machine.
+
+    Attributes:
+        file: what DirectML was loaded from.
+        adapters: in the system's order.
+    """
+
+    file: DirectMLFile
+    adapters: tuple[Surveyed, ...]
