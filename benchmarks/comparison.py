@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import NoAllowance
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
@@ -60,7 +60,9 @@ def main() -> None:
     for kind, limit in (
         ("exact", 0), ("ulp", 2), ("relative", 1e-5), ("accumulate", 1), ("interval", 0)
     ):  # fmt: skip
-        rule = PrecisionRule(kind, limit, "benchmark", products=8, flushes=kind != "exact")
+        rule = PrecisionRule(
+            RuleKind(kind), limit, "benchmark", products=8, flushes=kind != "exact"
+        )
         taken = milliseconds(lambda rule=rule: compare(actual, expected, rule, known))  # type: ignore[misc]
         print(f"{kind:<18} {taken:6.2f} ms")
 

@@ -21,6 +21,7 @@ settings.load_profile("dmlconf")
 NEEDS: Final = {
     "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
+    "layers": "many minutes (docs/precision.md)",
     "native": "Microsoft's DirectX headers and a C++ compiler",
 }
 

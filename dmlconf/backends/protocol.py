@@ -57,10 +57,15 @@ class Capabilities:
     Attributes:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
+        memory: bytes that all tensors of a case may take; None where only the machine limits them.
+        half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16 throughout, as
+            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; rules for sums are wider then.
     """
 
     feature_level: FeatureLevel
     data_types: frozenset[DataType]
+    memory: int | None = None
+    half_precision: bool = False
 
 
 class FaultKind(StrEnum):

@@ -224,6 +224,19 @@ class Case:
             for name, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT)
         }
 
+    def input_names(self) -> tuple[str, ...]:
+        """Return the names of the present inputs in order."""
+        return tuple(name for name, _, _ in tensors_of(self.operator, self.desc, FieldKind.INPUT))
+
+    def input(self, name: str) -> Array:
+        """Return the array of one input, as `inputs` has it."""
+        if isinstance(self.data, _Inputs):
+            return self.data[name]
+        for found, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT):
+            if found == name:
+                return self._input(name, tensor)
+        raise KeyError(name)
+
     def with_inputs(self) -> Case:
         """Return the case with its inputs' arrays as data, for one who asks for them often."""
         case = replace(self, data=_Inputs(self.inputs()))

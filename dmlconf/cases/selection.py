@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from dmlconf.cases.build import build
@@ -17,7 +18,19 @@ from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
-__all__ = ["KeywordError", "Selection", "keyword_matcher", "needs_at_most", "select"]
+__all__ = [
+    "MODEL_TAG",
+    "KeywordError",
+    "Selection",
+    "keyword_matcher",
+    "names_models",
+    "needs_at_most",
+    "select",
+    "without_models",
+]
+
+MODEL_TAG: Final = "model"
+"""The tag of cases with the sizes of layers of published networks."""
 
 Matcher = Callable[[str], bool]
 
@@ -42,6 +55,7 @@ class Selection:
         where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the first such case of each operator and kind.
+        without_tags: a case has none of them.
     """
 
     keywords: str | None = None
@@ -52,6 +66,7 @@ class Selection:
     where: str | None = None
     feature_level: FeatureLevel | None = None
     quick: bool = False
+    without_tags: frozenset[str] = frozenset()
 
 
 def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[PlannedCase]:
@@ -74,6 +89,8 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
             continue
         if selection.tags and selection.tags.isdisjoint(template.tags):
             continue
+        if not selection.without_tags.isdisjoint(template.tags):
+            continue
         if not all(is_listed(case.identifier) for is_listed in lists):
             continue
         if matches is not None and not matches(case.identifier.casefold()):
@@ -90,6 +107,21 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         yield case
     if condition is not None:
         condition.check()
+
+
+def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
+    """Tell whether what a user writes asks for cases of models: by tag, file or keyword."""
+    return (
+        MODEL_TAG in tags
+        or any(path.stem == MODEL_TAG for path in paths)
+        or MODEL_TAG in re.split(r"\W+", keywords or "")
+    )
+
+
+def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
+    """Return the plan without the cases of models, and how many these are."""
+    kept = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
+    return kept, len(plan) - len(kept)
 
 
 def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:

@@ -19,14 +19,16 @@ from dmlconf.tensors.fills import FILLS, fill
 from dmlconf.tensors.layout import LAYOUTS, as_stored
 
 __all__ = [
-    "LARGEST_TENSOR_ELEMENTS",
+    "LARGEST_EXPECTED_ELEMENTS",
     "expected_array",
     "read_tensor",
     "require_list",
     "whole_numbers",
 ]
 
-LARGEST_TENSOR_ELEMENTS: Final = 1 << 26
+LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
+"""Of an expected output, which is made when the case is built; inputs are made when it runs."""
+
 MOST_DIMENSIONS: Final = 32
 """Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have no more than these."""
 
@@ -72,19 +74,16 @@ def read_tensor(
         GuaranteedBaseOffsetAlignment=_bytes(written, "GuaranteedBaseOffsetAlignment", 0, where),
     )
     if "values" in written or "fill" in written:
-        _limit_size(sizes, (*where, "Sizes"))
+        _limit_dimensions(sizes, (*where, "Sizes"))
         data[name] = _tensor_data(written, tensor, files, where)
     return tensor
 
 
-def _limit_size(sizes: Sequence[int], where: Sequence[str | int]) -> None:
-    """Refuse data of more elements or dimensions than one tensor may have."""
+def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
+    """Refuse data of more dimensions than one array may have."""
     if len(sizes) > MOST_DIMENSIONS:
         message = f"data of {len(sizes):,} dimensions"
         raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
-    if math.prod(sizes) > LARGEST_TENSOR_ELEMENTS:
-        message = f"a tensor of {math.prod(sizes):,} elements"
-        raise CaseError(where, message, f"at most {LARGEST_TENSOR_ELEMENTS:,}")
 
 
 _Bytes = TypeVar("_Bytes", int, int | None)
@@ -224,7 +223,10 @@ def expected_array(
     Raises:
         CaseError: the numbers do not make the tensor.
     """
-    _limit_size(tensor.Sizes, where)
+    _limit_dimensions(tensor.Sizes, where)
+    if math.prod(tensor.Sizes) > LARGEST_EXPECTED_ELEMENTS:
+        message = f"an expected tensor of {math.prod(tensor.Sizes):,} elements"
+        raise CaseError(where, message, f"at most {LARGEST_EXPECTED_ELEMENTS:,}")
     if isinstance(value, Mapping) and set(value) == {"fill"}:
         made = _fill(value["fill"], tensor, (*where, "fill"))
         return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)

@@ -46,7 +46,7 @@ class PrecisionRule:
         absolute: for `relative`, an error that is permitted beside that share of the value.
     """
 
-    kind: str
+    kind: RuleKind
     limit: float
     source: str
     products: int = 1

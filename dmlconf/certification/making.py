@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlconf.backends.protocol import Breakdown, Outputs
-from dmlconf.backends.recording.model import Gap
+from dmlconf.backends.recording.model import Mismatch
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.contents import environment_without_place, log_bytes
@@ -118,7 +118,7 @@ def run_order(
 
 
 def _lacks(backend: OpenBackend, outcome: Breakdown) -> bool:
-    return backend.name.name == "recording" and outcome.message in set(map(str, Gap))
+    return backend.name.name == "recording" and outcome.message in set(map(str, Mismatch))
 
 
 def judge_order(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,13 +70,12 @@ class _Replay:
     def environment(self) -> Environment:
         record = self.evidence.environment
         details: dict[str, Any] = {"recorded": dict(record)}
-        if "half" in record["details"]:
-            details["half"] = record["details"]["half"]
         version = f"{record['backend']} {record['version']}"
         return Environment("recording", version, record["adapter"], record["driver"], details)
 
     def capabilities(self) -> Capabilities:
-        return self.evidence.capabilities
+        half = bool(self.evidence.environment["details"].get("half", False))
+        return replace(self.evidence.capabilities, half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         if self._stored is None:

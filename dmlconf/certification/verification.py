@@ -136,8 +136,12 @@ def _verification(
     limits = demand.limits or Limits(processes_that_pay(len(plan)))
     advance = on_start(len(plan))
     verdicts: dict[str, Verdict] = {}
+    figures = {verdict.case: verdict.figures for verdict in log.verdicts}
+    other_figures = 0
     for verdict in judge_again(suite, plan, demand.suite_paths, evidence, limits):
-        verdicts[verdict.case] = verdict
+        other_figures += figures.pop(verdict.case, verdict.figures) != verdict.figures
+        # Nothing else asks for the figures, which are most of what a verdict holds.
+        verdicts[verdict.case] = replace(verdict, figures={})
         advance(verdict.status.fails_run)
     findings += _incomplete(plan, log, certificate, verdicts)
     findings += _wrong_log(log, verdicts)
@@ -151,7 +155,9 @@ def _verification(
     return replace(
         known,
         findings=tuple(findings),
-        notes=tuple(map(printable, _notes(certificate, log, verdicts, evidence.waivers))),
+        notes=tuple(
+            map(printable, _notes(certificate, log, verdicts, evidence.waivers, other_figures))
+        ),
         run=(log.header.started, footer.finished),
         summary=dict(Counter(str(verdict.status) for verdict in verdicts.values())),
         waived=_waived(verdicts),
@@ -329,7 +335,11 @@ def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Findi
 
 
 def _notes(
-    certificate: Certificate, log: RunLog, verdicts: Mapping[str, Verdict], waivers: Waivers
+    certificate: Certificate,
+    log: RunLog,
+    verdicts: Mapping[str, Verdict],
+    waivers: Waivers,
+    other_figures: int,
 ) -> Iterator[str]:
     """Yield what whoever accepts the certificate must know."""
     predicate = certificate.predicate
@@ -354,13 +364,8 @@ def _notes(
     expired = [waiver for waiver in waivers.waivers if waiver.until < datetime.now(UTC).date()]
     for waiver in expired:
         yield f"the waiver {waiver.name} held on the day of the run, and ended on {waiver.until}"
-    other = sum(
-        logged.figures != verdicts[logged.case].figures
-        for logged in log.verdicts
-        if logged.case in verdicts
-    )
-    if other:
-        yield f"{other:,} cases have other figures here than in the log, yet the same verdict"
+    if other_figures:
+        yield f"{other_figures:,} cases have other figures here than in the log"
 
 
 def _waived(verdicts: Mapping[str, Verdict]) -> Mapping[str, tuple[str, ...]]:

@@ -18,6 +18,7 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import (
     BACKEND_GROUP,
     backend_options,
@@ -111,6 +112,7 @@ def command(
         warn("numpy is the reference: what is recorded of it says nothing of DirectML")
     _save(output / SUFFIX if by_operator else output, None)
     _, plan = load_runnable(paths, **selection)
+    plan = leave_out_models(paths, plan, selection, "of recordings, which they would make large")
     if not plan:
         return nothing_selected(paths, selection)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE

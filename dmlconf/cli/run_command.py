@@ -12,12 +12,14 @@ from typing import Any, Final
 import click
 
 from dmlconf.backends import registry
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log, opened_log
+from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     BACKEND_GROUP,
     Number,
@@ -66,6 +68,9 @@ __all__ = ["command"]
 
 _EXIT_GROUP: Final = "Decide the exit code"
 
+_MOST_DUMPED: Final = 100
+"""Each has several files, and whoever looks at more of them looks at their groups."""
+
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
 @paths_argument
@@ -109,6 +114,9 @@ _EXIT_GROUP: Final = "Decide the exit code"
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
         help="Show failures and the last line only.")  # fmt: skip
 @show_failures_option
+@option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+        group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
+        "its expected, allowed and actual outputs as .npy files.")  # fmt: skip
 @color_option
 def command(
     paths: tuple[Path, ...],
@@ -131,6 +139,7 @@ def command(
     verbose: bool,
     quiet: bool,
     failures: int | None,
+    dump_folder: Path | None,
     color: str,
     **selection: Any,
 ) -> int:
@@ -156,7 +165,9 @@ def command(
     if not plan:
         return nothing_selected(paths, selection)
     files = [(f"--report {name}:{file}", file) for name, file in reports if file is not None]
-    prepare_files([*files, *([(f"--log {log_file}", log_file)] if log_file else [])])
+    files += [(f"--log {log_file}", log_file)] if log_file else []
+    files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
+    prepare_files(files)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
     given = {name: value for name, value in again.items() if value is not None}
@@ -167,14 +178,18 @@ def command(
         options["waivers"] = str(waiver_file)
     codes = []
     for name in names:
-        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(plan))), timeout)
+        cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+        if not cases:
+            return nothing_selected(paths, selection)
+        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
         # Of a backend that is trusted, each process builds and judges its cases as well.
         apart = limits.jobs > 1 and not name.isolated
         backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
         try:
-            expected = expectations(against, backend, suite, plan, suite_paths(paths))
+            expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
-            header = make_header(suite, map(str, paths), len(plan), backend, expected.name, options)
+            given_paths = map(str, paths)
+            header = make_header(suite, given_paths, len(cases), backend, expected.name, options)
             log = log_file or _default_log()
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
@@ -182,15 +197,17 @@ def command(
                 waivers=waivers,
             )  # fmt: skip
             tell = partial(_tell_repetition, of=repeat, quiet=quiet)
-            verdicts = repeated(plan, judge, repeat, shuffle, tell)
-            with progress(len(plan), quiet=quiet, color=color) as advance:
-                footer = _logged(log, plan, verdicts, header, advance, stop_after)
+            verdicts = repeated(cases, judge, repeat, shuffle, tell)
+            with progress(len(cases), quiet=quiet, color=color) as advance:
+                footer = _logged(log, cases, verdicts, header, advance, stop_after)
+            written = read_log(log, own=True)
+            if dump_folder is not None:
+                _dump(dump_folder, written, cases, backend, expected)
         finally:
             backend.close()
         if suite.challenge is None:  # Recordings are of the data that the files say.
             for recording in expected.recordings:
                 warn(recording.stale_note(paths))
-        written = read_log(log, own=True)
         shown = show(
             written, reports, verbose=verbose, quiet=quiet, color=color,
             durations=durations, failures=failures,
@@ -204,6 +221,28 @@ def command(
         if codes[-1]:
             say(f"The run log is {log}")
     return max(codes, key=severity)
+
+
+def _dump(
+    folder: Path,
+    log: RunLog,
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    expected: Expectations,
+) -> None:
+    """Write what is known of the first failing cases."""
+    from dmlconf.runner.dump import dump_cases  # Few runs need it.
+
+    failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
+    planned = {each.identifier: each for each in plan}
+    cases = [valid_case(planned[name]) for name in failing[:_MOST_DUMPED]]
+    try:
+        paths = dump_cases(folder, cases, backend, expected.against)
+    except OSError as error:
+        say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
+        return
+    more = f"; {len(failing) - len(paths):,} more failed" if len(failing) > len(paths) else ""
+    say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
 
 
 def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:

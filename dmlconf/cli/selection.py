@@ -83,6 +83,10 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             group=_GROUP, help="Take cases with this tag only, such as documented or boundary.",
         ),
         option(
+            "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
+            metavar="TAG", group=_GROUP, help="Leave out cases with this tag, such as slow.",
+        ),
+        option(
             "--case", "identifiers", multiple=True, metavar="CASE", group=_GROUP,
             shell_complete=complete_case,
             help="Take this case only: its identifier, the end of it where no other case has the "
@@ -307,6 +311,7 @@ def _selected(
     tags: Sequence[str] = (),
     feature_level: str | None = None,
     quick: bool = False,
+    without_tags: Sequence[str] = (),
 ) -> Selection:
     """Return what the options choose, but for lists of cases.
 
@@ -321,6 +326,7 @@ def _selected(
             tags=frozenset(tags),
             feature_level=None if feature_level is None else _level(feature_level),
             quick=quick,
+            without_tags=frozenset(without_tags),
         )
         list(select((), selection))
     except (KeywordError, UnknownOperatorError) as error:

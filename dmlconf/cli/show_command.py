@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from dmlconf.backends import registry
 from dmlconf.cases.build import build
-from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.cli.command import Command, option
-from dmlconf.cli.completion import complete_case
+from dmlconf.cli.completion import complete_backend, complete_case
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
-from dmlconf.cli.options import color_option
-from dmlconf.cli.selection import load_chosen, nothing_selected
+from dmlconf.cli.options import Number, color_option
+from dmlconf.cli.selection import load_chosen, nothing_selected, suite_paths
 from dmlconf.documents.problems import printable
+from dmlconf.runner.against import AUTO
+from dmlconf.runner.memory import shortage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,18 +38,47 @@ _UNLISTED: Final = "what no table of support lists"
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
         help="Show the data that this number leads to.")  # fmt: skip
+@option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
+        help="Run the case, and show what this backend makes of it.")  # fmt: skip
+@option("--against", metavar="BACKEND", shell_complete=complete_backend,
+        help="Show what this expects of the case where the case does not state it: auto (the "
+        "suite's own recordings, then numpy), numpy or recording:PATH.")  # fmt: skip
+@option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
+        type=Number(min=0, min_open=True), help="How long the backend may take.")  # fmt: skip
 @color_option
-def command(case: str, paths: tuple[Path, ...], challenge: int | None, color: str) -> int:
+def command(
+    case: str,
+    paths: tuple[Path, ...],
+    challenge: int | None,
+    backend: str | None,
+    against: str | None,
+    timeout: float,
+    color: str,
+) -> int:
     """Show the CASE with this identifier: its desc, tensors, expectation and source.
 
-    It is looked for under PATHS, in the bundled suite where there are none.
+    It is looked for under PATHS, in the bundled suite where there are none. Exit codes: as run; 0
+    also where the backend fails the case.
     """
     from dmlconf.cli.console import make_console
 
-    _, found = load_chosen(paths, identifiers=(case,), challenge=challenge)
+    suite, found = load_chosen(paths, identifiers=(case,), challenge=challenge)
     if not found:
         return nothing_selected(paths, {"identifiers": (case,)})
-    _print(make_console(color), build(found[0]))
+    console, built = make_console(color), build(found[0])
+    if backend is None and against is None:
+        _print(console, built)
+        return ExitCode.SUCCESS
+    from dmlconf.cli.show_outcome import outcome_lines, with_expectation
+
+    folders = suite_paths(paths)
+    _print(console, with_expectation(built, against or AUTO, folders))
+    if backend is not None:
+        lines = outcome_lines(
+            found[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
+        )
+        for line in lines:
+            console.print(line, soft_wrap=True, markup=False, highlight=False)
     return ExitCode.SUCCESS
 
 
@@ -92,14 +124,17 @@ def _about(case: Case) -> Iterator[Text]:
 
 
 def _tensors(case: Case) -> Iterator[Text]:
-    inputs = case.inputs() if case.data else {}
+    missing = shortage(case)
+    inputs = case.inputs() if case.data and missing is None else {}
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         yield _styled(f"{name}  ", "bold") + _styled(f"{field.kind}  {_described(tensor)}")
         data = case.data.get(name)
         if isinstance(data, Fill):
             yield _styled(f"  filled by {data.name}{_arguments(data.arguments)}", "dim")
-        if name in case.data:
+        if name in inputs and name in case.data:
             yield _indented(grid(inputs[name]))
+        elif name in case.data:
+            yield _styled(f"  not shown: the case {missing}", "dim")
     for name, tensor in case.outputs().items():
         yield _styled(f"{name}  ", "bold") + _styled(f"output  {_described(tensor)}")
 
@@ -163,7 +198,12 @@ def _expectation(case: Case) -> Iterator[Text]:
         for name, array in expected.outputs.items():
             yield _styled(f"{name}", "bold")
             yield _indented(grid(array))
-    source = case.about.recorded or case.about.origin or f"the page {case.about.page}"
+    sources = {
+        Provenance.DOCUMENTED: case.about.origin or f"the page {case.about.page}",
+        Provenance.RECORDED: case.about.recorded or "a real DirectML",
+        Provenance.REFERENCE: "NumPy",
+    }
+    source = sources[expected.provenance]
     yield _row("source", f"{expected.provenance}: {source}")
 
 

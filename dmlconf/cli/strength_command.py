@@ -11,6 +11,7 @@ import click
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import Number, color_option, jobs_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, report_option, write
@@ -133,6 +134,7 @@ def command(
     """
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)
+    plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection)
     wanted = chosen or _FIGURES

@@ -112,7 +112,7 @@ class NoAllowance:
         return None
 
 
-def permitted_intervals(kind: str, allowance: Allowance) -> tuple[Interval, ...]:
+def permitted_intervals(kind: RuleKind, allowance: Allowance) -> tuple[Interval, ...]:
     """Return the intervals of which a right element lies in at least one.
 
     Args:

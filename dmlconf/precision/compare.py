@@ -104,15 +104,15 @@ def compare(
     """
     flat, wanted = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
     found = _Findings()
-    judge: _Judge | None = None
+    applied: _AppliedRule | None = None
     # Blocks that stay in the processor's cache are several times faster than whole arrays.
     for start in range(0, len(flat), _BLOCK):
         block = slice(start, start + _BLOCK)
         if _same_bits(flat[block], wanted[block]):
             continue
-        judge = judge or _Judge(rule, allowance or NoAllowance(), wanted)
-        found.add(start, flat[block], wanted[block], judge)
-    return found.comparison(actual.shape, wanted, judge)
+        applied = applied or _AppliedRule(rule, allowance or NoAllowance(), wanted)
+        found.add(start, flat[block], wanted[block], applied)
+    return found.comparison(actual.shape, wanted, applied)
 
 
 def _same_bits(actual: Array, expected: Array) -> bool:
@@ -120,7 +120,7 @@ def _same_bits(actual: Array, expected: Array) -> bool:
     return bool((actual.view(bits) == expected.view(bits)).all())
 
 
-class _Judge:
+class _AppliedRule:
     """One rule with all that it permits, for elements of one output."""
 
     def __init__(self, rule: PrecisionRule, allowance: Allowance, expected: Array) -> None:
@@ -237,9 +237,9 @@ class _Findings:
         self._first: list[tuple[int, Any, Any]] = []
         self._steps: Counter[float] = Counter()
 
-    def add(self, start: int, actual: Array, expected: Array, judge: _Judge) -> None:
+    def add(self, start: int, actual: Array, expected: Array, applied: _AppliedRule) -> None:
         distance = ulp_distance(actual, expected) if actual.dtype.kind == "f" else None
-        share, squares = judge.shares(start, actual, expected, distance)
+        share, squares = applied.shares(start, actual, expected, distance)
         self._squares += squares
         worst = int(share.argmax())
         if share[worst] > self._margin:
@@ -256,15 +256,15 @@ class _Findings:
             self._elements += len(distance)
 
     def comparison(
-        self, shape: tuple[int, ...], expected: Array, judge: _Judge | None
+        self, shape: tuple[int, ...], expected: Array, applied: _AppliedRule | None
     ) -> Comparison:
         is_float = expected.dtype.kind == "f"
-        if judge is None:
+        if applied is None:
             return Comparison(expected.size, 0, 0.0 if is_float else None, None, ())
         worst = self._margin_at if self._margin > 0 or not is_float else self._farthest_at
         apart = self._margin > 0 or self._farthest > 0
         spread = 0.0
-        if judge.varied:
+        if applied.varied:
             spread = self._squares / expected.size
         if is_float and self._elements < expected.size:
             self._steps[0.0] += expected.size - self._elements

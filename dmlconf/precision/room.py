@@ -88,7 +88,7 @@ def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -
         ValueError: the rule asks for what the allowance does not have.
     """
     with np.errstate(all="ignore"):
-        return _ENDS[RuleKind(rule.kind)](expected, rule, allowance)
+        return _ENDS[rule.kind](expected, rule, allowance)
 
 
 def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:

@@ -37,7 +37,7 @@ def used(
     Raises:
         ValueError: the rule needs accumulated shares or an interval, and there are none.
     """
-    kind = RuleKind(rule.kind)
+    kind = rule.kind
     if kind in (RuleKind.INTERVAL, RuleKind.ONE_OF):
         if not intervals:
             needed = "interval" if kind is RuleKind.INTERVAL else "candidates"

@@ -6,6 +6,7 @@ matrix that ended alike are one element, which says how many they are.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -165,6 +166,8 @@ def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Elemen
     if kind is None:
         return case
     failing = kind != "skipped"
+    if failing and verdict.facts:
+        _add_properties(case, {name: _fact(value) for name, value in verdict.facts.items()})
     told = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
     if failing:
         reason = verdict.reason
@@ -174,6 +177,10 @@ def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Elemen
         if rules:
             ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
     return case
+
+
+def _fact(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _message(verdict: Verdict) -> str:

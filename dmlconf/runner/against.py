@@ -77,15 +77,15 @@ class RecordingAgainst:
         Raises:
             BackendError: the operator's file cannot be read.
         """
-        from dmlconf.backends.recording.model import Gap
+        from dmlconf.backends.recording.model import Mismatch
 
         part = self._opened().part(case.operator_name)
         if part is None or (self._subject and not is_independent(part.environment, self._subject)):
             return None
         outcome = part.find(case)
-        if outcome is Gap.STALE:
+        if outcome is Mismatch.STALE:
             self.stale.append(case.identifier)
-        if isinstance(outcome, Gap):
+        if isinstance(outcome, Mismatch):
             return None
         if isinstance(outcome, Rejection) and outcome.hresult not in _TELLING:
             return None
@@ -180,7 +180,7 @@ def recorded_in(paths: Iterable[Path]) -> Callable[[Case], bool]:
     from dmlconf.backends.recording.store import StoredRecording
 
     recordings = [StoredRecording(path) for path in paths]
-    return lambda case: any(recording.gap(case) is None for recording in recordings)
+    return lambda case: any(recording.mismatch(case) is None for recording in recordings)
 
 
 def suite_recordings(paths: Iterable[Path]) -> list[Path]:
@@ -258,16 +258,16 @@ def _require_fresh(
     plan: Sequence[PlannedCase],
     suite_paths: Sequence[Path],
 ) -> None:
-    from dmlconf.backends.recording.model import Gap
+    from dmlconf.backends.recording.model import Mismatch
 
     path = stored.path
     if not stored.files(_operators(plan)):
         stored.head()  # Raises where there is no recording at all.
-    gaps = {planned.identifier: stored.gap(valid_case(planned)) for planned in plan}
-    if set(gaps.values()) == {Gap.MISSING} and not _knows_any(stored, suite):
+    mismatches = {planned.identifier: stored.mismatch(valid_case(planned)) for planned in plan}
+    if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
-    stale = [identifier for identifier, gap in gaps.items() if gap is Gap.STALE]
+    stale = [identifier for identifier, gap in mismatches.items() if gap is Mismatch.STALE]
     if stale:
         raise BackendError(
             f"{path} is stale: it has another desc or other inputs for {len(stale):,} of the "

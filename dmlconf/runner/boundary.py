@@ -201,10 +201,18 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
     level = capabilities.feature_level
     if not (isinstance(level, tuple) and len(level) == 2 and all(type(n) is int for n in level)):
         raise _MalformedError(f"feature_level is {_named(level)}, not a FeatureLevel")
+    half = capabilities.half_precision
+    if not isinstance(half, bool):
+        raise _MalformedError(f"half_precision is {_named(half)}, not a bool")
     types = _items("data_types", capabilities.data_types)
+    memory = capabilities.memory
+    if memory is not None and (type(memory) is not int or memory < 0):
+        raise _MalformedError(f"memory is {_named(memory)}, not a number of bytes or None")
     return Capabilities(
         feature_level=FeatureLevel(*level),
         data_types=frozenset(_member("data_types", value, DataType) for value in types),
+        memory=memory,
+        half_precision=half,
     )
 
 

@@ -28,6 +28,7 @@ from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.runner.error_map import error_map
 from dmlconf.runner.figures import figures_of
+from dmlconf.runner.memory import shortage
 from dmlconf.runner.mistrust import suspicions
 from dmlconf.runner.samples import Pair, is_whole, paired
 from dmlconf.runner.undefined import without_excused_faults
@@ -35,7 +36,7 @@ from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 
-__all__ = ["Against", "Recorded", "judge", "not_run", "unsupported_reason"]
+__all__ = ["Against", "Recorded", "expectation_of", "judge", "not_run", "unsupported_reason"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,10 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
 
 
 def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
-    """Return why the documentation lets the backend decline the case; None where it does not."""
+    """Return why the backend need not run the case; None where it must.
+
+    The documentation lets it decline the case, or there is too little memory.
+    """
     # The highest level has everything, so most backends need no look at the desc.
     if capabilities.feature_level < FEATURE_LEVELS[-1]:
         needs = case.level_needs
@@ -81,7 +85,8 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
     lacking = case.data_types - capabilities.data_types
     if lacking:
         return Reason(ReasonKind.DATA_TYPE, f"the backend lacks {', '.join(sorted(lacking))}")
-    return None
+    missing = shortage(case, capabilities.memory)
+    return None if missing is None else Reason(ReasonKind.MEMORY, missing)
 
 
 def judge(
@@ -106,24 +111,16 @@ def judge(
         return _verdict(case, outcome, Status.BROKEN, None, reason)
     if isinstance(outcome, Outputs):
         outcome = without_excused_faults(case, outcome)
-    expected = _expected(case, against)
-    if expected is None:
-        if isinstance(outcome, Outputs) and outcome.faults:
-            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
-        if isinstance(outcome, Rejection) and outcome.constraints:
-            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
-            reason = Reason(ReasonKind.WRONG_REJECTION, message)
-            return _verdict(case, outcome, Status.FAILED, None, reason)
-        done = "was rejected" if isinstance(outcome, Rejection) else "ran"
-        message = f"{done}, but nothing independent of the backend tells what is right"
-        reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
-        return _verdict(case, outcome, Status.UNCHECKED, None, reason)
-    if isinstance(expected, ExpectedRejection):
-        return _judge_rejection(case, outcome, expected)
-    if isinstance(outcome, Rejection):
-        return _judge_refusal(case, outcome, expected)
-    permitted = allowances or CaseAllowances(case, half_precision=half_precision)
-    return _judge_outputs(case, outcome, expected, permitted)
+    match expectation_of(case, against):
+        case None:
+            return _judge_alone(case, outcome)
+        case ExpectedRejection() as rejection:
+            return _judge_rejection(case, outcome, rejection)
+        case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
+            return _judge_refusal(case, outcome, outputs)
+        case ExpectedOutputs() as outputs:
+            permitted = allowances or CaseAllowances(case, half_precision=half_precision)
+            return _judge_outputs(case, outcome, outputs, permitted)
 
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:
@@ -164,7 +161,8 @@ def _digests(outcome: Outputs) -> dict[str, str]:
     return {name: digest[:16] for name, digest in digests.items()}
 
 
-def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what is expected of a case: what it states, else what `against` gives."""
     stated = case.expectation
     if isinstance(stated, ExpectedRejection):
         return stated
@@ -185,6 +183,21 @@ def _expected(case: Case, against: Against) -> ExpectedOutputs | ExpectedRejecti
     if stated is None and isinstance(reference, Rejection):
         return ExpectedRejection(reference.hresult, None, provenance)
     return stated
+
+
+def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
+    """Judge what nothing is expected of: the backend's own conduct is all that can be wrong."""
+    match outcome:
+        case Outputs() if outcome.faults:
+            return _verdict(case, outcome, Status.FAILED, None, _reason(_conduct(outcome)))
+        case Rejection() if outcome.constraints:
+            message = f"{_spoken(outcome)}, but the case does not say that it must be rejected"
+            reason = Reason(ReasonKind.WRONG_REJECTION, message)
+            return _verdict(case, outcome, Status.FAILED, None, reason)
+    done = "was rejected" if isinstance(outcome, Rejection) else "ran"
+    message = f"{done}, but nothing independent of the backend tells what is right"
+    reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+    return _verdict(case, outcome, Status.UNCHECKED, None, reason)
 
 
 def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) -> Verdict:

@@ -254,12 +254,15 @@ def make_header(
     options: dict[str, Any],
 ) -> Header:
     """Return the log's first line."""
+    environment = environment_record(backend.environment)
+    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
+        environment["details"] = {**environment["details"], "half": True}
     return Header(
         dmlconf=dmlconf.__version__,
         started=_now(),
         backend=str(backend.name),
         against=against,
-        environment=environment_record(backend.environment),
+        environment=environment,
         paths=tuple(paths),
         suite_digest=suite.digest,
         catalogue_digest=catalogue_digest(),
@@ -299,7 +302,7 @@ def judged(
         BackendError: a worker could not be replaced.
     """
     declined: deque[Verdict] = deque()
-    half = bool(backend.environment.details.get("half", False))
+    half = backend.capabilities.half_precision
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()

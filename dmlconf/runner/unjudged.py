@@ -11,6 +11,7 @@ from dmlconf.catalogue.model import Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.room import room
 from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.runner.memory import shortage
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["UNDEFINED_TAG", "judges_nothing", "may_judge_nothing"]
@@ -41,7 +42,7 @@ def judges_nothing(case: Case) -> bool:
     rules = {name: case.rule(name) for name in case.outputs()}
     if any(rule.kind in _NEVER_OPEN for rule in rules.values()):
         return False
-    if case.violations():
+    if case.violations() or shortage(case) is not None:
         return False
     case = case.with_inputs()
     allowances = CaseAllowances(case)

@@ -54,6 +54,7 @@ class ReasonKind(StrEnum):
     BACKEND_ERROR = "backend error"
     FEATURE_LEVEL = "feature level"
     DATA_TYPE = "data type"
+    MEMORY = "memory"
     SUBSTRATE = "limit of the substrate"
     KNOWN_FAULT = "known fault of DirectML"
     WAIVER = "waiver"

@@ -290,8 +290,9 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
     """Return the arguments of a fill whose data a challenge changes.
 
     A fill with a seed gets another one: equal seeds stay equal, since some cases need equal
-    tensors, and unequal ones stay unequal. A sequence without a period begins further on. One with
-    a period has the numbers that a case needs, such as indices, and stays.
+    tensors, and unequal ones stay unequal. Seeds of `specials` keep their distances, since cases
+    choose by them which special numbers meet. A sequence without a period begins further on. One
+    with a period has the numbers that a case needs, such as indices, and stays.
 
     Args:
         name: the generator.
@@ -304,7 +305,10 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
         return {**arguments, "shift": 1 + mixed % _SHIFTS}
     if "seed" not in defaults:
         return arguments
-    mixed ^= arguments.get("seed", defaults["seed"]) & 0xFFFF_FFFF_FFFF_FFFF
+    seed = arguments.get("seed", defaults["seed"])
+    if name == "specials":
+        return {**arguments, "seed": seed + (mixed >> _SPARE_SEED_BITS)}
+    mixed ^= seed & 0xFFFF_FFFF_FFFF_FFFF
     return {**arguments, "seed": int(splitmix64(mixed, 1)[0]) >> _SPARE_SEED_BITS}
 
 

@@ -34,7 +34,7 @@ from dmlconf.backends.recording.file import (
     read_recording,
     recording_bytes,
 )
-from dmlconf.backends.recording.model import Entry, Gap, Recording
+from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.backends.recording.store import StoredRecording
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import Suite
@@ -209,9 +209,9 @@ def test_what_the_recording_cannot_tell_is_a_breakdown_that_says_why(tmp_path: P
 def test_outputs_that_the_desc_does_not_have_are_stale(tmp_path: Path) -> None:
     # Else a recording of nothing would make every result right.
     case = built(tmp_path, TILE)
-    assert of_case(case, Outputs({})).find(case) is Gap.STALE
+    assert of_case(case, Outputs({})).find(case) is Mismatch.STALE
     short = Outputs({"OutputTensor": np.zeros(3, np.float32)})
-    assert of_case(case, short).find(case) is Gap.STALE
+    assert of_case(case, short).find(case) is Mismatch.STALE
     assert outputs_fault(case, short) == "OutputTensor is float32 [3], not float32 [4]"
 
 
@@ -492,7 +492,7 @@ def test_entries_are_values() -> None:
 def test_no_recording_of_the_bundled_suite_is_stale(path: Path, bundled_suite: Suite) -> None:
     stored = StoredRecording(path)
     cases = [build(planned) for planned in bundled_suite.plan()]
-    stale = [case.identifier for case in cases if stored.gap(case) is Gap.STALE]
+    stale = [case.identifier for case in cases if stored.mismatch(case) is Mismatch.STALE]
     assert not stale, f"record again: {path}"
     known = {case.identifier for case in cases}
     for operator, part in stored.files().items():

@@ -306,13 +306,12 @@ REFUSED: dict[str, tuple[str, str, str]] = {
             hint: give it `values` or a `fill`
         """,
     ),
-    "more data than a case may have": (
+    "fewer values than a large tensor has": (
         "Sizes: [2]", "Sizes: [100000, 100000]",
         """
-        f.yaml:5:28: a tensor of 10,000,000,000 elements
+        f.yaml:5:73: 2 values are given where Sizes {100000, 100000} ask for 10,000,000,000
              5 |       InputTensor: {Sizes: [100000, 100000], DataType: FLOAT32, values: [1, 2]}
-               |                            ^^^^^^^^^^^^^^^^
-            hint: at most 67,108,864
+               |                                                                         ^^^^^^
         """,
     ),
     "an unknown layout": (

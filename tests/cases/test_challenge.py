@@ -110,6 +110,20 @@ def test_constants_and_sequences_with_a_period_stay_and_all_else_changes() -> No
         assert challenged(name, {"seed": 1}, 5) != {"seed": 1}
 
 
+def test_special_numbers_meet_as_the_case_says() -> None:
+    for challenge in range(1, 20):
+        tensors = [
+            fill(
+                "specials", (26,), DataType.FLOAT32, challenged("specials", {"seed": s}, challenge)
+            )
+            for s in (0, 5)
+        ]
+        plain = [fill("specials", (26,), DataType.FLOAT32, {"seed": seed}) for seed in (0, 5)]
+        pairs, usual = ({(a.tobytes(), b.tobytes()) for a, b in zip(*of, strict=True)}
+                        for of in (tensors, plain))  # fmt: skip
+        assert pairs == usual
+
+
 @pytest.mark.parametrize("data_type", DataType)
 def test_a_challenged_sequence_has_as_many_different_numbers(data_type: DataType) -> None:
     for challenge in range(1, 20):

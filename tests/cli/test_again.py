@@ -148,3 +148,32 @@ def test_cases_come_from_standard_input(tmp_path: Path) -> None:
     write(tmp_path, CASES)
     done = dmlconf(tmp_path, "list", "tile.yaml", "--cases", "-", stdin="tile/tile/half\n")
     assert names(done.stdout) == ["tile/tile/half"]
+
+
+def test_dump_writes_failing_cases_that_run_again(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES)
+    done = dmlconf_here(tmp_path, "run", path, "--dump", "new/dump")
+    assert done.returncode == 1
+    assert "1 failing case in new/dump" in done.stderr
+    folder = tmp_path / "new" / "dump"
+    assert sorted(each.name for each in folder.iterdir()) == [
+        "tile-tile-wrong",
+        "tile-tile-wrong.yaml",
+    ]
+    again = dmlconf_here(tmp_path, "run", folder)
+    assert "FAILED tile/tile-tile-wrong: wrong values" in again.stdout
+    refused = dmlconf_here(tmp_path, "run", path, "--dump", "tile.yaml/x")
+    assert refused.returncode == 2
+    assert "--dump tile.yaml/x cannot be written" in refused.stderr
+
+
+def test_show_tells_what_is_expected_and_what_a_backend_makes_of_a_case(tmp_path: Path) -> None:
+    path = write(tmp_path, CASES.replace("    expect: {OutputTensor: [1, 2, 3, 4]}\n", ""))
+    plain = dmlconf_here(tmp_path, "show", "wrong", path)
+    assert "1  2  1  2" not in plain.stdout
+    expected = dmlconf_here(tmp_path, "show", "wrong", path, "--against", "auto")
+    assert "OutputTensor\n  1  2  1  2\nsource        reference: NumPy" in expected.stdout
+    actual = dmlconf_here(tmp_path, "show", "wrong", path, "-b", "miniature:zeros").stdout
+    assert "Actual, by miniature:zeros\nOutputTensor\n  0  0  0  0\nfailed: 4 of 4" in actual
+    bundled = dmlconf_here(tmp_path, "show", "tile/invalid/repeat-of-0", "--against", "auto")
+    assert "rejected with E_INVALIDARG" in bundled.stdout

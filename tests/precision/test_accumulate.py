@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import Comparison, compare
 from dmlconf.tensors.datatypes import Array
 
@@ -75,7 +75,9 @@ class Product:
         self, actual: Array, data_type: Any = np.float32, *, half: bool = False
     ) -> Comparison:
         a, b = self.a.astype(np.float64), self.b.astype(np.float64)
-        rule = PrecisionRule("accumulate", 1, "test", self.a.shape[1], data_type is np.float32)
+        rule = PrecisionRule(
+            RuleKind.ACCUMULATE, 1, "test", self.a.shape[1], data_type is np.float32
+        )
         exact = (a @ b).astype(data_type)
         allowed = Allowed(np.abs(a) @ np.abs(b), half, exact=exact)
         return compare(actual.astype(data_type), exact, rule, allowed)
@@ -241,7 +243,7 @@ def test_overflow_on_the_way_makes_no_other_number_right() -> None:
 
 
 def test_the_result_is_right_where_another_device_overflowed() -> None:
-    rule = PrecisionRule("accumulate", 1, "test", 3, True)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 3, True)
     exact = np.array([3e38], np.float32)
     allowed = Allowed(np.array([9e38]), exact=exact)
     for recorded in (np.inf, np.nan):

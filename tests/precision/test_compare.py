@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import MOST_DIFFERENCES, Difference, compare
 from dmlconf.precision.ulp import ulp_distance
 from dmlconf.tensors.datatypes import Array, DataType
 
-EXACT = PrecisionRule("exact", 0, "test")
+EXACT = PrecisionRule(RuleKind.EXACT, 0, "test")
 FLOATS = [DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64]
 
 
 def rule(kind: str, limit: float) -> PrecisionRule:
-    return PrecisionRule(kind, limit, "test")
+    return PrecisionRule(RuleKind(kind), limit, "test")
 
 
 def floats(*values: float, data_type: DataType = DataType.FLOAT32) -> Array:

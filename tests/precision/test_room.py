@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import NoAllowance
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import NO_ROOM, Room, permitted_ends, room
 from dmlconf.tensors.datatypes import Array
 
-INTERVAL = PrecisionRule("interval", 0, "test")
+INTERVAL = PrecisionRule(RuleKind.INTERVAL, 0, "test")
 FLOATS = st.floats(-30000, 30000, width=16)
 
 
@@ -55,7 +55,10 @@ def counted(expected: Array, *ends: Ends) -> Room:
 
 
 def test_an_exact_rule_leaves_no_room() -> None:
-    assert room(half(1, 0, math.nan), PrecisionRule("exact", 0, "test"), NoAllowance()) == NO_ROOM
+    assert (
+        room(half(1, 0, math.nan), PrecisionRule(RuleKind.EXACT, 0, "test"), NoAllowance())
+        == NO_ROOM
+    )
 
 
 def test_an_interval_without_ends_is_open_and_a_wide_one_is_loose() -> None:
@@ -96,14 +99,14 @@ def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
 
 
 def test_a_sum_is_loose_by_its_error_scale_and_open_where_that_is_beyond_all_measure() -> None:
-    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     sums = np.array([1.0, 2.0**18, 2.0**301])
     found = room(half(1, 1, 1), rule, Allowed(sums=sums))
     assert found == Room(open=1, loose=2)
 
 
 def test_a_sum_that_may_overflow_on_the_way_is_judged_where_it_is_finite() -> None:
-    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(half(1), rule, Allowed(sums=np.array([1e39]))).open == 0
 
 
@@ -113,19 +116,19 @@ def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
             low, high = np.array([0], np.uint8), np.array([255], np.uint8)
             return [(low, low), (high, high)]
 
-    found = room(np.array([255], np.uint8), PrecisionRule("one of", 0, "test"), Candidates())
+    found = room(np.array([255], np.uint8), PrecisionRule(RuleKind.ONE_OF, 0, "test"), Candidates())
     assert found == Room(open=0, loose=1)
 
 
 def test_a_sum_of_nothing_leaves_no_room() -> None:
-    rule = PrecisionRule("accumulate", 1, "test", products=8)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     assert room(half(0), rule, Allowed(sums=np.zeros(1))) == NO_ROOM
 
 
 @pytest.mark.parametrize("kind", ["interval", "accumulate"])
 def test_a_rule_needs_what_the_reference_tells(kind: str) -> None:
     with pytest.raises(ValueError, match=kind):
-        room(half(1), PrecisionRule(kind, 1, "test"), NoAllowance())
+        room(half(1), PrecisionRule(RuleKind(kind), 1, "test"), NoAllowance())
 
 
 @pytest.mark.parametrize(
@@ -135,7 +138,7 @@ def test_a_rule_needs_what_the_reference_tells(kind: str) -> None:
 def test_what_lies_between_the_ends_passes_and_what_lies_outside_fails(
     kind: str, limit: float, values: list[float], size: float
 ) -> None:
-    rule = PrecisionRule(kind, limit, "test", products=4)
+    rule = PrecisionRule(RuleKind(kind), limit, "test", products=4)
     expected = half(*values)
     allowed = Allowed(sums=np.abs(expected.astype(np.float64)) + size)
     low, high = permitted_ends(expected, rule, allowed)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dmlconf.catalogue.precision import PrecisionRule
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -64,11 +64,11 @@ class Allowed:
 
 
 def ulp(limit: float, *, flushes: bool = False) -> PrecisionRule:
-    return PrecisionRule("ulp", limit, "test", flushes=flushes)
+    return PrecisionRule(RuleKind.ULP, limit, "test", flushes=flushes)
 
 
 def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
-    rule = PrecisionRule("interval", 0, "test")
+    rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowed(np.array([2, 2, 2]), np.array([3, 3, 3]))
     expected = np.array([2, 2, 3])
     assert compare(np.array([3, 2, 2]), expected, rule, allowed).passed
@@ -77,14 +77,14 @@ def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
 
 
 def test_an_interval_tells_the_margin_from_the_expected_value() -> None:
-    rule = PrecisionRule("interval", 0, "test")
+    rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowed(floats(0), floats(4))
     assert compare(floats(2), floats(1), rule, allowed).margin == pytest.approx(1 / 3)
     assert compare(floats(0.5), floats(1), rule, allowed).margin == 0.5
 
 
 def one_of(*candidates: tuple[Array, Array]) -> tuple[PrecisionRule, Allowed]:
-    return PrecisionRule("one of", 0, "test"), Allowed(intervals=candidates)
+    return PrecisionRule(RuleKind.ONE_OF, 0, "test"), Allowed(intervals=candidates)
 
 
 def test_one_of_takes_each_candidate_and_nothing_between_them() -> None:
@@ -133,7 +133,7 @@ def test_a_candidate_that_holds_all_numbers_leaves_the_element_undefined() -> No
 @pytest.mark.parametrize("kind", ["accumulate", "interval", "one of"])
 def test_a_rule_that_needs_the_reference_says_so(kind: str) -> None:
     with pytest.raises(ValueError, match="needs the"):
-        compare(floats(1), floats(2), PrecisionRule(kind, 1, "test"))
+        compare(floats(1), floats(2), PrecisionRule(RuleKind(kind), 1, "test"))
 
 
 def test_subnormal_results_may_be_zero_where_arithmetic_flushes() -> None:
@@ -164,7 +164,7 @@ def test_what_is_expected_may_be_flushed_as_well() -> None:
 
 
 def test_an_interval_does_not_excuse_a_wrong_expectation() -> None:
-    rule = PrecisionRule("interval", 0, "test")
+    rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     allowed = Allowed(np.array([2]), np.array([3]))
     assert not compare(np.array([2]), np.array([7]), rule, allowed).passed
 
@@ -208,7 +208,7 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
     actual = expected.copy()
     actual[-1] += 1
     actual[7] = -1
-    found = compare(actual, expected, PrecisionRule("exact", 0, "test"))
+    found = compare(actual, expected, PrecisionRule(RuleKind.EXACT, 0, "test"))
     assert found.differing == 2
     assert [difference.coordinates for difference in found.first] == [(7, 0), (size - 1, 0)]
     assert found.elements == size
@@ -217,7 +217,7 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
 @pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])
 def test_any_value_of_an_undefined_element_is_right_and_uses_nothing(actual: float) -> None:
     allowed = Allowed(floats(-math.inf, 2), floats(math.inf, 4))
-    rule = PrecisionRule("interval", 0, "test")
+    rule = PrecisionRule(RuleKind.INTERVAL, 0, "test")
     comparison = compare(floats(actual, 3), floats(7, 3), rule, allowed)
     assert comparison.passed
     assert comparison.margin == 0

@@ -147,6 +147,15 @@ def test_properties_have_environment_and_whole_digests() -> None:
     assert (found["adapter"], found["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
 
 
+def test_a_failure_has_the_facts_of_its_desc_and_a_pass_has_none() -> None:
+    facts = {"InputTensor": "FLOAT16 2x3", "Axis": 1, "Repeats": [1, 2]}
+    log = logs.run_log(replace(logs.FAILED, facts=facts), replace(logs.PASSED, facts=facts))
+    failed, passed = parsed(log).iter("testcase")
+    found = {p.get("name"): p.get("value") for p in failed.iter("property")}
+    assert found == {"InputTensor": "FLOAT16 2x3", "Axis": "1", "Repeats": "[1, 2]"}
+    assert passed.find("properties") is None
+
+
 def test_timestamps_are_in_utc_and_say_so() -> None:
     for suite in parsed(logs.dead(logs.everything(), 20)).iter("testsuite"):
         when = datetime.fromisoformat(suite.get("timestamp", ""))

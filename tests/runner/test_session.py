@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from dmlconf.backends import registry
+from dmlconf.backends.numpy.backend import NumpyBackend
+from dmlconf.backends.protocol import Capabilities, Outcome, Outputs
 from dmlconf.cases.loader import load_suite
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.session import Limits, judged, make_header, open_backend, reference, run
+from dmlconf.runner.session import Limits, judged, make_header, open_backend, opened, reference, run
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 
@@ -181,3 +185,42 @@ def test_refuses_a_pipe_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "log.jsonl")
     with pytest.raises(InvalidLogError, match="is a named pipe, not a regular file"):
         read_log(tmp_path / "log.jsonl")
+
+
+SUM = """
+operator: REDUCE
+cases:
+  - name: many-terms
+    desc:
+      Function: SUM
+      InputTensor: {Sizes: [1, 1, 2, 2048], DataType: FLOAT16, fill: {uniform: {low: 0, high: 1}}}
+      OutputTensor: {Sizes: [1, 1, 2, 1], DataType: FLOAT16}
+      Axes: [3]
+"""
+
+
+@dataclass
+class HalfSums(NumpyBackend):
+    """Adds up in FLOAT16, one term after another, and may say so."""
+
+    half_precision: bool
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), half_precision=self.half_precision)
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            terms = case.inputs()["InputTensor"]
+            sums = np.add.accumulate(terms, axis=3, dtype=np.float16)[..., -1:]
+            yield Outputs({"OutputTensor": sums})
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_sums_of_float16_may_be_float16_where_the_backend_was_asked_for_them(
+    tmp_path: Path, permitted: bool
+) -> None:
+    planned = list(load_suite([write(tmp_path, SUM, "sums.yaml")]).plan())
+    tested = registry.parse("miniature:zeros")
+    backend = opened(tested, HalfSums(permitted))
+    (verdict,) = judged(planned, backend, reference("numpy", tested))
+    assert verdict.status is (Status.PASSED if permitted else Status.FAILED)

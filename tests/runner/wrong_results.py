@@ -51,8 +51,32 @@ class Survivor:
     wrong: int
 
 
-def survivors(plan: Iterable[PlannedCase], against: Against) -> Iterator[Survivor]:
-    """Yield what passes with every element of every output changed.
+def one_element_off(array: Array, data_type: DataType) -> Array:
+    """Return the array with its largest finite number 1% off, or off by one."""
+    changed = array.copy()
+    sizes = np.abs(np.where(np.isfinite(array), array, 0).astype(np.float64))
+    if sizes.any():
+        place = np.unravel_index(sizes.argmax(), array.shape)
+        if data_type.is_float:
+            changed[place] *= array.dtype.type(0.99)
+        else:
+            changed[place] -= np.sign(array[place]) if data_type.is_signed else 1
+    return changed
+
+
+LAYER_CHANGES: Final[Mapping[str, Change]] = {
+    "zeros": _zeros,
+    "negated": negated,
+    "1% off": partial(scaled, by=1.01),
+    "one element off": one_element_off,
+}
+"""Wrong results that no rule may pass for a layer's data."""
+
+
+def survivors(
+    plan: Iterable[PlannedCase], against: Against, changes: Mapping[str, Change] = CHANGES
+) -> Iterator[Survivor]:
+    """Yield what passes with every output changed.
 
     A change that changes no output of a case, such as the negation of zeros, is none.
     """
@@ -66,7 +90,7 @@ def survivors(plan: Iterable[PlannedCase], against: Against) -> Iterator[Survivo
             continue
         types = {name: tensor.DataType for name, tensor in case.outputs().items()}
         allowances = CaseAllowances(case)
-        for name, change in CHANGES.items():
+        for name, change in changes.items():
             with np.errstate(all="ignore"):
                 arrays = {o: change(array, types[o]) for o, array in right.arrays.items()}
             wrong = sum(_differing(arrays[o], right.arrays[o]) for o in arrays)

@@ -37,6 +37,7 @@ class Adapter:
         driver_version: as Windows writes it, or None where it is not known.
         luid: the number that tells adapters apart until the machine starts again, in hexadecimal.
         dedicated_memory: bytes of its own memory.
+        shared_memory: bytes of the machine's memory that it may use.
         software: whether it is a program and no device.
     """
 
@@ -48,6 +49,13 @@ class Adapter:
     luid: str
     dedicated_memory: int
     software: bool
+    shared_memory: int = 0
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that it can reach in all; None for a program, which has those of the machine."""
+        reach = self.dedicated_memory + self.shared_memory
+        return None if self.software or not self.shared_memory else reach
 
 
 class Adapters:
@@ -130,6 +138,7 @@ def _by_dxgi(native: ComObject, index: int) -> Adapter:
         driver_version=dxgi.driver_version(native),
         luid=_luid_text(desc.AdapterLuid),
         dedicated_memory=desc.DedicatedVideoMemory,
+        shared_memory=desc.SharedSystemMemory,
         software=bool(desc.Flags & dxgi.DXGI_ADAPTER_FLAG_SOFTWARE),
     )
 
@@ -139,6 +148,7 @@ def _by_dxcore(native: ComObject, index: int) -> Adapter:
     hardware = dxcore.read_property(native, which.HardwareID, dxcore.DXCoreHardwareID())
     version = dxcore.read_property(native, which.DriverVersion, ctypes.c_uint64())
     memory = dxcore.read_property(native, which.DedicatedAdapterMemory, ctypes.c_uint64())
+    shared = dxcore.read_property(native, which.SharedSystemMemory, ctypes.c_uint64())
     real = dxcore.read_property(native, which.IsHardware, ctypes.c_bool())
     return Adapter(
         index=index,
@@ -148,6 +158,7 @@ def _by_dxcore(native: ComObject, index: int) -> Adapter:
         driver_version=dxgi.version_text(version.value) if version.value else None,
         luid=_luid_text(dxcore.read_property(native, which.InstanceLuid, LUID())),
         dedicated_memory=memory.value,
+        shared_memory=shared.value,
         software=not real.value,
     )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
@@ -114,7 +114,9 @@ class DirectMLBackend:
             self._device = Device(self._libraries, native, debug=options.debug)
             owned.callback(self._device.close)
             try:
-                self._capabilities = self._device.capabilities()
+                self._capabilities = replace(
+                    self._device.capabilities(), half_precision=self._options.half
+                )
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
                 self._runner = Runner(self._executor)
             except HResultError as error:
@@ -148,7 +150,7 @@ class DirectMLBackend:
 
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""
-        return self._capabilities
+        return replace(self._capabilities, memory=self._adapter.memory)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order; those of a batch become known together."""

@@ -47,6 +47,7 @@ class DXCoreAdapterProperty(IntEnum):
     DriverDescription = 2
     HardwareID = 3
     DedicatedAdapterMemory = 7
+    SharedSystemMemory = 9
     IsHardware = 11
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,10 +16,11 @@ from dmlconf.backends.directml.batch import MOST_DESCRIPTORS, Batch, Member, Pre
 from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind_operator
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.inspection import inspect
+from dmlconf.backends.directml.inspection import Inspection, inspect
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap, Region
 from dmlconf.backends.directml.operators import OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
+from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
 from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
@@ -119,6 +121,8 @@ class Executor:
             HResultError: a call failed, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
+        if batch.arena > _LARGE_BYTES and len(batch) == 1:
+            return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
         # The device refuses what is too large before this process fills as much memory.
@@ -137,9 +141,7 @@ class Executor:
         with ExitStack() as owner:
             self._record(batch, owned, upload, readback, owner)
             self._device.submit()
-        mapped = (ctypes.c_uint8 * (batch.arena * _ROUNDS)).from_address(readback.memory)
-        # The buffer is mapped for the next batch too, so its bytes are copied.
-        after = np.ctypeslib.as_array(mapped).reshape(_ROUNDS, batch.arena).copy()
+        after = mapped(readback, batch.arena * _ROUNDS).reshape(_ROUNDS, batch.arena)
         seconds = self._timestamps.seconds(2 * _ROUNDS * len(batch))
         results = []
         for index, (member, images) in enumerate(zip(batch, before, strict=True)):
@@ -148,6 +150,59 @@ class Executor:
             arrays, faults = inspect(placement, images, list(own))
             results.append(Result(arrays, faults, tuple(seconds[index :: len(batch)])))
         return results
+
+    def _run_large(self, member: Member, batch: Batch) -> Result:
+        """Do the same for one case, by pieces and one dispatch after the other.
+
+        The process then holds an image of the arena before and one after a dispatch, and no more.
+        """
+        device, clock, placement = self._device, self._timestamps, member.prepared.placement
+        arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
+        temporary = self._optional("temporary", batch.temporary)
+        persistent = self._optional("persistent", batch.persistent)
+        every = [buffer for buffer in (arena, temporary, persistent) if buffer]
+        self._make_room(batch.descriptors)
+        clock.make_room(2)
+        inputs = _Inputs(member.prepared.case)
+        staging = Staging(
+            device,
+            self._heap,
+            self._buffer("upload", STAGED_BYTES, _Heap.UPLOAD),
+            self._buffer("readback", STAGED_BYTES, _Heap.READBACK),
+        )
+        inspection, seconds = Inspection(placement), []
+        after = np.empty(batch.arena, np.uint8)
+        with ExitStack() as owner:
+            bound = self._bind(member, arena, temporary, persistent, owner)
+            if placement.any_owned():
+                staging.upload(arena, placement.initial(inputs))
+            device.begin(self._heap)
+            device.change(every, _States.COMMON, _States.COPY_DEST)
+            self._fill(temporary, batch.temporary, 0)
+            self._fill(persistent, batch.persistent, 0)
+            device.change(every, _States.COPY_DEST, _States.UNORDERED_ACCESS)
+            device.dispatch(member.prepared.compiled.initializer, bound.initializer_table)
+            device.change(every, _States.UNORDERED_ACCESS, _States.COMMON)
+            device.submit()
+            image = placement.image(inputs, POISONS[0])
+            for index, poison in enumerate(POISONS):
+                if index:
+                    placement.poison(image, poison)
+                staging.upload(arena, image)
+                device.begin(self._heap)
+                device.change(every, _States.COMMON, _States.COPY_DEST)
+                self._fill(temporary, batch.temporary, index)
+                device.change(every, _States.COPY_DEST, _States.UNORDERED_ACCESS)
+                clock.take(device.commands, 0)
+                device.dispatch(member.prepared.compiled.operator, bound.operator_table)
+                clock.take(device.commands, 1)
+                clock.collect(device.commands, 2)
+                device.change(every, _States.UNORDERED_ACCESS, _States.COMMON)
+                device.submit()
+                seconds += clock.seconds(2)
+                staging.download(arena, after)
+                inspection.add(image, after)
+        return Result(inspection.arrays, inspection.faults(), tuple(seconds))
 
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
@@ -244,6 +299,22 @@ class Executor:
             room = size if size > _LARGE_BYTES else max(_FIRST_BYTES, 1 << (size - 1).bit_length())
             buffer = self._buffers[name] = Buffer(self._device.d3d, room, kind)
         return buffer
+
+
+class _Inputs(Mapping[str, Array]):
+    """A case's inputs, each made when it is asked for, so that one at a time is in memory."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def __getitem__(self, name: str) -> Array:
+        return self._case.input(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._case.input_names())
+
+    def __len__(self) -> int:
+        return len(self._case.input_names())
 
 
 def _region(buffer: Buffer | None, offset: int, size: int) -> Region | None:

@@ -1,16 +1,24 @@
-"""What two dispatches of a case left in the arena: the outputs, and what must not have happened."""
+"""What the dispatches of a case left in the arena: the outputs, and what must not have happened.
+
+Arenas are compared in blocks and one dispatch after the other, so that no copy of them is made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.directml.placement import Place, Placement, decode
+from dmlconf.backends.directml.placement import Place, Placement, decode, elements_of
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["inspect"]
+__all__ = ["Inspection", "inspect"]
+
+_BLOCK: Final = 1 << 18
+"""Elements that are compared at once."""
 
 
 def inspect(
@@ -23,52 +31,152 @@ def inspect(
         before: the arena's bytes before each of the two dispatches.
         after: the arena's bytes behind each.
     """
-    faults = list(_intrusions(placement, before, after))
-    arrays: dict[str, Array] = {}
-    for place in placement.outputs:
-        if place is not None:
-            results = [_output(place, image) for image in after]
-            arrays[place.name] = results[0]
-            faults += _conduct(place, [_output(place, image) for image in before], results)
-    return arrays, tuple(faults)
-
-
-def _output(place: Place, image: Array) -> Array:
-    return decode(place.desc, image[place.offset : place.end])
-
-
-def _intrusions(
-    placement: Placement, before: Sequence[Array], after: Sequence[Array]
-) -> Iterator[Fault]:
-    """Yield a fault for each guard band and each input that changed in either dispatch."""
-    changed = np.zeros(placement.span, bool)
+    inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
-        changed |= old != new
-    places = placement.ordered()
-    previous: Place | None = None
-    for place in [*places, None]:
-        begin = previous.end if previous else 0
-        end = place.offset if place else placement.span
-        touched = np.flatnonzero(changed[begin:end])
-        if len(touched):
-            yield Fault(FaultKind.GUARD_BAND, _guard_message(previous, place, touched))
-        if place and not place.is_output:
-            touched = np.flatnonzero(changed[place.offset : place.end])
+        inspection.add(old, new)
+    return inspection.arrays, inspection.faults()
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """A part of the arena that no dispatch may change: a guard band, or the input `place`."""
+
+    begin: int
+    end: int
+    previous: Place | None
+    place: Place | None
+
+    @property
+    def is_input(self) -> bool:
+        return self.place is not None and self.begin == self.place.offset
+
+
+class Inspection:
+    """Looks at the arena after each dispatch of a case.
+
+    Attributes:
+        arrays: the outputs of the first dispatch by tensor.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._placement = placement
+        self._regions = list(_regions(placement))
+        self._touched = [np.empty(0, np.int64) for _ in self._regions]
+        self._unwritten: dict[str, Array] = {}
+        self._different: dict[str, tuple[Array, Array]] = {}
+
+    def add(self, before: Array, after: Array) -> None:
+        """Look at one dispatch.
+
+        Args:
+            before: the arena's bytes before it.
+            after: those behind it.
+        """
+        for index, region in enumerate(self._regions):
+            part = slice(region.begin, region.end)
+            touched = _where_different(before[part], after[part])
             if len(touched):
+                self._touched[index] = np.union1d(self._touched[index], touched)
+        for place in self._placement.outputs:
+            if place is not None:
+                part = slice(place.offset, place.end)
+                self._output(place, before[part], after[part])
+
+    def _output(self, place: Place, before: Array, after: Array) -> None:
+        first = self.arrays.get(place.name)
+        if place.in_place is None:
+            among = self._unwritten.get(place.name)
+            unwritten = _where_same(place, before, after, among)
+            self._unwritten[place.name] = unwritten
+        if first is None:
+            self.arrays[place.name] = decode(place.desc, after)
+            return
+        now = elements_of(place.desc, after).ravel()
+        different = _where_different(_bits(first), _bits(now))
+        self._different[place.name] = different, now[different]
+
+    def faults(self) -> tuple[Fault, ...]:
+        """Return the faults of all dispatches."""
+        return (*self._intrusions(), *self._conduct())
+
+    def _intrusions(self) -> Iterator[Fault]:
+        """Yield a fault for each guard band and each input that changed."""
+        for region, touched in zip(self._regions, self._touched, strict=True):
+            if not len(touched):
+                continue
+            if region.is_input:
+                assert region.place is not None
                 count = _bytes(len(touched))
-                message = f"{count} of {place.name} changed, the first at byte {touched[0]}"
+                message = f"{count} of {region.place.name} changed, the first at byte {touched[0]}"
                 yield Fault(FaultKind.INPUT, message)
+            else:
+                yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
+
+    def _conduct(self) -> Iterator[Fault]:
+        """Yield a fault where an output was not written, and where dispatches differ."""
+        for place in self._placement.outputs:
+            if place is None:
+                continue
+            unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
+            if len(unwritten):
+                message = f"{_told(place, unwritten)} kept what was there before"
+                yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
+            different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
+            others = np.setdiff1d(different, unwritten) if len(different) else different
+            if len(others):
+                values = self.arrays[place.name].ravel()[others[0]]
+                again = second[np.searchsorted(different, others[0])]
+                told = f"{values} and {again}"
+                message = f"{_told(place, others)} differ between two dispatches: {told}"
+                yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
+
+
+def _regions(placement: Placement) -> Iterator[_Region]:
+    previous: Place | None = None
+    for place in [*placement.ordered(), None]:
+        begin = previous.end if previous else 0
+        yield _Region(begin, place.offset if place else placement.span, previous, place)
+        if place and not place.is_output:
+            yield _Region(place.offset, place.end, previous, place)
         previous = place
 
 
-def _guard_message(previous: Place | None, place: Place | None, touched: Array) -> str:
+def _where_different(one: Array, other: Array) -> Array:
+    """Return where two flat arrays differ, INT64."""
+    found = [
+        start + np.flatnonzero(part != other[start : start + _BLOCK])
+        for start, part in _blocks(one)
+        if not np.array_equal(part, other[start : start + _BLOCK])
+    ]
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
+    """Return which elements of an output are what was there before; only some where asked."""
+    old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
+    if among is not None:
+        kept: Array = among[old[among] == new[among]]
+        return kept
+    found = [
+        start + np.flatnonzero(part == new[start : start + _BLOCK]) for start, part in _blocks(old)
+    ]
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def _blocks(values: Array) -> Iterator[tuple[int, Array]]:
+    for start in range(0, len(values), _BLOCK):
+        yield start, values[start : start + _BLOCK]
+
+
+def _guard_message(region: _Region, touched: Array) -> str:
     count = _bytes(len(touched))
-    if previous is not None:
-        where = f"{_bytes(int(touched[0]))} behind the end of {previous.name}"
+    if region.previous is not None:
+        where = f"{_bytes(int(touched[0]))} behind the end of {region.previous.name}"
     else:
-        assert place is not None
-        count_before = place.offset - int(touched[-1])
-        where = f"{_bytes(count_before)} before the begin of {place.name}"
+        assert region.place is not None
+        count_before = region.place.offset - int(touched[-1])
+        where = f"{_bytes(count_before)} before the begin of {region.place.name}"
     return f"{count} of a guard band changed, {where}"
 
 
@@ -76,26 +184,8 @@ def _bytes(count: int) -> str:
     return f"{count:,} byte{'s' if count != 1 else ''}"
 
 
-def _conduct(place: Place, before: Sequence[Array], after: Sequence[Array]) -> Iterator[Fault]:
-    """Yield a fault where an output was not written, and where the two dispatches differ."""
-    # Bits are compared, so that NaN is like itself.
-    bits = [_bits(array) for array in after]
-    untouched = np.full(len(bits[0]), place.in_place is None)
-    if place.in_place is None:
-        for old, new in zip(before, bits, strict=True):
-            untouched &= _bits(old) == new
-    unwritten = np.flatnonzero(untouched)
-    if len(unwritten):
-        message = f"{_told(place, unwritten)} kept what was there before"
-        yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
-    different = np.flatnonzero((bits[0] != bits[1]) & ~untouched)
-    if len(different):
-        values = " and ".join(str(array.ravel()[different[0]]) for array in after)
-        message = f"{_told(place, different)} differ between two dispatches: {values}"
-        yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, different)
-
-
 def _bits(array: Array) -> Array:
+    # Bits are compared, so that NaN is like itself.
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 

@@ -9,7 +9,8 @@ computed from a hole differs between the two, and a changed byte outside of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,9 +20,9 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 from dmlconf.tensors.datatypes import Array
-from dmlconf.tensors.layout import element_offsets
+from dmlconf.tensors.layout import packed_strides
 
-__all__ = ["GUARD", "POISONS", "Place", "Placement", "decode", "encode", "place"]
+__all__ = ["GUARD", "POISONS", "Place", "Placement", "decode", "elements_of", "encode", "place"]
 
 GUARD: Final = 256
 """Least bytes of a guard band, and the alignment of tensors."""
@@ -100,11 +101,11 @@ class Placement:
         """Tell whether DirectML takes over the data of an input."""
         return any(place.owned for place in self.inputs if place)
 
-    def initial(self, data: dict[str, Array]) -> Array:
+    def initial(self, data: Mapping[str, Array]) -> Array:
         """Return the arena's bytes for the initialisation: the inputs that DirectML takes over."""
         return self._image(data, POISONS[0], owned=True)
 
-    def image(self, data: dict[str, Array], poison: int) -> Array:
+    def image(self, data: Mapping[str, Array], poison: int) -> Array:
         """Return the arena's bytes for a dispatch.
 
         What DirectML took over holds the poison by then: it must have a copy.
@@ -115,12 +116,31 @@ class Placement:
         """
         return self._image(data, poison, owned=False)
 
-    def _image(self, data: dict[str, Array], poison: int, *, owned: bool) -> Array:
+    def _image(self, data: Mapping[str, Array], poison: int, *, owned: bool) -> Array:
         image = np.full(self.span, poison, np.uint8)
         for place in self.inputs:
             if place and place.owned is owned:
                 encode(data[place.name], place.desc, image[place.offset : place.end])
         return image
+
+    def poison(self, image: Array, poison: int) -> None:
+        """Change the poison of what `image` made, and keep the inputs' elements."""
+        inputs = {place.offset: place for place in self.inputs if place and not place.owned}
+        end = 0
+        for place in self.ordered():
+            image[end : place.offset] = poison
+            region = image[place.offset : place.end]
+            source = inputs.get(place.offset)
+            if source is None:
+                region[...] = poison
+            elif source.desc.Strides is None and source.desc.DataType.bits >= 8:
+                region[math.prod(source.desc.Sizes) * source.desc.DataType.bits // 8 :] = poison
+            else:
+                elements = decode(source.desc, region)
+                region[...] = poison
+                encode(elements, source.desc, region)
+            end = place.end
+        image[end:] = poison
 
 
 def place(case: Case) -> Placement:
@@ -165,21 +185,26 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
     """Write a tensor's elements to the bytes of its buffer, and leave the holes as they are."""
     if desc.DataType.bits < 8:
         elements = _nibbles(into)
-        elements[_where(desc)] = values.ravel().view(np.uint8) & 0x0F
+        _view(desc, elements)[...] = values.view(np.uint8) & 0x0F
         into[:] = elements[0::2] | elements[1::2] << 4
         return
-    elements = _elements(desc, into)
-    elements[_where(desc)] = values.ravel()
+    _view(desc, _elements(desc, into))[...] = values
 
 
 def decode(desc: TensorDesc, content: Array) -> Array:
-    """Return a tensor's elements from the bytes of its buffer, shaped like its Sizes."""
+    """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes."""
+    found = elements_of(desc, content)
+    return found.copy() if found.base is not None else found
+
+
+def elements_of(desc: TensorDesc, content: Array) -> Array:
+    """Return the same, but where it can be had without a copy as a part of the bytes themselves."""
     if desc.DataType.bits < 8:
-        elements = _nibbles(content)[_where(desc)]
+        elements = _view(desc, _nibbles(content))
         if desc.DataType.is_signed:
             elements = ((elements ^ 8) - np.uint8(8)).view(np.int8)
-        return elements.reshape(desc.Sizes)
-    return _elements(desc, content)[_where(desc)].copy().reshape(desc.Sizes)
+        return elements
+    return _view(desc, _elements(desc, content))
 
 
 def _elements(desc: TensorDesc, content: Array) -> Array:
@@ -192,11 +217,17 @@ def _nibbles(content: Array) -> Array:
     return np.stack([content & 0x0F, content >> 4], axis=-1).ravel()
 
 
-def _where(desc: TensorDesc) -> slice | Array:
-    """Return where the elements lie among all of the buffer, in row-major order."""
-    if desc.Strides is None:
-        count = 1
-        for size in desc.Sizes:
-            count *= size
-        return slice(count)
-    return element_offsets(desc.Sizes, desc.Strides).ravel()
+def _view(desc: TensorDesc, elements: Array) -> Array:
+    """Return the tensor's elements among all of the buffer, as a view shaped like its Sizes.
+
+    Raises:
+        IndexError: the last element lies behind the buffer's end.
+    """
+    strides = packed_strides(desc.Sizes) if desc.Strides is None else desc.Strides
+    if 0 in desc.Sizes:
+        return elements[:0].reshape(desc.Sizes)
+    last = sum((size - 1) * step for size, step in zip(desc.Sizes, strides, strict=True))
+    if last >= len(elements):
+        raise IndexError(f"element {last} of a buffer of {len(elements)}")
+    in_bytes = [step * elements.itemsize for step in strides]
+    return np.lib.stride_tricks.as_strided(elements, desc.Sizes, in_bytes)

@@ -13,7 +13,7 @@ from dmlconf.backends.protocol import (
     Environment,
     Outcome,
 )
-from dmlconf.backends.recording.model import Gap
+from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.recording.store import StoredRecording, recording_path
 from dmlconf.cases.model import Case
 
@@ -60,7 +60,7 @@ class RecordingBackend:
         """
         for case in cases:
             found = self._stored.find(case)
-            yield Breakdown(BreakdownKind.ERROR, found) if isinstance(found, Gap) else found
+            yield Breakdown(BreakdownKind.ERROR, found) if isinstance(found, Mismatch) else found
 
     def close(self) -> None:
         """Give nothing back: no file is open."""

@@ -12,7 +12,7 @@ from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.cases.model import Case
 from dmlconf.tensors.sample import sample_of
 
-__all__ = ["Entry", "Gap", "Recording", "entry_of", "sample_seed"]
+__all__ = ["Entry", "Mismatch", "Recording", "entry_of", "sample_seed"]
 
 _SAMPLED_BYTES: Final = 1 << 14
 """From this size on, a digest and a sample are kept of an output instead of all its elements."""
@@ -21,7 +21,7 @@ _SAMPLE: Final = 512
 """Elements of a sample: of 1% wrong elements it has none once in 170 times."""
 
 
-class Gap(StrEnum):
+class Mismatch(StrEnum):
     """Why a recording cannot tell the outcome of a case."""
 
     MISSING = "the recording has no such case"
@@ -76,18 +76,18 @@ class Recording:
     capabilities: Capabilities
     entries: Mapping[str, Entry]
 
-    def gap(self, case: Case) -> Gap | None:
+    def mismatch(self, case: Case) -> Mismatch | None:
         """Return why the recording cannot tell the case's outcome; None where it can."""
         entry = self.entries.get(case.identifier)
         if entry is None:
-            return Gap.MISSING
+            return Mismatch.MISSING
         if entry.digest != case_digest(case):
-            return Gap.STALE
+            return Mismatch.STALE
         outcome = entry.outcome
         if isinstance(outcome, Outputs) and outputs_fault(case, outcome) is not None:
-            return Gap.STALE
+            return Mismatch.STALE
         return None
 
-    def find(self, case: Case) -> Outputs | Rejection | Gap:
+    def find(self, case: Case) -> Outputs | Rejection | Mismatch:
         """Return the case's outcome, or why the recording cannot tell it."""
-        return self.gap(case) or self.entries[case.identifier].outcome
+        return self.mismatch(case) or self.entries[case.identifier].outcome

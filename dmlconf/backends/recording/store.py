@@ -15,7 +15,7 @@ from typing import Final
 from dmlconf.backends import subject
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read_recording
-from dmlconf.backends.recording.model import Entry, Gap, Recording
+from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_names
 from dmlconf.documents.files import UnreadableFileError, open_regular
@@ -113,15 +113,15 @@ class StoredRecording:
             self._parts[key] = read_recording(path) if path else None
         return self._parts[key]
 
-    def gap(self, case: Case) -> Gap | None:
+    def mismatch(self, case: Case) -> Mismatch | None:
         """Return why the recording cannot tell the case's outcome; None where it can."""
         part = self.part(case.operator_name)
-        return part.gap(case) if part else Gap.MISSING
+        return part.mismatch(case) if part else Mismatch.MISSING
 
-    def find(self, case: Case) -> Outputs | Rejection | Gap:
+    def find(self, case: Case) -> Outputs | Rejection | Mismatch:
         """Return the case's outcome, or why the recording cannot tell it."""
         part = self.part(case.operator_name)
-        return part.find(case) if part else Gap.MISSING
+        return part.find(case) if part else Mismatch.MISSING
 
 
 def _file_digest(path: Path) -> str:

@@ -5,7 +5,8 @@ The reference's `..._error_scale` functions return it; docs/bounds.md derives wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -184,13 +185,38 @@ def quantum_of(*factors: Array | float) -> float:
     """
     quantum = 1.0
     for factor in factors:
-        values = np.abs(np.asarray(factor, np.float64).ravel())
-        values = values[values > 0]
-        if not np.isfinite(values).all():
+        values = np.asarray(factor).reshape(-1)
+        least = min((_least_bit(block) for block in _blocks(values)), default=math.inf)
+        if least == 0:
             return 0.0
-        if len(values):
-            fraction, exponent = np.frexp(values)
-            whole = np.ldexp(fraction, 53).astype(np.int64)
-            bits = np.log2((whole & -whole).astype(np.float64))
-            quantum *= float(np.ldexp(1.0, int((exponent - 53 + bits).min())))
+        quantum *= 1.0 if math.isinf(least) else least
     return quantum
+
+
+_BLOCK: Final = 1 << 15
+"""Elements that are looked at together, so that their FLOAT64 copies stay in the cache."""
+
+_FRACTION: Final = (1 << 52) - 1
+"""The bits behind the point of a FLOAT64 number."""
+
+
+def _blocks(values: Array) -> Iterator[Array]:
+    for start in range(0, len(values), _BLOCK):
+        yield np.abs(values[start : start + _BLOCK], dtype=np.float64)
+
+
+def _least_bit(values: Array) -> float:
+    """Return the value of the least bit that any positive number has; infinity where none is.
+
+    Where one is infinite, it is 0.
+    """
+    values = values[values > 0]
+    if not len(values):
+        return math.inf
+    if not np.isfinite(values).all():
+        return 0.0
+    bits = values.view(np.int64)
+    # Without its least bit a number loses just that, unless no bit stands behind the point.
+    without = (bits & (bits - 1)).view(np.float64)
+    whole = (bits & _FRACTION == 0) & (bits > _FRACTION)
+    return float(np.where(whole, values, values - without).min())

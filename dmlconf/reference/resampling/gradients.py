@@ -16,7 +16,12 @@ from dmlconf.reference.resampling.gradient_candidates import (
     linear_interval,
     nearest_candidates,
 )
-from dmlconf.reference.resampling.interpolation import Coordinates, coordinates, in_blocks, nearest
+from dmlconf.reference.resampling.interpolation import (
+    Coordinates,
+    coordinates,
+    in_leading_blocks,
+    nearest,
+)
 from dmlconf.reference.resampling.spreading import spread, summed
 from dmlconf.tensors.datatypes import Array
 
@@ -63,7 +68,7 @@ def resample_grad1(
         return values
 
     with np.errstate(all="ignore"):
-        return in_blocks(added_up, gradient, min(changing, default=0), output)
+        return in_leading_blocks(added_up, gradient, min(changing, default=0), output)
 
 
 def resample_grad1_candidates(

@@ -26,7 +26,7 @@ __all__ = [
     "coordinates",
     "elements_at",
     "extrapolated_estimate",
-    "in_blocks",
+    "in_leading_blocks",
     "interpolated",
     "interpolated_estimate",
     "nearest",
@@ -161,7 +161,7 @@ def interpolated(tensor: Array, axis: int, at: Coordinates) -> Array:
     return result
 
 
-def in_blocks(
+def in_leading_blocks(
     function: Callable[[Array], Array], tensor: Array, leading: int, output: TensorDesc
 ) -> Array:
     """Return what a function makes of a tensor, in blocks that stay in the processor's cache.

@@ -19,7 +19,7 @@ from dmlconf.reference.resampling.interpolation import (
     Coordinates,
     coordinates,
     elements_at,
-    in_blocks,
+    in_leading_blocks,
     interpolated,
     nearest,
 )
@@ -155,7 +155,7 @@ def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordina
         return values
 
     with np.errstate(all="ignore"):
-        return in_blocks(stretched, tensor, changing[0], output)
+        return in_leading_blocks(stretched, tensor, changing[0], output)
 
 
 def _nearest(tensor: Array, at: Sequence[Coordinates], rounding: str) -> Array:

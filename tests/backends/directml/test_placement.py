@@ -120,3 +120,23 @@ def test_nan_keeps_its_bits() -> None:
     content = np.zeros(8, np.uint8)
     encode(bits.view(np.float32), desc, content)
     assert decode(desc, content).view(np.uint32).tolist() == bits.tolist()
+
+
+@pytest.mark.parametrize("in_place", [None, {"OutputTensor": "InputTensor"}])
+@pytest.mark.parametrize("layout", ["implicit", "padded", "transposed"])
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.UINT8, DataType.INT4])
+def test_another_poison_makes_the_image_that_it_would_have_made(
+    in_place: Any, layout: str, data_type: DataType
+) -> None:
+    desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
+    made = place(tile(in_place, InputTensor=desc, OutputTensor=desc))
+    data = {"InputTensor": np.arange(15).reshape(3, 5).astype(data_type.dtype) % 8}
+    image = made.image(data, POISONS[0])
+    made.poison(image, POISONS[1])
+    assert image.tobytes() == made.image(data, POISONS[1]).tobytes()
+
+
+def test_a_tensor_that_ends_behind_its_buffer_is_refused() -> None:
+    desc = TensorDesc(DataType.FLOAT32, (2, 2), (9, 1))
+    with pytest.raises(IndexError, match="element 10 of a buffer of 4"):
+        decode(desc, np.zeros(16, np.uint8))

@@ -1,0 +1,128 @@
+"""Write a case as a file of its own, with its data in NumPy files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import yaml
+
+from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import Field, FieldKind
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["array_file", "export_case", "exported_name"]
+
+_LONGEST_NAME: Final = 120
+
+
+def exported_name(identifier: str) -> str:
+    """Return a case's identifier as the name of a file: `gather-matrix-Axis-1`."""
+    return re.sub(r"[^\w.]+", "-", identifier).strip("-.")[:_LONGEST_NAME]
+
+
+def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
+    """Write an array as `folder/TENSOR.ROLE.npy`, and return the path from above the folder."""
+    name = f"{re.sub(r'[^A-Za-z0-9]+', '-', tensor).strip('-')}.{role}.npy"
+    np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
+    return f"{folder.name}/{name}"
+
+
+def export_case(
+    path: Path,
+    case: Case,
+    expectation: ExpectedOutputs | ExpectedRejection | None,
+    inputs: Mapping[str, Array],
+) -> None:
+    """Write a case file with one case, whose data are in the folder of the same name.
+
+    What the reference expects is not stated: a run asks it again.
+
+    Args:
+        path: the case file; its folder of data, without the ending, is there.
+        case: the case.
+        expectation: what is expected of it, by the case itself or by a recording.
+        inputs: the data, by tensor.
+    """
+    folder = path.with_suffix("")
+    entry: dict[str, Any] = {"name": path.stem, "note": f"As {case.identifier}."}
+    files = {name: array_file(folder, name, "input", array) for name, array in inputs.items()}
+    operator = case.operator
+    entry["desc"] = {
+        field.name: _field(field, case.desc[field.name], files)
+        for field in operator.fields
+        if field.name not in operator.count_fields and case.desc[field.name] is not None
+    }
+    if case.in_place:
+        entry["in_place"] = dict(case.in_place)
+    entry |= _expect(case, folder, expectation)
+    document = {"operator": operator.name, "page": case.about.page, "cases": [entry]}
+    text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _field(field: Field, value: Any, files: Mapping[str, str]) -> Any:
+    if not field.is_tensor:
+        return _plain(value)
+    if field.is_array:
+        return [_tensor(each, files.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
+    return _tensor(value, files.get(field.name))
+
+
+def _tensor(tensor: TensorDesc, file: str | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
+    if tensor.Strides is not None:
+        entry["Strides"] = list(tensor.Strides)
+    if tensor.Flags:
+        entry["Flags"] = list(tensor.Flags)
+    if tensor.DeclaredTensorSizeInBytes is not None:
+        entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
+    if tensor.GuaranteedBaseOffsetAlignment:
+        entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
+    if file is not None:
+        entry["values"] = {"file": file}
+    return entry
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _expect(
+    case: Case, folder: Path, expectation: ExpectedOutputs | ExpectedRejection | None
+) -> dict[str, Any]:
+    if expectation is None or expectation.provenance is Provenance.REFERENCE:
+        return {}
+    recorded: dict[str, Any] = {}
+    if expectation.provenance is Provenance.RECORDED:
+        recorded = {
+            "recorded": case.about.recorded or f"the suite's recording of {case.identifier}"
+        }
+    if isinstance(expectation, ExpectedRejection):
+        told = {"rejected": expectation.hresult}
+        if expectation.constraint is not None:
+            told["constraint"] = expectation.constraint
+        return {**recorded, "expect": told}
+    expect: dict[str, Any] = {}
+    for field in case.operator.of_kind(FieldKind.OUTPUT):
+        named = {
+            name: {"file": array_file(folder, name, "expected", array)}
+            for name, array in expectation.outputs.items()
+            if name.partition("[")[0] == field.name
+            and expectation.provenance_of(name) is not Provenance.REFERENCE
+        }
+        if named and not field.is_array:
+            expect[field.name] = named[field.name]
+        elif named and len(named) == sum(n.partition("[")[0] == field.name for n in case.outputs()):
+            expect[field.name] = [named[f"{field.name}[{i}]"] for i in range(len(named))]
+    return {**recorded, "expect": expect} if expect else {}

@@ -1,0 +1,44 @@
+"""Cases of models, which some commands and backends take only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import MODEL_TAG, names_models, without_models
+from dmlconf.cli.console import warn
+
+__all__ = ["WITHOUT_MODELS", "leave_out_models"]
+
+WITHOUT_MODELS: Final[Mapping[str, str]] = {
+    "numpy": "on numpy, which nothing would judge there",
+    "recording": "of a replay, because they are not recorded",
+}
+"""Backends that take cases of models only when asked for, and why."""
+
+
+def leave_out_models(
+    paths: Sequence[Path],
+    plan: list[PlannedCase],
+    selection: Mapping[str, Any],
+    why: str | None,
+) -> list[PlannedCase]:
+    """Return the plan without cases of models, unless the user asks for them, and say so.
+
+    Args:
+        paths: as given.
+        plan: what the options choose.
+        selection: the options, as `load_chosen` takes them.
+        why: continues "cases of the tag `model` left out"; None where they are taken.
+    """
+    named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
+    tags, keywords = selection.get("tags", ()), selection.get("keywords")
+    if why is None or named or names_models(paths, tags, keywords):
+        return plan
+    kept, count = without_models(plan)
+    if count:
+        told = f"{count:,} case{'s' if count != 1 else ''} of the tag `{MODEL_TAG}`"
+        warn(f"{told} left out {why}: take them with --tag {MODEL_TAG}")
+    return kept

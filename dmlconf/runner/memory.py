@@ -1,0 +1,108 @@
+"""Whether a case fits into memory, told from its desc before anything is allocated."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind
+
+__all__ = ["machine_memory", "shortage", "tensor_bytes"]
+
+_COPIES: Final = 4
+"""How many times its tensors' bytes a case may need in a process."""
+
+_SMALL: Final = 1 << 20
+"""Tensors of so few bytes fit everywhere."""
+
+_CONTROL_GROUPS: Final = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def tensor_bytes(case: Case) -> int:
+    """Return the bytes of all tensors of a case, in buffers or element by element."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    return sum(
+        max(tensor.TotalTensorSizeInBytes, math.prod(tensor.Sizes) * tensor.DataType.bits // 8)
+        for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)
+    )
+
+
+def shortage(case: Case, device: int | None = None, machine: int | None = None) -> str | None:
+    """Say why a case does not fit into memory; None where it does.
+
+    Args:
+        case: the case.
+        device: bytes that the device can reach; None where nobody knows.
+        machine: bytes of this machine; None for what it has.
+    """
+    needed = tensor_bytes(case)
+    if needed < _SMALL:
+        return None
+    if device is not None and needed > device:
+        return f"its tensors have {_spoken(needed)}, and the device {_spoken(device)}"
+    available = machine_memory() if machine is None else machine
+    if _COPIES * needed > available:
+        least = _spoken(_COPIES * needed)
+        return f"needs up to {least} of memory, and this machine has {_spoken(available)}"
+    return None
+
+
+def _spoken(count: int) -> str:
+    for power, unit in ((40, "TiB"), (30, "GiB")):
+        if count >> power:
+            return f"{count / (1 << power):,.1f} {unit}"
+    return f"{count / (1 << 20):,.1f} MiB"
+
+
+@cache
+def machine_memory() -> int:
+    """Return the bytes of memory that this process may use at most.
+
+    They are those of the machine or, where that is less, the limit of its control group.
+    """
+    memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
+    for file in _CONTROL_GROUPS:
+        with suppress(OSError, ValueError):
+            memory = min(memory, int(file.read_text()))
+    return memory
+
+
+def _posix_memory() -> int:
+    with suppress(OSError, ValueError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return sys.maxsize
+
+
+class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX of sysinfoapi.h."""
+
+    _fields_ = (
+        ("dwLength", ctypes.c_uint32),
+        ("dwMemoryLoad", ctypes.c_uint32),
+        ("ullTotalPhys", ctypes.c_uint64),
+        ("ullAvailPhys", ctypes.c_uint64),
+        ("ullTotalPageFile", ctypes.c_uint64),
+        ("ullAvailPageFile", ctypes.c_uint64),
+        ("ullTotalVirtual", ctypes.c_uint64),
+        ("ullAvailVirtual", ctypes.c_uint64),
+        ("ullAvailExtendedVirtual", ctypes.c_uint64),
+    )
+
+
+def _windows_memory() -> int:
+    status = _MemoryStatus(dwLength=ctypes.sizeof(_MemoryStatus))
+    kernel = ctypes.CDLL("kernel32.dll")
+    if not kernel.GlobalMemoryStatusEx(ctypes.byref(status)):
+        return sys.maxsize
+    return int(status.ullTotalPhys)

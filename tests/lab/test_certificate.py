@@ -1,0 +1,56 @@
+"""A certificate of real DirectML, made in the lab and verified outside of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.certification.forging import taken_apart
+from tests.certification.suite import VENDOR, furnished
+from tests.cli.process import dmlconf_here
+from tests.lab.test_in_lab import command
+
+pytestmark = pytest.mark.lab
+
+SUBSTRATE = Path(__file__).parents[2] / "lab" / "substrate.yaml"
+
+
+def verified(folder: Path, file: str) -> subprocess.CompletedProcess[str]:
+    return dmlconf_here(
+        folder, "verify", file, "suite", "--profile", "small.yaml", "--key", "vendor.pub.pem",
+        "--challenge", "7", "--substrate", SUBSTRATE, "-q",
+    )  # fmt: skip
+
+
+def test_what_directml_computes_in_the_lab_is_verified_without_it(tmp_path: Path) -> None:
+    folder = furnished(tmp_path / "place")
+    arguments = (
+        "certify",
+        "suite",
+        "-b",
+        "directml",
+        "--profile",
+        "small.yaml",
+        "--challenge",
+        "7",
+    )
+    subprocess.run(
+        command("run", "--", *arguments, "-o", "it.dmlcert"), cwd=folder, check=True, timeout=600
+    )
+    # The lab has no library for signatures, as a test machine may not.
+    done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
+    assert done.returncode == 0, done.stderr
+    done = verified(folder, "it.dmlcert")
+    assert done.returncode == 0, done.stdout
+    assert "directml 1.15.4" in done.stdout
+    forgery = taken_apart(folder / "it.dmlcert")
+    output = forgery.line("/stated")["outputs"]["OutputTensor"]
+    elements = forgery.elements(output)
+    elements.view("uint32")[0] ^= 1
+    forgery.store(output, elements)
+    (folder / "wrong.dmlcert").write_bytes(forgery.content(VENDOR))
+    done = verified(folder, "wrong.dmlcert")
+    assert done.returncode == 1
+    assert "tile/matrix/stated" in done.stdout

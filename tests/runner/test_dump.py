@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case, Provenance
+from dmlconf.resources import cases_directory
+from dmlconf.runner.dump import dump_cases
+from dmlconf.runner.judge import judge
+from dmlconf.runner.session import opened, reference
+from dmlconf.runner.verdict import Status
+
+CASES = [
+    "gemm/matrix[DataType=FLOAT16,DimensionCount=2,TransA=NONE,TransB=NONE]",
+    "join/documented/example-1-only-one-axis-fits",
+    "tile/invalid/repeat-of-0",
+]
+
+ZEROS = registry.parse("miniature:zeros")
+REFERENCE = reference("numpy", ZEROS)
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    folders = [cases_directory() / name.partition("/")[0] for name in CASES]
+    plan = {planned.identifier: planned for planned in load_suite(folders).plan()}
+    return [valid_case(plan[name]) for name in CASES]
+
+
+def dumped(cases: list[Case], folder: Path) -> list[Path]:
+    return dump_cases(folder, cases, opened(ZEROS, registry.create(ZEROS)), REFERENCE)
+
+
+def test_a_dumped_case_is_one_that_runs_and_has_the_same_data(
+    cases: list[Case], tmp_path: Path
+) -> None:
+    paths = dumped(cases, tmp_path / "dump")
+    assert [path.stem for path in paths][1:] == [
+        "join-documented-example-1-only-one-axis-fits", "tile-invalid-repeat-of-0",
+    ]  # fmt: skip
+    for path, case in zip(paths, cases, strict=True):
+        [again] = map(valid_case, load_suite([path]).plan())
+        assert again.operator_name == case.operator_name
+        assert again.desc == case.desc
+        for name, array in case.inputs().items():
+            np.testing.assert_array_equal(again.inputs()[name], array)
+        assert (again.expectation is None) == (case.expectation is None)
+
+
+def test_a_dumped_case_fails_as_the_case_did(cases: list[Case], tmp_path: Path) -> None:
+    backend = registry.create(ZEROS)
+    for path in dumped(cases, tmp_path)[:2]:
+        [again] = map(valid_case, load_suite([path]).plan())
+        [outcome] = backend.run([again])
+        assert judge(again, outcome, REFERENCE).status is Status.FAILED
+
+
+def test_the_files_have_what_was_expected_allowed_and_actual(
+    cases: list[Case], tmp_path: Path
+) -> None:
+    [path] = dumped(cases[:1], tmp_path)
+    arrays = {file.name: np.load(file) for file in path.with_suffix("").iterdir()}
+    assert {name for name in arrays if name.startswith("Output")} == {
+        f"OutputTensor.{role}.npy" for role in ("expected", "lowest", "highest", "actual")
+    }
+    expected = arrays["OutputTensor.expected.npy"]
+    assert not arrays["OutputTensor.actual.npy"].any()
+    assert (arrays["OutputTensor.lowest.npy"] <= expected).all()
+    assert (expected <= arrays["OutputTensor.highest.npy"]).all()
+    # The reference is asked again, so a case that it tells of does not state its outputs.
+    [again] = map(valid_case, load_suite([path]).plan())
+    assert again.expectation is None
+
+
+def test_a_stated_expectation_keeps_its_provenance(cases: list[Case], tmp_path: Path) -> None:
+    path = dumped(cases, tmp_path)[1]
+    [again] = map(valid_case, load_suite([path]).plan())
+    assert again.expectation is not None
+    assert again.expectation.provenance is Provenance.DOCUMENTED

@@ -1,0 +1,89 @@
+"""Cases that do not fit into memory: unsupported, and never made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.protocol import Capabilities
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.runner.judge import unsupported_reason
+from dmlconf.runner.memory import machine_memory, shortage, tensor_bytes
+from dmlconf.runner.verdict import ReasonKind
+from dmlconf.tensors.datatypes import DataType
+from tests.cli.process import dmlconf_here
+
+LARGE = """\
+operator: ACTIVATION_RELU
+cases:
+  - desc:
+      InputTensor: {Sizes: [%d, 1024, 1024], DataType: FLOAT16, fill: {normal: {least: 0}}}
+      OutputTensor: {Sizes: [%d, 1024, 1024], DataType: FLOAT16}
+"""
+
+
+MANY = """\
+operator: JOIN
+cases:
+  - matrix: {Count: [1024]}
+    desc:
+      InputTensors:
+        repeat: =Count
+        of: {Sizes: [2], Strides: [4294967295], DataType: FLOAT64, fill: sequence}
+      OutputTensor: {Sizes: [=2 * Count], DataType: FLOAT64}
+      Axis: 0
+"""
+"""Input buffers of 32 TiB."""
+
+
+def large(folder: Path, mebi_elements: int) -> Path:
+    path = folder / "large.yaml"
+    path.write_text(LARGE % (mebi_elements, mebi_elements))
+    return path
+
+
+def case(folder: Path, mebi_elements: int) -> Case:
+    return build(next(load_suite([large(folder, mebi_elements)]).plan()))
+
+
+def test_tensors_of_more_than_two_to_the_26_elements_are_cases(tmp_path: Path) -> None:
+    found = case(tmp_path, 65)
+    assert tensor_bytes(found) == 2 * 65 << 21
+    assert shortage(found, machine=1 << 40) is None
+
+
+def test_a_shortage_says_what_is_needed_and_what_there_is(tmp_path: Path) -> None:
+    found = case(tmp_path, 512)  # Two tensors of 1 GiB.
+    machine = shortage(found, machine=4 << 30)
+    assert machine == "needs up to 8.0 GiB of memory, and this machine has 4.0 GiB"
+    device = shortage(found, device=1 << 30, machine=1 << 40)
+    assert device == "its tensors have 2.0 GiB, and the device 1.0 GiB"
+
+
+def test_small_cases_fit_everywhere(tmp_path: Path) -> None:
+    small = tmp_path / "small.yaml"
+    small.write_text((LARGE % (1, 1)).replace("1024, 1024", "2, 3"))
+    assert shortage(build(next(load_suite([small]).plan())), device=0, machine=0) is None
+
+
+def test_this_machine_has_memory() -> None:
+    assert 1 << 28 < machine_memory() < 1 << 50
+
+
+@pytest.mark.parametrize("memory", [None, 1 << 50])
+def test_what_no_machine_holds_is_unsupported(tmp_path: Path, memory: int | None) -> None:
+    has = Capabilities(FEATURE_LEVELS[-1], frozenset(DataType), memory)
+    reason = unsupported_reason(case(tmp_path, 1 << 22), has)
+    assert reason is not None
+    assert reason.kind is ReasonKind.MEMORY
+
+
+def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "join.yaml"
+    path.write_text(MANY)
+    found = dmlconf_here(tmp_path, "run", str(path))
+    assert "1 unsupported" in found.stdout, found.stdout + found.stderr
