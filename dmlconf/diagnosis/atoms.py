@@ -155,10 +155,11 @@ class TableBuilder:
                 [bits + (0.2 if value in (0, 1) else 1) for value in distinct],
                 values == distinct[:, None],
             )
-            known = np.isfinite(values)
-            for value in (0, 1):
-                if value in distinct:
-                    self.add(f"{text} != {value}", bits + _NEGATION, (values != value) & known)
+        known = np.isfinite(values)
+        for value in (0, 1):
+            if value in distinct:
+                self.add(f"{text} == {value}", bits + 0.2, values == value)
+                self.add(f"{text} != {value}", bits + _NEGATION, (values != value) & known)
         bounds = self._bounds(distinct, values, most)
         if bounds:
             below = values <= np.array([low for low, _ in bounds])[:, None]
@@ -230,7 +231,7 @@ def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Rel
     bound = round_number(low, high, whole=whole)
     far = 0.0 if bound in (0, 1) else _FAR_BOUND
     if whole and low + 1 == high:
-        return ("<", high, far + 0.1), (">", bound, far)
+        return ("<", high, far + 0.3), (">", bound, far)
     return ("<=", bound, far + 0.1), (">", bound, far)
 
 

@@ -51,8 +51,8 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         example = next(value for value in column.distinct if value is not None)
         if None in column.distinct:
             present = column.mask(lambda value: True)
-            builder.add(f"{name} is not None", 6, present)
-            builder.add(f"{name} is None", 6, ~present)
+            builder.add(f"{name} is not None", 5.5, present)
+            builder.add(f"{name} is None", 5.5, ~present)
         if is_tensor(example):
             tensors[name] = column, [v and read_tensor(v) for v in column.distinct]
         elif isinstance(example, list) and example and is_tensor(example[0]):
@@ -95,8 +95,13 @@ def _part(name: str, value: Mapping[str, Any]) -> float | None:
     return _number(value.get(name))
 
 
-def _item(at: int, values: Sequence[float]) -> float | None:
-    return values[at] if len(values) > max(at, 0) else None
+def _item(at: int, values: Sequence[Any]) -> float | None:
+    return _number(values[at]) if len(values) > max(at, 0) else None
+
+
+def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
+    """Return the greatest or the least number of a list; infinities and NaN are text in it."""
+    return which([float(value) for value in values]) if values else None
 
 
 def _number(value: Any) -> float | None:
@@ -112,10 +117,10 @@ def _list(builder: TableBuilder, name: str, column: Column) -> None:
     if items and isinstance(items[0], dict):
         firsts = [v[0].get("operator") if v else None for v in column.distinct]
         builder.constants(f"{name}[0]", 8, Column(firsts[code] for code in column.codes))
-    if not items or not all(isinstance(item, int | float) for item in items):
+    if not items or any(_number(item) is None for item in items):
         return
-    builder.numbers(f"max({name})", 6.5, column.numbers(lambda v: max(v, default=None)))
-    builder.numbers(f"min({name})", 6.5, column.numbers(lambda v: min(v, default=None)))
+    builder.numbers(f"max({name})", 6.5, column.numbers(partial(_end, max)))
+    builder.numbers(f"min({name})", 6.5, column.numbers(partial(_end, min)))
     uneven = column.mask(lambda v: len(set(v)) > 1)
     builder.add(f"min({name}) != max({name})", 8, uneven)
     for at in (0, 1, -1):

@@ -61,7 +61,8 @@ def test_json_goes_to_standard_output_and_the_table_to_the_other(tmp_path: Path)
     assert wrong["status"] == "failed"
     assert wrong["expectation"] == "documented"
     assert wrong["reason"]["differences"][1] == {
-        "tensor": "OutputTensor", "coordinates": [3], "expected": "inf", "actual": 2.0,
+        "tensor": "OutputTensor", "coordinates": [3], "expected": "inf",
+        "allowed": [["inf", "inf"]], "actual": 2.0, "off_by": None, "unit": "",
     }  # fmt: skip
 
 
