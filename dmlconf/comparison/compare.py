@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -64,7 +64,8 @@ class Changed:
             return _reason(new)
         if self.change is Change.MENDED:
             return f"was {base.status}: {_reason(base)}"
-        return f"{base.status}, now {new.status}: {_reason(new)}"
+        became = f"{base.status}, now {new.status}"
+        return f"{became}: {new.reason.kind}" if new.reason else became
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,13 @@ class Comparison:
     def fails_newly(self) -> bool:
         """Whether the new run fails where the base did not."""
         return bool(self.changes) and self.changes[0].change is Change.FAILS_NEWLY
+
+    @property
+    def new_failures(self) -> RunLog:
+        """The new run without the failures that the base had, as reports of runs take it."""
+        newly = {entry.case for entry in self.of(Change.FAILS_NEWLY)}
+        verdicts = (v for v in self.new.verdicts if v.case in newly or not v.status.fails_run)
+        return replace(self.new, verdicts=tuple(verdicts))
 
     @property
     def shared(self) -> int:

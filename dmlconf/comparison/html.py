@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from dmlconf.comparison.compare import Change, Comparison
-from dmlconf.comparison.reports import closing_sentence, suite_note
+from dmlconf.comparison.reports import closing_sentence, shared_lines, suite_note
 from dmlconf.documents.problems import printable
 from dmlconf.reports.pages import render_page
 
@@ -43,6 +43,10 @@ def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict
         "differences": [
             {"name": printable(d.name), "base": printable(d.base), "new": printable(d.new)}
             for d in comparison.differences
+        ],
+        "groups": [
+            {"headline": printable(line.sentence), "command": printable(line.command)}
+            for line in shared_lines(comparison)
         ],
         "changes": list(_changes(number, comparison)),
         "operators": list(_operators(comparison)),

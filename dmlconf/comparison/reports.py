@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.comparison.compare import Change, Changed, Comparison
 from dmlconf.documents.problems import printable
+from dmlconf.reports import shared
+from dmlconf.reports.shared import SharedLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,11 +23,15 @@ __all__ = [
     "render_json",
     "render_markdown",
     "render_terminal",
+    "shared_lines",
     "suite_note",
 ]
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
+
+MOST_GROUPS: Final = 10
+"""Groups of new failures that a report shows."""
 
 MOST_CASES: Final = 10
 """Cases that a list shows of each change where not all are asked for."""
@@ -49,6 +55,13 @@ def closing_sentence(comparison: Comparison) -> str:
     if not comparison.shared:
         return "NOTHING TO COMPARE: the runs have no case in common"
     return f"PASSED: nothing fails newly; {shared}"
+
+
+def shared_lines(comparison: Comparison) -> list[SharedLine]:
+    """Say what the cases that fail newly have in common; nothing where there are none."""
+    if not comparison.fails_newly:
+        return []
+    return shared.shared_lines(comparison.new_failures)[:MOST_GROUPS]
 
 
 def suite_note(comparison: Comparison) -> str | None:
@@ -82,6 +95,9 @@ def render_terminal(
         note = suite_note(comparison)
         parts += [_text(note, "yellow"), ""] if note else []
         parts += [_counts(comparison), ""]
+    for line in shared_lines(comparison):
+        parts += [_text(line.sentence), _text(f"  {line.command}", "cyan")]
+    parts += [""] if comparison.fails_newly else []
     for change in (Change.FAILS_NEWLY,) if quiet else _LISTED:
         parts += _list(change, comparison.of(change), verbose=verbose)
     return Group(*parts, _closing(comparison))
@@ -171,6 +187,9 @@ def render_markdown(comparison: Comparison, names: tuple[str, str]) -> str:
     lines += ["| Change | Cases |", "|---|---:|"]
     lines += [f"| {change} | {counts[change]:,} |" for change in Change if counts[change]]
     lines.append("")
+    for line in shared_lines(comparison):
+        lines += [f"- {_escaped(line.sentence)}: `{_code(line.command)}`"]
+    lines += [""] if comparison.fails_newly else []
     for change in _LISTED:
         entries = comparison.of(change)
         if entries:
@@ -208,6 +227,10 @@ def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str,
             for difference in comparison.differences
         ],
         "summary": {str(change): counts[change] for change in Change},
+        "shared_properties": [
+            {"sentence": line.sentence, "command": line.command}
+            for line in shared_lines(comparison)
+        ],
         "cases": [
             {
                 "case": entry.case,

@@ -61,8 +61,8 @@ def _split(sizes: Sequence[int]) -> int:
 
 
 def _levels(actual: Array, expected: Array) -> Array:
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # Signalling NaN among them.
+        a, e = actual.astype(np.float64), expected.astype(np.float64)
         error = np.abs(a - e)
         finite = np.isfinite(e)
         largest = np.abs(e[finite]).max(initial=0.0) or 1.0

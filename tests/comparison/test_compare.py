@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlconf.comparison.compare import Change, compare
+from dmlconf.comparison.html import render_html
+from dmlconf.comparison.reports import closing_sentence, render_json, render_markdown
+from dmlconf.comparison.scoreboard import render, scoreboard
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.cli.process import TILE, dmlconf_here, write
+from tests.reports import logs
+
+
+def verdict(
+    case: str, status: Status, *, kind: ReasonKind = ReasonKind.WRONG_VALUES,
+    margin: float = 0.5, digest: str = "0" * 16,
+) -> Verdict:  # fmt: skip
+    reason = None if status is Status.PASSED else Reason(kind, str(kind))
+    figures = {"OutputTensor": {
+        "elements": 1, "differing": 0, "worst_ulp": 1.0, "rule": "ulp", "limit": 2.0,
+        "margin": margin,
+    }}  # fmt: skip
+    digests = {"OutputTensor": digest}
+    return Verdict(
+        case, case.partition("/")[0].upper(), ("matrix",), status, None, reason, figures,
+        output_digests=digests,
+    )  # fmt: skip
+
+
+def run(*verdicts: Verdict, **environment: str) -> RunLog:
+    log = logs.plain()
+    header = replace(
+        log.header, selected=len(verdicts),
+        environment={**log.header.environment, **environment},
+    )  # fmt: skip
+    return RunLog(header, verdicts, log.footer)
+
+
+PASSED, FAILED = Status.PASSED, Status.FAILED
+A = "gather/a"
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "change"),
+    [
+        (verdict(A, PASSED), verdict(A, FAILED), Change.FAILS_NEWLY),
+        (verdict(A, Status.UNSUPPORTED), verdict(A, FAILED), Change.FAILS_NEWLY),
+        (None, verdict(A, FAILED), Change.FAILS_NEWLY),
+        (verdict(A, Status.NOT_RUN), verdict(A, Status.BROKEN), Change.FAILS_NEWLY),
+        (verdict(A, FAILED), verdict(A, FAILED), Change.STILL_FAILS),
+        (verdict(A, FAILED), verdict(A, Status.BROKEN), Change.FAILS_OTHERWISE),
+        (
+            verdict(A, FAILED),
+            verdict(A, FAILED, kind=ReasonKind.WRONG_SIZES),
+            Change.FAILS_OTHERWISE,
+        ),
+        (verdict(A, FAILED), verdict(A, PASSED), Change.MENDED),
+        (verdict(A, FAILED), verdict(A, Status.UNSUPPORTED), Change.STATUS),
+        (verdict(A, PASSED), verdict(A, Status.UNCHECKED), Change.STATUS),
+        (verdict(A, PASSED), verdict(A, PASSED, margin=0.61), Change.DRIFTED),
+        (verdict(A, PASSED, margin=0.61), verdict(A, PASSED), Change.SAME),
+        (verdict(A, PASSED), verdict(A, PASSED, digest="1" * 16), Change.BITS),
+        (verdict(A, PASSED), None, Change.GONE),
+        (None, verdict(A, PASSED), Change.NEW),
+        (verdict(A, PASSED), verdict(A, PASSED), Change.SAME),
+    ],
+)
+def test_what_became_of_a_case(base: Verdict | None, new: Verdict | None, change: Change) -> None:
+    [entry] = compare(run(*filter(None, (base,))), run(*filter(None, (new,)))).changes
+    assert entry.change is change
+
+
+def test_how_much_is_drift_can_be_set() -> None:
+    base, new = run(verdict(A, PASSED)), run(verdict(A, PASSED, margin=0.61))
+    assert compare(base, new, 0.2).changes[0].change is Change.SAME
+
+
+def test_the_environment_is_compared_first() -> None:
+    comparison = compare(run(driver="1"), run(driver="2"))
+    [difference] = comparison.differences
+    assert (difference.name, difference.base, difference.new) == ("driver", "1", "2")
+
+
+def test_runs_without_a_case_in_common_do_not_pass() -> None:
+    comparison = compare(run(verdict("gather/a", PASSED)), run(verdict("tile/b", PASSED)))
+    assert closing_sentence(comparison).startswith("NOTHING TO COMPARE")
+
+
+def test_the_json_report_fits_its_schema() -> None:
+    base = run(verdict(A, PASSED), verdict("tile/b", FAILED))
+    new = run(verdict(A, FAILED), verdict("tile/b", PASSED), driver="2")
+    data = json.loads(render_json([(compare(base, new), ("a", "b"))]))
+    assert not list(validator(bundled_schema("comparison")).iter_errors(data))
+    assert data["comparisons"][0]["summary"]["fails newly"] == 1
+    assert data["comparisons"][0]["shared_properties"]
+
+
+def test_hostile_names_stay_text_in_every_report() -> None:
+    name = "gather/<script>alert(1)</script>|`\x1b[31m"
+    comparison = compare(run(verdict(name, PASSED)), run(verdict(name, FAILED)))
+    page = render_html([(comparison, ("<a>", "b"))])
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    for text in (page, render_markdown(comparison, ("<a>", "b"))):
+        assert "\x1b" not in text
+
+
+def test_the_command_exits_with_1_where_anything_fails_newly(tmp_path: Path) -> None:
+    write(tmp_path, TILE, "tile.yaml")
+    dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
+    dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "miniature:zeros", "--log", "wrong.jsonl")
+    worse = dmlconf_here(tmp_path, "compare", "right.jsonl", "wrong.jsonl")
+    assert (worse.returncode, "1 case fails newly" in worse.stdout) == (1, True)
+    better = dmlconf_here(
+        tmp_path, "compare", "wrong.jsonl", "right.jsonl", "right.jsonl", "--report", "html:c.html"
+    )
+    assert (better.returncode, "Mended" in better.stdout) == (0, True)
+    assert (tmp_path / "c.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    missing = dmlconf_here(tmp_path, "compare", "right.jsonl", "no.jsonl")
+    assert missing.returncode == 3
+
+
+def test_a_scoreboard_has_a_column_for_each_run() -> None:
+    runs = [
+        run(verdict(A, PASSED), version="1"),
+        run(verdict(A, FAILED), verdict("gather/b", PASSED), version="2"),
+        run(verdict("tile/b", Status.UNSUPPORTED), version="3"),
+    ]
+    board = scoreboard(runs, ["a", "b", "c"])
+    assert [cell.text for cell in board.cells["GATHER"]] == ["100% of 1", "50.0%, 1 fail", "-"]
+    assert board.cells["TILE"][2].text == "unsupported"
+    assert len(set(board.names)) == 3
+    for name in ("html", "json", "markdown"):
+        assert "GATHER" in render(board, name)
+    assert 'href="#gather-1"' in render(board, "html")
+    assert 'id="gather-1"' in render(board, "html")
+
+
+def test_a_share_with_failures_never_rounds_to_all() -> None:
+    verdicts = [verdict(f"gather/{i}", PASSED) for i in range(5000)]
+    board = scoreboard([run(*verdicts, verdict(A, FAILED))], ["a"])
+    assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
