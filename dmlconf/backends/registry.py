@@ -13,7 +13,15 @@ from dmlconf.backends.protocol import Backend, BackendError
 if TYPE_CHECKING:
     from dmlconf.backends.survey import Survey
 
-__all__ = ["ENTRY_POINT_GROUP", "BackendName", "backend_names", "create", "option_words", "parse"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "BackendName",
+    "backend_names",
+    "create",
+    "option_words",
+    "parse",
+    "survey_adapters",
+]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
 """A plugin's entry point in this group names a function from the options' text to a `Backend`."""
