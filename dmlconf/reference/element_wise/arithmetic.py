@@ -16,9 +16,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_E_ERROR
-from dmlconf.reference.numbers.blocks import in_blocks
-from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
@@ -29,8 +27,6 @@ __all__ = [
     "element_wise_difference_square_interval",
     "element_wise_divide",
     "element_wise_divide_interval",
-    "element_wise_exp",
-    "element_wise_exp_interval",
     "element_wise_max",
     "element_wise_max_interval",
     "element_wise_mean",
@@ -257,32 +253,6 @@ def element_wise_divide_interval(
     return np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient)
 
 
-def element_wise_exp(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
-) -> Array:
-    """Return `exp(x)`.
-
-    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC.
-    """
-    return _unary(np.exp, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_exp_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
-) -> tuple[Array, Array]:
-    """Return `exp(x)` computed as `exp2(x * log2(e))`.
-
-    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the
-    product has that of a rounding and of the constant, so it grows with the argument.
-    """
-    argument, error = _scaled(InputTensor, ScaleBias), _scaled_error(InputTensor, ScaleBias)
-    with np.errstate(all="ignore"):
-        exact = np.exp(argument)
-        of_product = np.abs(argument) * (STEP + LOG2_E_ERROR)
-        relative = np.expm1(of_product + error) + EXP2_ERROR
-        return rounded_interval(exact, exact * relative, OutputTensor.DataType.dtype)
-
-
 def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
     """Return an operation of NumPy on two tensors in their own type.
 
@@ -292,40 +262,6 @@ def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)
     return result
-
-
-def _unary(
-    operation: np.ufunc,
-    tensor: Array,
-    scale_bias: Mapping[str, float] | None,
-    output: TensorDesc,
-) -> Array:
-    """Return an operation of NumPy on a scaled floating-point tensor, in the output's type."""
-    dtype = output.DataType.dtype
-
-    def computed(elements: Array) -> Array:
-        result: Array = operation(_scaled(elements, scale_bias)).astype(dtype)
-        return result
-
-    with np.errstate(all="ignore"):
-        return in_blocks(computed, tensor, dtype=dtype)
-
-
-def _scaled(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array:
-    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
-    if scale_bias is None:
-        return wide(tensor)
-    with np.errstate(all="ignore"):
-        return wide(tensor) * single(scale_bias["Scale"]) + single(scale_bias["Bias"])
-
-
-def _scaled_error(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array | float:
-    """Return how far `x * Scale + Bias` may be off in FLOAT32: a rounding of product and sum."""
-    if scale_bias is None:
-        return 0.0
-    with np.errstate(all="ignore"):
-        product = np.abs(wide(tensor) * single(scale_bias["Scale"]))
-        return (product + np.abs(_scaled(tensor, scale_bias))) * STEP
 
 
 def _sum_toward_zero(a: Array, b: Array) -> Array:
