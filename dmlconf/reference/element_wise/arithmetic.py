@@ -49,7 +49,9 @@ def element_wise_add1(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return `a + b`, or its activation; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `a + b`, or its activation; integers wrap around.
 
     A sum that its data type does not hold is infinite before the activation is applied.
 
@@ -89,7 +91,10 @@ def element_wise_add1_interval(
 
 
 def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a - b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a - b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC; wrapping was measured.
     """
@@ -105,7 +110,10 @@ def element_wise_subtract_interval(
 
 
 def element_wise_multiply(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a * b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a * b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC; wrapping was measured.
     """
@@ -121,7 +129,10 @@ def element_wise_multiply_interval(
 
 
 def element_wise_min(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the lesser of `a` and `b`; the number where one of them is NaN.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the lesser of `a` and `b`; the number where one of them is NaN.
 
     Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC; NaN was measured.
     """
@@ -137,7 +148,10 @@ def element_wise_min_interval(
 
 
 def element_wise_max(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the greater of `a` and `b`; the number where one of them is NaN.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the greater of `a` and `b`; the number where one of them is NaN.
 
     Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC; NaN was measured.
     """
@@ -153,7 +167,10 @@ def element_wise_max_interval(
 
 
 def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return half the sum of `a` and `b`, which overflows in FLOAT32.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
+    UINT32
+
+    Return half the sum of `a` and `b`, which overflows in FLOAT32.
 
     Sums of integers wrap around, and their halves are truncated toward zero.
 
@@ -190,7 +207,10 @@ def element_wise_mean_candidates(
 def element_wise_difference_square(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Array:
-    """Return the square of `a - b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
+    UINT32
+
+    Return the square of `a - b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC; wrapping was measured.
     """
@@ -213,7 +233,10 @@ def element_wise_difference_square_interval(
 
 
 def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a / b`; quotients of integers are truncated.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a / b`; quotients of integers are truncated.
 
     An integer divided by zero is the greatest UINT, or -1 and, for a negative dividend, 1; of
     INT64 it is 0. The smallest integer divided by -1 is itself.
