@@ -11,13 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.backends.protocol import BackendError
-
 __all__ = ["render_page"]
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
-
-_MISSING: Final = "HTML reports need Jinja2: pip install 'dmlconf[html]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +56,11 @@ def render_page(
         script: the name of the script's file; empty for none.
 
     Raises:
-        BackendError: Jinja2 is not installed.
+        ImportError: Jinja2 is not installed (the extra `html`).
     """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise BackendError(_MISSING) from error
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined
     )

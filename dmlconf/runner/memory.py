@@ -20,6 +20,8 @@ __all__ = ["machine_memory", "shortage", "tensor_bytes"]
 _COPIES: Final = 4
 """How many times its tensors' bytes a case may need in a process."""
 
+_VARIABLE: Final = "DMLCONF_MEMORY_MIB"
+
 _SMALL: Final = 1 << 20
 """Tensors of so few bytes fit everywhere."""
 
@@ -69,12 +71,15 @@ def _spoken(count: int) -> str:
 def machine_memory() -> int:
     """Return the bytes of memory that this process may use at most.
 
-    They are those of the machine or, where that is less, the limit of its control group.
+    They are those of the machine or, where that is less, the limit of its control group or what
+    the environment variable `DMLCONF_MEMORY_MIB` says, in MiB.
     """
     memory = _windows_memory() if sys.platform == "win32" else _posix_memory()
     for file in _CONTROL_GROUPS:
         with suppress(OSError, ValueError):
             memory = min(memory, int(file.read_text()))
+    with suppress(KeyError, ValueError):
+        memory = min(memory, int(os.environ[_VARIABLE]) << 20)
     return memory
 
 
