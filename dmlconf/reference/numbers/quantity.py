@@ -173,8 +173,16 @@ class Quantity:
         reach: Array = single.limit + half.limit
         return reach
 
-    def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
-        """Return the activation; `dtype` is the type of the tensors."""
+    def activated(
+        self, activation: Activation, dtype: np.dtype[Any], measured: bool = True
+    ) -> Quantity:
+        """Return the activation, held in the data type.
+
+        Args:
+            activation: the activation.
+            dtype: the type of the tensors.
+            measured: whether DirectML was measured to hold it; else only some kernels may.
+        """
         value = activation.formula(self.value)
         if self.error_scale is None:
             return Quantity(value, None)
@@ -184,7 +192,7 @@ class Quantity:
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         held = Quantity(self.value, self.error_scale, self._held(dtype, measured=False))
         spreads = held._activated_spreads(activation, value)
-        return Quantity(value, error_scale.open_where(overflowed), spreads).stored(dtype)
+        return Quantity(value, error_scale.open_where(overflowed), spreads).stored(dtype, measured)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
@@ -299,24 +307,22 @@ def carried(
     )
 
 
-def followed_product(rows: Array, matrix: Array, value: Array, bias: Array) -> Quantity:
-    """Return the product of exact rows and a bias, which is `value`, with its errors."""
-    error_scale = ErrorScale(_product_size(rows, matrix) + np.abs(bias))
-    return _product(Quantity(value, error_scale), rows, matrix, np.abs(bias))
+def followed_product(rows: Array, matrix: Array, value: Array) -> Quantity:
+    """Return the product of exact rows with a matrix, which is `value`, with its errors."""
+    return _product(Quantity(value, ErrorScale(_product_size(rows, matrix))), rows, matrix)
 
 
-def _product(product: Quantity, left: Array, right: Array, other: Array | float = 0.0) -> Quantity:
+def _product(product: Quantity, left: Array, right: Array) -> Quantity:
     """Return a product that has the errors of its factors with those of its own sums.
 
     Args:
         product: the product.
         left, right: the factors.
-        other: the size of what is added as well.
     """
     assert product.error_scale is not None
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
-    size = np.abs(left) @ np.abs(right) + other
+    size = np.abs(left) @ np.abs(right)
     single = single.widened(_HALF_PLACE * roundings(len(right) + 1) * size)
     slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:

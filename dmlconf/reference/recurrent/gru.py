@@ -19,6 +19,7 @@ from dmlconf.reference.recurrent.sequences import (
     in_directions,
     initial,
     values_of,
+    with_bias,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -106,25 +107,35 @@ def _layer(
         of_weights, of_recurrence = gates.biases
         bias_h = Quantity.constant(of_recurrence[np.newaxis, part_h], followed)
         recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
+        # Measured bit by bit: FLOAT16 holds every product with a matrix before a bias is added, and
+        # the gates and ht unless DirectML 1.15.4 resets behind the product. DirectML 1.8.0 holds
+        # gates and ht always, and sums with a bias.
+        always = not LinearBeforeReset
 
         def step(sums: Quantity, state: State) -> State:
             (hidden,) = state
-            # Measured: FLOAT16 holds products with the recurrence, and what they are made of.
             product = hidden.times_matrix(recurrence_both).stored(dtype)
-            gated = (sums[:, both] + product).activated(f, dtype)
+            gated = (sums[:, both] + product).activated(f, dtype, measured=always)
             zt, rt = gated[:, part_z], gated[:, part_r]
             if LinearBeforeReset:
-                reset = rt * (hidden.times_matrix(recurrence_h) + bias_h).stored(dtype)
+                product = hidden.times_matrix(recurrence_h).stored(dtype)
+                if BiasTensor is not None:
+                    product = (product + bias_h).stored(dtype, measured=False)
+                reset = (rt * product).stored(dtype, measured=False)
             else:
-                reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h) + bias_h
-                reset = reset.stored(dtype)
-            ht = (sums[:, part_h] + reset).activated(g, dtype)
+                reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h).stored(dtype)
+            ht = (sums[:, part_h] + reset).activated(g, dtype, measured=always)
             taken = (zt.complement() * ht).stored(dtype, measured=False)
             return (taken + (zt * hidden).stored(dtype, measured=False),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
-        bias = of_weights + np.where(np.arange(len(of_weights)) < both.stop, of_recurrence, 0)
-        return sequences.run(step, sequences.weighted(gates, bias), (first,), backward)
+        sums = sequences.weighted(gates).stored(dtype)
+        if BiasTensor is not None:
+            of_sums = of_recurrence.copy()
+            if LinearBeforeReset:
+                of_sums[part_h] = 0
+            sums = with_bias(sums, of_weights + of_sums, dtype, measured=False)
+        return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):

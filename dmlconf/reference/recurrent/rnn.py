@@ -20,6 +20,7 @@ from dmlconf.reference.recurrent.sequences import (
     in_directions,
     initial,
     values_of,
+    with_bias,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -94,15 +95,18 @@ def _layer(
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
         (f,) = Activation.each(ActivationDescs[index : index + 1])
+        dtype = InputTensor.dtype
 
         def step(sums: Quantity, state: State) -> State:
             # Measured: FLOAT16 holds it before the sums of the input are added.
-            sums = sums + state[0].times_matrix(gates.recurrence).stored(InputTensor.dtype)
-            bounded = sums.clipped(LARGEST)
-            return (bounded.activated(f, InputTensor.dtype),)
+            sums = sums + state[0].times_matrix(gates.recurrence).stored(dtype)
+            return (sums.clipped(LARGEST).activated(f, dtype),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
-        sums = sequences.weighted(gates, gates.biases[0] + gates.biases[1])
+        # Measured: FLOAT16 holds the product before the bias is added, and the sum.
+        sums = sequences.weighted(gates).stored(dtype)
+        if BiasTensor is not None:
+            sums = with_bias(sums, gates.biases[0] + gates.biases[1], dtype)
         return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)

@@ -27,6 +27,7 @@ __all__ = [
     "in_directions",
     "initial",
     "values_of",
+    "with_bias",
 ]
 
 LARGEST: Final = float(np.finfo(np.float32).max)
@@ -105,15 +106,14 @@ class Sequences:
         turned = _turned(Quantity(self.values, None), self.lengths)
         return replace(self, values=turned.value)
 
-    def weighted(self, gates: Gates, bias: Array) -> Quantity:
-        """Return what the gates of every step add up of the input and a bias."""
+    def weighted(self, gates: Gates) -> Quantity:
+        """Return the products of every step's input with the weights of all gates."""
         # One product for all steps is several times faster than one for each.
         rows = self.values.reshape(-1, self.values.shape[2])
-        value = (rows @ gates.weight + bias).reshape(*self.values.shape[:2], -1)
+        value = (rows @ gates.weight).reshape(*self.values.shape[:2], -1)
         if not self.followed:
             return Quantity(value, None)
-        # Measured: FLOAT16 holds them before those of the hidden nodes are added.
-        return followed_product(self.values, gates.weight, value, bias).stored(self.dtype)
+        return followed_product(self.values, gates.weight, value)
 
     def run(
         self,
@@ -161,6 +161,24 @@ def initial(
     """Return the state before the first step: that of the tensor, or 0."""
     value = np.zeros((batch, hidden)) if tensor is None else tensor[0, direction].astype(np.float64)
     return Quantity(value, ErrorScale(np.zeros_like(value)) if followed else None)
+
+
+def with_bias(sums: Quantity, bias: Array, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
+    """Return the sums of the input with a bias, both held in the data type.
+
+    Measured: RNN and LSTM of FLOAT16 hold the sum of both biases, which loses nothing if it is a
+    FLOAT16 number, and what it is added to.
+
+    Args:
+        sums: the products of the input, sizes {steps, batch, gates * hidden}.
+        bias: the sum of both biases, of gates * hidden; zeros where there is none.
+        dtype: the type of the tensors.
+        measured: whether DirectML 1.15.4 was measured to do so; else only some kernels may.
+    """
+    value = bias[np.newaxis, np.newaxis]
+    constant = Quantity.constant(value, sums.error_scale is not None)
+    held = constant.where(value == value.astype(dtype), constant.stored(dtype, measured))
+    return (sums + held).stored(dtype, measured)
 
 
 def in_directions(
