@@ -187,11 +187,15 @@ def _html(board: Scoreboard) -> str:
                 "name": printable(operator),
                 "cells": [_html_cell(operator, i, cell) for i, cell in enumerate(cells)],
             }
-            for operator, cells in board.cells.items()
+            for operator, cells in _failing_first(board)
         ],
         "lists": list(_lists(board)),
     }
     return render_page("scoreboard.html", "dmlconf: scoreboard", values)
+
+
+def _failing_first(board: Scoreboard) -> list[tuple[str, tuple[Cell, ...]]]:
+    return sorted(board.cells.items(), key=lambda item: not any(cell.failures for cell in item[1]))
 
 
 def _html_cell(operator: str, run: int, cell: Cell) -> dict[str, str]:
@@ -205,7 +209,7 @@ def _anchor(operator: str, run: int) -> str:
 
 
 def _lists(board: Scoreboard) -> Iterator[dict[str, Any]]:
-    for operator, cells in board.cells.items():
+    for operator, cells in _failing_first(board):
         for number, cell in enumerate(cells):
             if not cell.failures:
                 continue

@@ -113,7 +113,6 @@ def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
         "operators": list(map(printable, operators)),
         "tags": list(map(printable, tags)),
         "types": types,
-        "levels": [],
         "command": printable(shlex.join(summary.run_command(log.header))),
         "cases": [_case(verdict, statuses, *places) for verdict in log.verdicts],
     }

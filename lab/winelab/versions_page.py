@@ -30,6 +30,8 @@ model 6 do not run in the lab. This page is made by
 python3 lab/lab.py versions --run
 .venv/bin/python lab/lab.py versions --page > docs/versions.md
 ```
+
+[reports.md](reports.md) shows two releases compared case by case, and a scoreboard of four.
 """
 
 _FAULTS_HEAD: Final = """\

@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from dmlconf.reports import html
-from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
-from tests.reports import logs
+from dmlconf.runner.verdict import Status
+from tests.browser.runs import VERDICTS, opened, run_log, verdict
 
 pytestmark = pytest.mark.browser
-
-HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
-
-
-def verdict(case: str, operator: str, status: Status, message: str = "wrong") -> Verdict:
-    reason = None
-    if status is not Status.PASSED:
-        difference = {"tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0}
-        reason = Reason(ReasonKind.WRONG_VALUES, message, (difference,), message)
-    figures = {
-        "OutputTensor": {
-            "elements": 4, "differing": 1, "worst_ulp": 8.0, "rule": "ulp", "limit": 2.0,
-            "margin": 4.0, "source": message, "histogram": {"0": 3, "8": 1},
-            "error_map": {"rows": ["09", "10"], "axes": 1, "sizes": [2, 2]},
-        }
-    }  # fmt: skip
-    facts = {"InputTensor": "FLOAT16 2x2", "Axis": 1}
-    return Verdict(
-        case, operator, ("matrix",), status, None, reason,
-        {} if reason is None else figures, 0.001, "cases/a.yaml:3", facts=facts,
-    )  # fmt: skip
-
-
-def run_log(verdicts: list[Verdict]) -> RunLog:
-    log = logs.plain()
-    counts = {str(s): sum(v.status is s for v in verdicts) for s in Status}
-    assert log.footer is not None
-    return RunLog(
-        replace(log.header, selected=len(verdicts)),
-        tuple(verdicts),
-        replace(log.footer, summary=counts),
-    )
-
-
-VERDICTS: Final = [
-    verdict("gather/matrix[Axis=0]", "GATHER", Status.PASSED),
-    verdict("gather/matrix[Axis=1]", "GATHER", Status.FAILED),
-    verdict("tile/documented/a", "TILE", Status.PASSED),
-    verdict(f"tile/{HOSTILE}", "TILE", Status.BROKEN, HOSTILE),
-]
 
 
 @pytest.fixture
@@ -64,12 +21,6 @@ def report(tmp_path: Path) -> str:
     file = tmp_path / "report.html"
     file.write_text(html.render(run_log(VERDICTS)), encoding="utf-8")
     return file.as_uri()
-
-
-def opened(page: Page, address: str) -> Page:
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]")
-    return page
 
 
 def shown(page: Page) -> list[str]:
@@ -178,3 +129,15 @@ def test_without_a_script_the_page_shows_operators_and_failures(page: Page, tmp_
     text = html.render(run_log(VERDICTS))
     assert "<noscript>" in text
     assert "gather/matrix[Axis=1]" in text.split("<noscript>")[1]
+
+
+def test_print_leaves_out_what_paper_cannot_use(page: Page, report: str) -> None:
+    opened(page, report)
+    page.emulate_media(media="print")
+    expect(page.locator("#filters")).to_be_hidden()
+    expect(page.locator("nav.skip")).to_be_hidden()
+    for shown in ("#result", "#operators", "#operators th >> nth=0", "#cases > li >> nth=0"):
+        expect(page.locator(shown)).to_be_visible()
+    heading = page.locator("#operators th button").first
+    expect(heading).to_be_visible()
+    expect(heading).to_have_text("Operator")

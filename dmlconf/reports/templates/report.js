@@ -30,9 +30,7 @@
   options("operator", data.operators);
   options("tag", data.tags);
   options("type", data.types);
-  options("level", data.levels);
   if (!data.types.length) form.elements.type.closest("label").hidden = true;
-  if (!data.levels.length) form.elements.level.closest("label").hidden = true;
   for (const [index, status] of data.statuses.entries()) {
     if (!data.counts[index]) continue;
     const label = make("label"), box = make("input");
@@ -48,7 +46,6 @@
     const operator = data.operators.indexOf(form.elements.operator.value);
     const tag = data.tags.indexOf(form.elements.tag.value);
     const type = data.types.indexOf(form.elements.type.value);
-    const level = data.levels.indexOf(form.elements.level.value);
     const boxes = [...form.querySelectorAll("[name=status]:checked")].map((b) => Number(b.value));
     const wanted = boxes.length ? new Set(boxes) : null;
     const result = [];
@@ -57,7 +54,6 @@
       if (operator >= 0 && entry.o !== operator) continue;
       if (tag >= 0 && !entry.t.includes(tag)) continue;
       if (type >= 0 && !(entry.d || []).includes(type)) continue;
-      if (level >= 0 && entry.l !== level) continue;
       if (text && !entry.i.toLowerCase().includes(text) &&
           !(entry.r && (entry.r.message + entry.r.kind).toLowerCase().includes(text))) continue;
       result.push(index);
@@ -66,7 +62,7 @@
   }
 
   function clear() {
-    for (const name of ["text", "operator", "tag", "type", "level"]) form.elements[name].value = "";
+    for (const name of ["text", "operator", "tag", "type"]) form.elements[name].value = "";
     for (const box of form.querySelectorAll("[name=status]")) box.checked = false;
   }
 
@@ -111,7 +107,7 @@
       bodyPart.append(line);
     }
     node.append(bodyPart); box.append(node); box.tabIndex = 0;
-    box.setAttribute("role", "region"); box.setAttribute("aria-label", caption || headings.join(", "));
+    box.setAttribute("role", "region"); box.setAttribute("aria-label", caption);
     return box;
   }
 
@@ -133,7 +129,7 @@
       ["expected values", entry.e], ["time", entry.m ? `${entry.m} ms` : ""],
       ...Object.entries(entry.f || {}).map(([k, v]) => [k, typeof v === "object" ? JSON.stringify(v) : v])]));
     if (entry.x && entry.x.length) node.append(make("h3", "First elements that differ"),
-      table(entry.x[0].keys, entry.x.map((x) => x.values), "First elements that differ"));
+      table(entry.x[0].keys, entry.x.map((x) => x.values), `First elements that differ, ${entry.i}`));
     for (const output of entry.g || []) {
       node.append(make("h3", output.name), facts(output.facts));
       if (output.map) node.append(heatMap(output));

@@ -1,0 +1,95 @@
+"""Runs whose pages the browser shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from playwright.sync_api import Page
+
+from dmlconf.comparison.compare import compare
+from dmlconf.comparison.html import render_html
+from dmlconf.comparison.scoreboard import render, scoreboard
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.reports import logs
+
+__all__ = [
+    "HOSTILE",
+    "VERDICTS",
+    "comparison_page",
+    "opened",
+    "run_log",
+    "scoreboard_page",
+    "verdict",
+]
+
+HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
+
+
+def verdict(case: str, operator: str, status: Status, message: str = "wrong") -> Verdict:
+    reason = None
+    if status is not Status.PASSED:
+        difference = {"tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0}
+        reason = Reason(ReasonKind.WRONG_VALUES, message, (difference,), message)
+    figures = {
+        "OutputTensor": {
+            "elements": 4, "differing": 1, "worst_ulp": 8.0, "rule": "ulp", "limit": 2.0,
+            "margin": 4.0, "source": message, "histogram": {"0": 3, "8": 1},
+            "error_map": {"rows": ["09", "10"], "axes": 1, "sizes": [2, 2]},
+        }
+    }  # fmt: skip
+    facts = {"InputTensor": "FLOAT16 2x2", "Axis": 1}
+    return Verdict(
+        case, operator, ("matrix",), status, None, reason,
+        {} if reason is None else figures, 0.001, "cases/a.yaml:3", facts=facts,
+    )  # fmt: skip
+
+
+def run_log(verdicts: list[Verdict], **environment: str) -> RunLog:
+    log = logs.plain()
+    counts = {str(s): sum(v.status is s for v in verdicts) for s in Status}
+    assert log.footer is not None
+    return RunLog(
+        replace(
+            log.header,
+            selected=len(verdicts),
+            environment={**log.header.environment, **environment},
+        ),
+        tuple(verdicts),
+        replace(log.footer, summary=counts),
+    )
+
+
+VERDICTS: Final = [
+    verdict("gather/matrix[Axis=0]", "GATHER", Status.PASSED),
+    verdict("gather/matrix[Axis=1]", "GATHER", Status.FAILED),
+    verdict("tile/documented/a", "TILE", Status.PASSED),
+    verdict(f"tile/{HOSTILE}", "TILE", Status.BROKEN, HOSTILE),
+]
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def comparison_page() -> str:
+    """Return a comparison of two runs: a case fails newly, one still, and one is mended."""
+    base, new = _two_runs()
+    return render_html([(compare(base, new), (f"base {HOSTILE}", "new"))])
+
+
+def scoreboard_page(operator: str = "TOP_K") -> str:
+    """Return the scoreboard of two runs that both have failures; the operator has none."""
+    case = verdict(f"{operator.lower()}/a", operator, Status.PASSED)
+    base, new = (replace(run, verdicts=(case, *run.verdicts)) for run in _two_runs())
+    return render(scoreboard([base, new], ["base.jsonl", "new.jsonl"]), "html")
+
+
+def _two_runs() -> tuple[RunLog, RunLog]:
+    mended = verdict("gather/matrix[Axis=1]", "GATHER", Status.PASSED)
+    worse = verdict("tile/documented/a", "TILE", Status.FAILED)
+    kept = VERDICTS[0], VERDICTS[3]
+    return run_log(VERDICTS, driver="1"), run_log([*kept, mended, worse], driver="2")

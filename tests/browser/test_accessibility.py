@@ -1,0 +1,71 @@
+"""axe finds nothing wrong with any page, in either colour scheme, on a desk or a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from dmlconf.reports import html
+from tests.browser.runs import VERDICTS, comparison_page, opened, run_log, scoreboard_page
+
+pytestmark = pytest.mark.browser
+
+PAGES = {
+    "report": lambda: html.render(run_log(VERDICTS)),
+    "comparison": comparison_page,
+    "scoreboard": scoreboard_page,
+}
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[Page]:
+    """A page whose content policy lets the checker in."""
+    page = browser.new_page(bypass_csp=True)
+    yield page
+    page.close()
+
+
+def problems_of(page: Page) -> list[str]:
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    return [
+        f"{violation['id']}: {node['html']}: {node['failureSummary']}"
+        for violation in violations
+        for node in violation["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing(
+    open_page: Page, tmp_path: Path, name: str, scheme: str, width: int
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(PAGES[name](), encoding="utf-8")
+    open_page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    open_page.set_viewport_size({"width": width, "height": 800})
+    if name == "report":
+        opened(open_page, file.as_uri())
+        for status in open_page.locator("[name=status]").all():
+            status.check()
+        open_page.wait_for_function(
+            f"document.querySelectorAll('#cases > li').length === {len(VERDICTS)}"
+        )
+        for summary in open_page.locator("#cases summary").all():
+            summary.click()
+    else:
+        open_page.goto(file.as_uri())
+    assert problems_of(open_page) == []
+
+
+def test_axe_sees_text_that_nobody_can_read(open_page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(scoreboard_page(), encoding="utf-8")
+    open_page.goto(file.as_uri())
+    open_page.add_style_tag(content="h1 { color: #eeeeee; }")
+    assert any(problem.startswith("color-contrast") for problem in problems_of(open_page))

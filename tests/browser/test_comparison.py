@@ -1,0 +1,101 @@
+"""Comparisons and scoreboards as a person sees them, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.runs import comparison_page, scoreboard_page
+
+pytestmark = pytest.mark.browser
+
+PAGES = {"comparison": comparison_page, "scoreboard": scoreboard_page}
+
+
+@pytest.fixture(params=PAGES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    file = tmp_path / f"{request.param}.html"
+    file.write_text(PAGES[request.param](), encoding="utf-8")
+    return file.as_uri()
+
+
+def test_each_link_leads_to_the_list_that_it_names(page: Page, address: str) -> None:
+    page.goto(address)
+    links = page.locator("main a")
+    assert links.count() >= 2
+    for link in links.all():
+        target = unquote((link.get_attribute("href") or "").removeprefix("#"))
+        heading = page.locator(f'[id="{target}"]')
+        expect(heading).to_have_count(1)
+        link.click()
+        expect(heading).to_be_in_viewport()
+        assert heading.locator("xpath=following-sibling::ul[1]/li").count() > 0
+
+
+def test_names_stay_text(page: Page, address: str) -> None:
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    page.goto(address)
+    text = page.locator("main").inner_text()
+    assert "<script>alert(2)</script>" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert page.locator("img, script").count() == 0
+    assert dialogs == []
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_page_fits_its_window(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_colours_of_the_system(page: Page, address: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # One of its literals.
+    page.goto(address)
+    back = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_the_comparison_says_first_what_became_worse(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "comparison.html"
+    file.write_text(comparison_page(), encoding="utf-8")
+    page.goto(file.as_uri())
+    assert "1 case fails newly" in page.locator("h1").inner_text()
+    difference = page.get_by_role("row", name="driver")
+    assert difference.locator("td").all_inner_texts() == ["1", "2"]
+    expect(page.locator("#fails-newly-0 + ul > li")).to_have_count(1)
+    expect(page.locator("#mended-0 + ul > li")).to_have_count(1)
+
+
+def test_a_narrow_scoreboard_shows_at_least_the_first_run(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "scoreboard.html"
+    file.write_text(scoreboard_page("BATCH_NORMALIZATION_TRAINING_GRAD"), encoding="utf-8")
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(file.as_uri())
+    box = page.locator("table.scores tbody td").first.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 400
+
+
+def test_operators_with_failures_come_first(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "scoreboard.html"
+    file.write_text(scoreboard_page("ABS"), encoding="utf-8")
+    page.goto(file.as_uri())
+    names = page.locator("table.scores tbody th").all_inner_texts()
+    assert names == ["GATHER", "TILE", "ABS"]
+
+
+def test_a_cell_of_the_scoreboard_tells_share_and_failures(page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "scoreboard.html"
+    file.write_text(scoreboard_page(), encoding="utf-8")
+    page.goto(file.as_uri())
+    row = page.get_by_role("row", name="GATHER")
+    assert row.locator("td").all_inner_texts() == ["50.0%, 1 fail", "100% of 2"]
+    row.get_by_role("link").click()
+    expect(page.locator("#gather-0 + ul code")).to_have_text(["gather/matrix[Axis=1]"])

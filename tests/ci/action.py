@@ -1,0 +1,126 @@
+"""Run the steps of `action.yml` that need no GitHub, as GitHub would."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+__all__ = ["ACTION", "ROOT", "Job", "action", "steps"]
+
+ROOT: Final = Path(__file__).parents[2]
+
+ACTION: Final = ROOT / "action.yml"
+
+_EXPRESSION: Final = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+
+
+def action() -> dict[str, Any]:
+    """Return the action's metadata."""
+    data: dict[str, Any] = yaml.safe_load(ACTION.read_text("utf-8"))
+    return data
+
+
+def steps() -> list[dict[str, Any]]:
+    """Return the action's steps."""
+    found: list[dict[str, Any]] = action()["runs"]["steps"]
+    return found
+
+
+@dataclass
+class Job:
+    """A job on this machine.
+
+    Attributes:
+        folder: an empty folder for all that the job writes.
+        inputs: of the action, where they are not the defaults.
+        environment: further variables of the runner.
+        outputs: of the steps that ran, by `steps.ID.outputs.NAME`.
+        exit_codes: of the steps that ran, by name.
+        printed: what they wrote.
+    """
+
+    folder: Path
+    inputs: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
+    exit_codes: dict[str, int] = field(default_factory=dict)
+    printed: str = ""
+
+    @property
+    def workspace(self) -> Path:
+        """Where the steps run."""
+        return self.folder / "workspace"
+
+    @property
+    def temporary(self) -> Path:
+        """Where the steps keep what the job needs no longer than itself."""
+        return self.folder / "temp"
+
+    @property
+    def summary(self) -> Path:
+        """The summary of the step."""
+        return self.folder / "summary.md"
+
+    def run(self) -> None:
+        """Run each step in order; one that fails ends the job."""
+        self.workspace.mkdir(exist_ok=True)
+        self.temporary.mkdir(exist_ok=True)
+        for step in steps():
+            skipped = step.get("if") == "inputs.lab == 'true'" and not self._lab
+            if "run" not in step or skipped:
+                continue
+            if self._run(step) != 0:
+                return
+
+    @property
+    def _lab(self) -> bool:
+        return self.inputs.get("lab") == "true"
+
+    def _run(self, step: Mapping[str, Any]) -> int:
+        file = self.folder / "output"
+        file.write_text("", "utf-8")
+        variables = {name: self._value(text) for name, text in step.get("env", {}).items()}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("DMLCONF_")}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self._value(step["run"])],
+            cwd=self.workspace,
+            env={
+                **kept,
+                "GITHUB_ACTIONS": "true",
+                "GITHUB_OUTPUT": str(file),
+                "GITHUB_STEP_SUMMARY": str(self.summary),
+                "RUNNER_TEMP": str(self.temporary),
+                **self.environment,
+                **variables,
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=600,
+        )
+        self.printed += done.stdout
+        self.exit_codes[step["name"]] = done.returncode
+        for line in file.read_text("utf-8").splitlines():
+            name, _, value = line.partition("=")
+            self.outputs[f"steps.{step.get('id')}.outputs.{name}"] = value
+        return done.returncode
+
+    def _value(self, text: str) -> str:
+        return _EXPRESSION.sub(lambda match: self._context(match[1]), text)
+
+    def _context(self, name: str) -> str:
+        if name == "github.action_path":
+            return str(ROOT)
+        if name.startswith("inputs."):
+            key = name.removeprefix("inputs.")
+            return self.inputs.get(key, action()["inputs"][key]["default"])
+        return self.outputs.get(name, "")

@@ -1,0 +1,111 @@
+"""The GitHub action: its form, and what its steps do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+import yaml
+
+from tests.ci.action import ACTION, ROOT, Job, action, steps
+from tests.cli.process import TILE
+from winelab.recipe import cache_directory
+
+EXAMPLE = ROOT / "docs" / "examples" / "gate.yml"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the steps are run by bash")
+
+
+@pytest.mark.action
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [("vendor.github-actions", ACTION), ("vendor.github-workflows", EXAMPLE)],
+    ids=["action", "workflow"],
+)
+def test_the_file_fits_its_schema(schema: str, file: Path) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, str(file)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_script_contains_what_a_user_gives() -> None:
+    # A value within a script would be run as a part of it.
+    scripts = [step["run"] for step in steps() if "run" in step]
+    assert len(scripts) >= 4
+    assert not [script for script in scripts if "${{" in script]
+
+
+def test_each_script_has_a_file_and_each_variable_a_value() -> None:
+    for step in steps():
+        if script := re.search(r"\.github/action/\w+\.sh", step.get("run", "")):
+            text = (ROOT / script[0]).read_text("utf-8")
+            assert set(re.findall(r"\bACTION_\w+", text)) <= {"ACTION_FOLDER", *step["env"]}
+
+
+def test_the_example_uses_inputs_that_there_are() -> None:
+    [job] = yaml.safe_load(EXAMPLE.read_text("utf-8"))["jobs"].values()
+    [use] = [step for step in job["steps"] if "/dmlconf@" in step.get("uses", "")]
+    inputs = action()["inputs"]
+    assert set(use["with"]) <= set(inputs)
+
+
+def job_with(folder: Path, case: str, **inputs: str) -> Job:
+    job = Job(folder, inputs)
+    job.workspace.mkdir(parents=True)
+    (job.workspace / "my cases").mkdir()
+    (job.workspace / "my cases" / "tile.yaml").write_text(case, encoding="utf-8")
+    return job
+
+
+@pytest.mark.action
+def test_a_run_that_passes_leaves_its_reports(tmp_path: Path) -> None:
+    job = job_with(tmp_path, TILE, paths="my cases\n", backend="numpy", options="-k\nstated")
+    job.run()
+    assert set(job.exit_codes.values()) == {0}, job.printed
+    assert job.outputs["steps.run.outputs.exit-code"] == "0"
+    report = job.workspace / job.outputs["steps.run.outputs.report"]
+    assert (report / "report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert ElementTree.parse(report / "junit.xml").getroot().get("tests") == "1"
+    assert "PASSED" in job.summary.read_text("utf-8")
+    assert "::notice title=dmlconf::PASSED" in job.printed
+
+
+@pytest.mark.action
+def test_a_run_that_fails_fails_the_action_after_its_reports(tmp_path: Path) -> None:
+    job = job_with(tmp_path, TILE, paths="my cases", backend="miniature:zeros")
+    job.run()
+    assert job.exit_codes["Run the cases"] == 0
+    assert job.exit_codes["Pass on the exit code"] == 1
+    report = job.workspace / job.outputs["steps.run.outputs.report"]
+    assert "FAILED" in (report / "report.html").read_text("utf-8")
+    assert "::error" in job.printed
+
+
+@pytest.mark.action
+def test_an_option_that_there_is_not_fails_the_action_with_2(tmp_path: Path) -> None:
+    job = job_with(tmp_path, TILE, paths="my cases", options="--no-such-option; exit 0")
+    job.run()
+    assert job.exit_codes["Pass on the exit code"] == 2
+    assert "steps.run.outputs.report" not in job.outputs
+
+
+@pytest.mark.lab
+def test_the_lab_is_kept_in_an_archive_and_comes_back_from_it(tmp_path: Path) -> None:
+    first = job_with(tmp_path / "first", TILE, paths="my cases", lab="true")
+    first.environment = {"DMLCONF_LAB": str(cache_directory())}
+    first.run()
+    assert set(first.exit_codes.values()) == {0}, first.printed
+    archive = Path(first.outputs["steps.install.outputs.lab-archive"])
+
+    again = job_with(tmp_path / "again", TILE, paths="my cases", lab="true")
+    again.temporary.mkdir()
+    archive.rename(again.temporary / archive.name)
+    again.run()
+    assert set(again.exit_codes.values()) == {0}, again.printed
+    assert "directml 1.15.4" in again.summary.read_text("utf-8")
+    rmtree(tmp_path)  # The lab and its archive have several gigabytes.
