@@ -72,7 +72,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     if place == "operators.md":
         markdown = linked_operators(markdown)
-    return site_markdown(markdown, place)
+    markdown = site_markdown(markdown, place)
+    if place.startswith("operators/"):
+        markdown += "\n[All operators](../operators.md)\n"
+    return markdown
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

@@ -63,3 +63,10 @@ def test_permits_own_resources_and_links_to_other_hosts() -> None:
         '<link rel="canonical" href="https://example.com/"><a href="https://example.com">x</a>'
     )
     assert foreign_resources(page) == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+def test_the_navigation_has_every_page(page: Path) -> None:
+    name = page.relative_to(ROOT / "docs").as_posix()
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    assert re.search(rf"[-:] {re.escape(name)}$", navigation, re.M), "add it to mkdocs.yml"
