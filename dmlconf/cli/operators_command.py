@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -12,26 +11,26 @@ import click
 from dmlconf.catalogue.constraints import GENERAL_CONSTRAINTS
 from dmlconf.catalogue.loader import (
     UnknownOperatorError,
-    enumeration,
     operator,
     operator_data,
     operator_names,
     tensor_constraints,
 )
-from dmlconf.catalogue.model import (
-    AttributeKind,
-    Field,
-    FieldKind,
-    Operator,
-    Specialisation,
-    Support,
-)
-from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
+from dmlconf.catalogue.model import Operator
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_operator
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.operator_page import operator_page
+from dmlconf.cli.operator_text import (
+    case_counts,
+    field_note,
+    level_lines,
+    ranks_text,
+    rule_text,
+    special_case_text,
+    typical_text,
+)
 from dmlconf.cli.options import color_option
-from dmlconf.cli.selection import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +41,8 @@ __all__ = ["command", "markdown_table"]
 
 @click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
 @click.argument("name", required=False, shell_complete=complete_operator)
-@option("--markdown", is_flag=True, help="List them as a table in Markdown.")
+@option("--markdown", is_flag=True,
+        help="List them as a table in Markdown; with a NAME, write its page.")  # fmt: skip
 @option("--json", "as_json", is_flag=True,
         help="List them as JSON; with a NAME, all that the catalogue has of it.")  # fmt: skip
 @color_option
@@ -51,11 +51,12 @@ def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
     from dmlconf.cli.console import make_console
 
     console = make_console(color)
-    if markdown and (as_json or name is not None):
-        raise click.UsageError("--markdown lists all operators: leave out the NAME and --json")
+    if markdown and as_json:
+        raise click.UsageError("give --markdown or --json, not both")
     try:
         if markdown:
-            click.echo(markdown_table(), nl=False)
+            page = markdown_table() if name is None else operator_page(operator(name))
+            click.echo(page, nl=False)
         elif as_json:
             click.echo(json.dumps(_listed() if name is None else operator_data(name), indent=2))
         elif name is None:
@@ -132,7 +133,7 @@ def _print_one(console: Console, entry: Operator) -> None:
     console.print(f"DML_OPERATOR_{entry.name} = {entry.type_value}{aliases}")
     console.print(f"since feature level {entry.since}; page {entry.page}")
     if entry.specialises is not None:
-        _print(console, f"special case of {_special_case(entry.specialises)}", "  ")
+        _print(console, f"special case of {special_case_text(entry.specialises)}", "  ")
     console.print()
     _print_struct(console, entry)
     _print_support(console, entry)
@@ -150,42 +151,18 @@ def _print_one(console: Console, entry: Operator) -> None:
     _print_cases(console, entry)
 
 
-def _special_case(of: Specialisation) -> str:
-    """Return the general operator and its fields, `RESAMPLE3 with Antialiased = false`."""
-    values = {
-        **{name: json.dumps(value) for name, value in of.constants.items()},
-        **{name: str(expression) for name, expression in of.computed.items()},
-    }
-    fields = " and ".join(f"{name} = {value}" for name, value in values.items())
-    differs = f". {of.differs}" if of.differs else ""
-    return f"{of.operator} with {fields}{differs}" if fields else f"{of.operator}{differs}"
-
-
 def _print_cases(console: Console, entry: Operator) -> None:
-    counts = Counter(
-        planned.template.about.location.path.stem
-        for planned in load((), operators=[entry.name]).plan()
-    )
+    counts = case_counts(entry.name)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
     told = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
     _print(console, f"cases: {told}", "  ")
-
-
-def _rule(rule: PrecisionEntry) -> str:
-    """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
-    limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
-    told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
-    products = f"of {rule.products} products" if rule.products else ""
-    when = f"if {rule.when}" if rule.when else ""
-    kind = "one of several candidates" if rule.kind is RuleKind.ONE_OF else str(rule.kind)
-    return " ".join(filter(None, (kind, told, products, when)))
 
 
 def _print_struct(console: Console, entry: Operator) -> None:
     width = max(len(field.c_type) for field in entry.fields)
     console.print(f"struct {entry.struct} {{", markup=False)
     for field in entry.fields:
-        line, note = f"  {field.c_type:<{width}} {field.name};", _note(field)
+        line, note = f"  {field.c_type:<{width}} {field.name};", field_note(field)
         if note and len(beside := f"{line}  // {note}") <= console.width:
             line = beside
         elif note:
@@ -194,23 +171,12 @@ def _print_struct(console: Console, entry: Operator) -> None:
     console.print("};\n")
 
 
-def _note(field: Field) -> str:
-    notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
-    if field.count:
-        notes.append(f"{field.count} of them")
-    if field.optional:
-        notes.append("optional")
-    if field.without_effect:
-        notes.append(f"without effect: {field.without_effect}")
-    return ", ".join(notes)
-
-
 def _print_support(console: Console, entry: Operator) -> None:
     table = _table("Since", "Tensor", "Ranks", "Data types")
     for index, listed in enumerate(entry.support):
         for place, (tensor, support) in enumerate(listed.tensors.items()):
             level = str(max(listed.since, entry.since)) if place == 0 else ""
-            table.add_row(level, tensor, _ranks(support), " ".join(support.data_types))
+            table.add_row(level, tensor, ranks_text(support), " ".join(support.data_types))
         if index < len(entry.support) - 1:
             table.add_row("", "", "", "")
     console.print(table)
@@ -220,32 +186,12 @@ def _print_support(console: Console, entry: Operator) -> None:
 
 def _print_levels(console: Console, entry: Operator) -> None:
     """Print which parts of a desc need a higher level than the tables say."""
-    lines = [
-        f"  {since} for {field.name} {constant}"
-        for field in entry.of_kind(FieldKind.ATTRIBUTE)
-        if field.attribute_kind is AttributeKind.ENUM
-        for constant, since in enumeration(field.base_type).since.items()
-        if since > entry.since
-    ]
-    lines += [
-        f"  {requirement.since} for {requirement.part} ({requirement.source})"
-        for requirement in entry.level_requirements
-    ]
-    lines += [
-        f"  that of its operator for {field.name}"
-        for field in entry.of_kind(FieldKind.ATTRIBUTE)
-        if field.attribute_kind is AttributeKind.OPERATOR
-    ]
+    lines = level_lines(entry)
     if lines:
         console.print("Feature levels of attributes and of combinations", style="bold")
         for line in lines:
-            _print(console, line, "      ")
+            _print(console, f"  {line}", "      ")
         console.print()
-
-
-def _ranks(support: Support) -> str:
-    least, greatest = support.ranks
-    return str(least) if least == greatest else f"{least} to {greatest}"
 
 
 def _print_constraints(console: Console, entry: Operator) -> None:
@@ -269,14 +215,8 @@ def _print_precision(console: Console, entry: Operator) -> None:
     console.print("Precision", style="bold")
     for output, rules in entry.precision.items():
         for rule in rules:
-            _print(console, f"  {output}: {_rule(rule)}", "      ", style="cyan")
+            _print(console, f"  {output}: {rule_text(rule)}", "      ", style="cyan")
             _print(console, f"      {rule.source}", "      ")
             if rule.typical is not None:
-                _print(console, f"      {_typical(rule.typical)}", "      ")
+                _print(console, f"      {typical_text(rule.typical)}", "      ")
     console.print()
-
-
-def _typical(typical: Typical) -> str:
-    shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
-    when = f" when {typical.when}" if typical.when else ""
-    return f"Devices use of the limit at most {shares}{when}. Measured: {typical.measured}"

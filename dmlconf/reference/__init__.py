@@ -6,4 +6,11 @@ output tensors as `TensorDesc`, attributes as plain values; an absent optional f
 count fields are left out. It returns the output's array, or a tuple of them in struct order.
 Functions named `..._error_scale`, `..._interval` and `..._candidates` beside it take the same
 arguments and return what the operator's precision rule permits.
+
+Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
+...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;
+`D0, D1, ...` stands for any number of dimensions, `1, ...` for any number of sizes 1, and
+`D0, ..., A, ...` has A elements along the axis. Optional tensors are in brackets. The types are
+those that the catalogue lists for the first output at any feature level; types of tensors that have
+others follow by name. `INT64 to INT8` are all widths between.
 """

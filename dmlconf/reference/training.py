@@ -41,7 +41,12 @@ def adam_optimizer(
     Beta2: float,
     Epsilon: float,
 ) -> tuple[Array, Array, Array]:
-    """Return the parameters X and the moments M and V of their gradient G after one step of Adam.
+    """InputParametersTensor {D0, ...}, InputFirstMomentTensor {D0, ...},
+    InputSecondMomentTensor {D0, ...}, GradientTensor {D0, ...}, TrainingStepTensor {1, ...} ->
+    OutputParametersTensor {D0, ...}, OutputFirstMomentTensor {D0, ...},
+    OutputSecondMomentTensor {D0, ...}; FLOAT32, FLOAT16; TrainingStepTensor: UINT32
+
+    Return the parameters X and the moments M and V of their gradient G after one step of Adam.
 
     With the number T of the step:
 

@@ -12,7 +12,7 @@ import click
 from dmlconf.cli.main import cli
 from dmlconf.cli.operators_command import markdown_table
 from dmlconf.resources import schemas_directory
-from tests.docs import first_case
+from tests.docs import tutorials
 
 __all__ = ["DOCS", "PAGES", "write"]
 
@@ -25,7 +25,8 @@ def write() -> None:
     """Write every page anew."""
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
-    first_case.PAGE.write_text(first_case.retyped(first_case.PAGE.read_text("utf-8")), "utf-8")
+    for tutorial in tutorials.TUTORIALS:
+        tutorial.write_text(tutorials.retyped(tutorial.read_text("utf-8")), "utf-8")
 
 
 def command_line() -> str:

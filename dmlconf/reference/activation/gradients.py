@@ -13,7 +13,10 @@ __all__ = ["activation_relu_grad", "activation_relu_grad_interval"]
 def activation_relu_grad(
     InputTensor: Array, InputGradientTensor: Array, OutputGradientTensor: TensorDesc
 ) -> Array:
-    """Return the gradient where the input is greater than zero, and zero elsewhere.
+    """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
+    FLOAT32, FLOAT16, INT32 to INT8
+
+    Return the gradient where the input is greater than zero, and zero elsewhere.
 
     Source: the page of DML_ACTIVATION_RELU_GRAD_OPERATOR_DESC; that a gradient is dropped whatever
     it is, and where the input is NaN, was measured.

@@ -69,7 +69,9 @@ def _reference(operator: str, formula: str) -> Callable[..., Array]:
             return in_blocks(computed, InputTensor, dtype=dtype)
 
     function.__name__ = operator.lower()
-    function.__doc__ = f"""Return `{formula}` of each element.
+    function.__doc__ = f"""InputTensor {{D0, ...}} -> OutputTensor {{D0, ...}}; FLOAT32, FLOAT16
+
+    Return `{formula}` of each element.
 
     Source: the page of DML_{operator}_OPERATOR_DESC; NaN and infinities were measured.
     """
@@ -138,7 +140,9 @@ activation_thresholded_relu_interval = _interval("ACTIVATION_THRESHOLDED_RELU")
 
 
 def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `max(0, x)` of each element; zero for NaN.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32 to INT8
+
+    Return `max(0, x)` of each element; zero for NaN.
 
     Source: the page of DML_ACTIVATION_RELU_OPERATOR_DESC; NaN was measured.
     """
@@ -152,7 +156,10 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 def activation_shrink(
     InputTensor: Array, OutputTensor: TensorDesc, Bias: float, Threshold: float
 ) -> Array:
-    """Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32 to INT8, UINT32 to
+    UINT8
+
+    Return `x - Bias if x > Threshold else x + Bias if x < -Threshold else 0`; zero for NaN.
 
     Integers are computed in FLOAT32, rounded to the nearest, halves to even, and limited to what
     their type holds.
@@ -173,7 +180,10 @@ def activation_shrink(
 def activation_parameterized_relu(
     InputTensor: Array, SlopeTensor: Array, OutputTensor: TensorDesc
 ) -> Array:
-    """Return `x if x >= 0 else slope x`; integers wrap around.
+    """InputTensor {D0, ...}, SlopeTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
+    INT32 to INT8
+
+    Return `x if x >= 0 else slope x`; integers wrap around.
 
     Source: the page of DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC; integers were measured.
     """

@@ -33,7 +33,9 @@ _NOTHING: Final = 200.0
 
 
 def activation_softmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
-    """Return `exp(x) / sum(exp(x))` over the axes.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `exp(x) / sum(exp(x))` over the axes.
 
     Source: the page of DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC.
     """
@@ -101,7 +103,9 @@ def fused_softmax_error_scale(
 def activation_log_softmax1(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Array:
-    """Return `ln(exp(x) / sum(exp(x)))` over the axes, as `x - max - ln(sum(exp(x - max)))`.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `ln(exp(x) / sum(exp(x)))` over the axes, as `x - max - ln(sum(exp(x - max)))`.
 
     Source: the page of DML_ACTIVATION_LOG_SOFTMAX1_OPERATOR_DESC; that the largest element is
     subtracted first was measured.
@@ -147,7 +151,9 @@ def activation_log_softmax1_interval(
 
 
 def activation_hardmax1(InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]) -> Array:
-    """Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return 1 for the first largest element over the axes, in row-major order, and 0 elsewhere.
 
     A comparison with NaN is false: a NaN never takes the place of another element, and the first
     element of all keeps its place where it is NaN.

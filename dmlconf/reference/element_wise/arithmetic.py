@@ -16,9 +16,7 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused
-from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_E_ERROR
-from dmlconf.reference.numbers.blocks import in_blocks
-from dmlconf.reference.numbers.floats import single, wide
+from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
@@ -29,8 +27,6 @@ __all__ = [
     "element_wise_difference_square_interval",
     "element_wise_divide",
     "element_wise_divide_interval",
-    "element_wise_exp",
-    "element_wise_exp_interval",
     "element_wise_max",
     "element_wise_max_interval",
     "element_wise_mean",
@@ -53,7 +49,9 @@ def element_wise_add1(
     OutputTensor: TensorDesc,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return `a + b`, or its activation; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `a + b`, or its activation; integers wrap around.
 
     A sum that its data type does not hold is infinite before the activation is applied.
 
@@ -93,7 +91,10 @@ def element_wise_add1_interval(
 
 
 def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a - b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a - b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_SUBTRACT_OPERATOR_DESC; wrapping was measured.
     """
@@ -109,7 +110,10 @@ def element_wise_subtract_interval(
 
 
 def element_wise_multiply(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a * b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a * b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_MULTIPLY_OPERATOR_DESC; wrapping was measured.
     """
@@ -125,7 +129,10 @@ def element_wise_multiply_interval(
 
 
 def element_wise_min(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the lesser of `a` and `b`; the number where one of them is NaN.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the lesser of `a` and `b`; the number where one of them is NaN.
 
     Source: the page of DML_ELEMENT_WISE_MIN_OPERATOR_DESC; NaN was measured.
     """
@@ -141,7 +148,10 @@ def element_wise_min_interval(
 
 
 def element_wise_max(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the greater of `a` and `b`; the number where one of them is NaN.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the greater of `a` and `b`; the number where one of them is NaN.
 
     Source: the page of DML_ELEMENT_WISE_MAX_OPERATOR_DESC; NaN was measured.
     """
@@ -157,7 +167,10 @@ def element_wise_max_interval(
 
 
 def element_wise_mean(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return half the sum of `a` and `b`, which overflows in FLOAT32.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
+    UINT32
+
+    Return half the sum of `a` and `b`, which overflows in FLOAT32.
 
     Sums of integers wrap around, and their halves are truncated toward zero.
 
@@ -194,7 +207,10 @@ def element_wise_mean_candidates(
 def element_wise_difference_square(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Array:
-    """Return the square of `a - b`; integers wrap around.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32,
+    UINT32
+
+    Return the square of `a - b`; integers wrap around.
 
     Source: the page of DML_ELEMENT_WISE_DIFFERENCE_SQUARE_OPERATOR_DESC; wrapping was measured.
     """
@@ -217,7 +233,10 @@ def element_wise_difference_square_interval(
 
 
 def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return `a / b`; quotients of integers are truncated.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return `a / b`; quotients of integers are truncated.
 
     An integer divided by zero is the greatest UINT, or -1 and, for a negative dividend, 1; of
     INT64 it is 0. The smallest integer divided by -1 is itself.
@@ -257,32 +276,6 @@ def element_wise_divide_interval(
     return np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient)
 
 
-def element_wise_exp(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
-) -> Array:
-    """Return `exp(x)`.
-
-    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC.
-    """
-    return _unary(np.exp, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_exp_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: Mapping[str, float] | None
-) -> tuple[Array, Array]:
-    """Return `exp(x)` computed as `exp2(x * log2(e))`.
-
-    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the
-    product has that of a rounding and of the constant, so it grows with the argument.
-    """
-    argument, error = _scaled(InputTensor, ScaleBias), _scaled_error(InputTensor, ScaleBias)
-    with np.errstate(all="ignore"):
-        exact = np.exp(argument)
-        of_product = np.abs(argument) * (STEP + LOG2_E_ERROR)
-        relative = np.expm1(of_product + error) + EXP2_ERROR
-        return rounded_interval(exact, exact * relative, OutputTensor.DataType.dtype)
-
-
 def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
     """Return an operation of NumPy on two tensors in their own type.
 
@@ -292,40 +285,6 @@ def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
         result: Array = operation(a, b)
     return result
-
-
-def _unary(
-    operation: np.ufunc,
-    tensor: Array,
-    scale_bias: Mapping[str, float] | None,
-    output: TensorDesc,
-) -> Array:
-    """Return an operation of NumPy on a scaled floating-point tensor, in the output's type."""
-    dtype = output.DataType.dtype
-
-    def computed(elements: Array) -> Array:
-        result: Array = operation(_scaled(elements, scale_bias)).astype(dtype)
-        return result
-
-    with np.errstate(all="ignore"):
-        return in_blocks(computed, tensor, dtype=dtype)
-
-
-def _scaled(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array:
-    """Return `x * Scale + Bias` as FLOAT64; Scale and Bias are FLOAT32 numbers."""
-    if scale_bias is None:
-        return wide(tensor)
-    with np.errstate(all="ignore"):
-        return wide(tensor) * single(scale_bias["Scale"]) + single(scale_bias["Bias"])
-
-
-def _scaled_error(tensor: Array, scale_bias: Mapping[str, float] | None) -> Array | float:
-    """Return how far `x * Scale + Bias` may be off in FLOAT32: a rounding of product and sum."""
-    if scale_bias is None:
-        return 0.0
-    with np.errstate(all="ignore"):
-        product = np.abs(wide(tensor) * single(scale_bias["Scale"]))
-        return (product + np.abs(_scaled(tensor, scale_bias))) * STEP
 
 
 def _sum_toward_zero(a: Array, b: Array) -> Array:

@@ -23,7 +23,10 @@ __all__ = [
 
 
 def element_wise_bit_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits that are 1 in both `a` and `b`.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the bits that are 1 in both `a` and `b`.
 
     Source: the page of DML_ELEMENT_WISE_BIT_AND_OPERATOR_DESC.
     """
@@ -31,7 +34,10 @@ def element_wise_bit_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDes
 
 
 def element_wise_bit_or(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits that are 1 in `a` or `b`.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the bits that are 1 in `a` or `b`.
 
     Source: the page of DML_ELEMENT_WISE_BIT_OR_OPERATOR_DESC.
     """
@@ -39,7 +45,10 @@ def element_wise_bit_or(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 
 
 def element_wise_bit_xor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits in which `a` and `b` differ.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the bits in which `a` and `b` differ.
 
     Source: the page of DML_ELEMENT_WISE_BIT_XOR_OPERATOR_DESC.
     """
@@ -47,7 +56,10 @@ def element_wise_bit_xor(ATensor: Array, BTensor: Array, OutputTensor: TensorDes
 
 
 def element_wise_bit_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for each bit that is 0, and 0 for each that is 1.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to
+    UINT8
+
+    Return 1 for each bit that is 0, and 0 for each that is 1.
 
     Source: the page of DML_ELEMENT_WISE_BIT_NOT_OPERATOR_DESC.
     """
@@ -55,7 +67,10 @@ def element_wise_bit_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
 
 def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return how many bits of each element are 1.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8; InputTensor: FLOAT64 to
+    FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return how many bits of each element are 1.
 
     Source: the page of DML_ELEMENT_WISE_BIT_COUNT_OPERATOR_DESC.
     """
@@ -70,7 +85,9 @@ def element_wise_bit_count(InputTensor: Array, OutputTensor: TensorDesc) -> Arra
 
 
 def element_wise_bit_shift_left(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits of `a` moved by `b` places toward the highest one.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
+
+    Return the bits of `a` moved by `b` places toward the highest one.
 
     The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
 
@@ -89,7 +106,9 @@ def element_wise_bit_shift_left_interval(
 
 
 def element_wise_bit_shift_right(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the bits of `a` moved by `b` places toward the lowest one.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT64 to UINT8
+
+    Return the bits of `a` moved by `b` places toward the lowest one.
 
     The number of places counts by its lowest 5 bits, of UINT64 by its lowest 6.
 

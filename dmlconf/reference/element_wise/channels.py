@@ -17,7 +17,9 @@ __all__ = ["value_scale_2d", "value_scale_2d_interval"]
 def value_scale_2d(
     InputTensor: Array, OutputTensor: TensorDesc, Scale: float, Bias: Sequence[float]
 ) -> Array:
-    """Return `x * Scale + Bias[channel]`; Scale and Bias are FLOAT32 numbers.
+    """InputTensor {N, C, H, W} -> OutputTensor {N, C, H, W}; FLOAT32, FLOAT16
+
+    Return `x * Scale + Bias[channel]`; Scale and Bias are FLOAT32 numbers.
 
     Source: the page of DML_VALUE_SCALE_2D_OPERATOR_DESC.
     """

@@ -43,7 +43,10 @@ def element_wise_clip1(
     Min: float,
     Max: float,
 ) -> Array:
-    """Return the greater of Min and the lesser of the scaled element and Max.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
+    UINT8
+
+    Return the greater of Min and the lesser of the scaled element and Max.
 
     Of a number and NaN the number is taken.
 
@@ -76,7 +79,10 @@ def element_wise_clip1_interval(
 def element_wise_threshold(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
 ) -> Array:
-    """Return the greater of the scaled element and Min; the number where one of them is NaN.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT32 to INT8, UINT32 to
+    UINT8
+
+    Return the greater of the scaled element and Min; the number where one of them is NaN.
 
     Source: the page of DML_ELEMENT_WISE_THRESHOLD_OPERATOR_DESC.
     """
@@ -105,7 +111,10 @@ def element_wise_clip_grad1(
     Min: float,
     Max: float,
 ) -> Array:
-    """Return the gradient where the element is between the bounds, and 0 elsewhere.
+    """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
+    FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return the gradient where the element is between the bounds, and 0 elsewhere.
 
     It is 0 at the bounds themselves, for NaN, and for real numbers where a bound is NaN.
 

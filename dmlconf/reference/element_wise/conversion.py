@@ -18,7 +18,10 @@ __all__ = ["cast", "cast_candidates", "cast_interval"]
 
 
 def cast(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return each element in the output's data type.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to
+    UINT8
+
+    Return each element in the output's data type.
 
     Floating-point numbers lose their fraction on the way to integers, those out of range become
     the nearest integer of the type, and NaN becomes 0. Integers are rounded to nearest even on

@@ -39,7 +39,9 @@ _SMALLEST_NORMAL: Final = np.finfo(np.float32).tiny
 
 
 def element_wise_logical_and(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 where both `a` and `b` are true.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8
+
+    Return 1 where both `a` and `b` are true.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_AND_OPERATOR_DESC.
     """
@@ -47,7 +49,9 @@ def element_wise_logical_and(ATensor: Array, BTensor: Array, OutputTensor: Tenso
 
 
 def element_wise_logical_or(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 where `a` or `b` is true.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8
+
+    Return 1 where `a` or `b` is true.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_OR_OPERATOR_DESC.
     """
@@ -55,7 +59,9 @@ def element_wise_logical_or(ATensor: Array, BTensor: Array, OutputTensor: Tensor
 
 
 def element_wise_logical_xor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 where just one of `a` and `b` is true.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8
+
+    Return 1 where just one of `a` and `b` is true.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_XOR_OPERATOR_DESC.
     """
@@ -63,7 +69,9 @@ def element_wise_logical_xor(ATensor: Array, BTensor: Array, OutputTensor: Tenso
 
 
 def element_wise_logical_not(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for zero.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8
+
+    Return 1 for zero.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_NOT_OPERATOR_DESC.
     """
@@ -73,7 +81,10 @@ def element_wise_logical_not(InputTensor: Array, OutputTensor: TensorDesc) -> Ar
 def element_wise_if(
     ConditionTensor: Array, ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Array:
-    """Return `a` where the condition is true, and `b` elsewhere.
+    """ConditionTensor {D0, ...}, ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...};
+    FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8; ConditionTensor: UINT8
+
+    Return `a` where the condition is true, and `b` elsewhere.
 
     Source: the page of DML_ELEMENT_WISE_IF_OPERATOR_DESC.
     """
@@ -99,7 +110,10 @@ def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Arr
         return found.view(np.uint8).astype(OutputTensor.DataType.dtype, copy=False)
 
     function.__name__ = f"element_wise_logical_{name}"
-    function.__doc__ = f"""Return 1 where {words}; zeros are equal, and NaN is unequal to all.
+    function.__doc__ = f"""ATensor {{D0, ...}}, BTensor {{D0, ...}} -> OutputTensor {{D0, ...}};
+    UINT32, UINT8; ATensor, BTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return 1 where {words}; zeros are equal, and NaN is unequal to all.
 
     Source: the page of DML_ELEMENT_WISE_LOGICAL_{name.upper()}_OPERATOR_DESC; NaN was measured.
     """

@@ -31,7 +31,10 @@ _LARGE_QUOTIENT: Final = 2.0**28
 def element_wise_modulus_truncate(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
 ) -> Array:
-    """Return the remainder with the sign of the dividend, as C has it.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the remainder with the sign of the dividend, as C has it.
 
     An integer modulo zero is the greatest UINT, or the dividend, and of INT64 -1.
 
@@ -62,7 +65,10 @@ def element_wise_modulus_truncate_interval(
 
 
 def element_wise_modulus_floor(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the remainder with the sign of the divisor, as Python has it.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the remainder with the sign of the divisor, as Python has it.
 
     An integer modulo zero is the greatest UINT, or -1, and the smallest one 1 but of INT64.
 

@@ -56,7 +56,10 @@ Ends = tuple[Array, Array]
 def element_wise_pow(
     InputTensor: Array, ExponentTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return `x ^ y`; ScaleBias applies to both. Integers that are scaled are truncated first.
+    """InputTensor {D0, ...}, ExponentTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16,
+    INT32 to INT8, UINT32 to UINT8
+
+    Return `x ^ y`; ScaleBias applies to both. Integers that are scaled are truncated first.
 
     Source: the page of DML_ELEMENT_WISE_POW_OPERATOR_DESC; that exponents are scaled was measured.
     """
@@ -94,7 +97,9 @@ def element_wise_pow_interval(
 def element_wise_constant_pow(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Exponent: float
 ) -> Array:
-    """Return `x ^ Exponent`; ScaleBias applies to the input alone.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `x ^ Exponent`; ScaleBias applies to the input alone.
 
     Source: the page of DML_ELEMENT_WISE_CONSTANT_POW_OPERATOR_DESC.
     """
@@ -117,7 +122,9 @@ def element_wise_constant_pow_interval(
 
 
 def element_wise_atan_yx(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return the angle of the point with y in ATensor and x in BTensor, from -pi to pi.
+    """ATensor {D0, ...}, BTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the angle of the point with y in ATensor and x in BTensor, from -pi to pi.
 
     Source: the page of DML_ELEMENT_WISE_ATAN_YX_OPERATOR_DESC.
     """

@@ -3,7 +3,8 @@
 Floating-point and integer tensors are scaled in FLOAT32. Scale 1 with Bias 0 changes nothing, not
 even what FLOAT32 cannot hold.
 
-Source: the page of DML_SCALE_BIAS; the scaling of integers was measured.
+Source: the page of DML_SCALE_BIAS; the scaling of integers was measured. DirectML 1.15.4 on the
+software adapter of the lab rounds product and sum one after the other, alike in IDENTITY and EXP.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ _ARCTANGENT: Final = 2.0**-16
 def element_wise_sin(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the sine.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the sine.
 
     Source: the page of DML_ELEMENT_WISE_SIN_OPERATOR_DESC.
     """
@@ -74,7 +76,9 @@ def element_wise_sin_interval(
 def element_wise_cos(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the cosine.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the cosine.
 
     Source: the page of DML_ELEMENT_WISE_COS_OPERATOR_DESC.
     """
@@ -91,7 +95,9 @@ def element_wise_cos_interval(
 def element_wise_tan(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the tangent.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the tangent.
 
     Source: the page of DML_ELEMENT_WISE_TAN_OPERATOR_DESC.
     """
@@ -108,7 +114,9 @@ def element_wise_tan_interval(
 def element_wise_asin(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the inverse sine.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the inverse sine.
 
     Source: the page of DML_ELEMENT_WISE_ASIN_OPERATOR_DESC.
     """
@@ -132,7 +140,9 @@ def element_wise_asin_interval(
 def element_wise_acos(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the inverse cosine.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the inverse cosine.
 
     Source: the page of DML_ELEMENT_WISE_ACOS_OPERATOR_DESC.
     """
@@ -156,7 +166,9 @@ def element_wise_acos_interval(
 def element_wise_atan(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the inverse tangent.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the inverse tangent.
 
     Source: the page of DML_ELEMENT_WISE_ATAN_OPERATOR_DESC.
     """

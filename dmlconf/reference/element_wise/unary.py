@@ -44,7 +44,10 @@ __all__ = [
 def element_wise_identity(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the scaled elements; integers are scaled in FLOAT32, truncated and clamped.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to
+    UINT8
+
+    Return the scaled elements; integers are scaled in FLOAT32, truncated and clamped.
 
     Source: the page of DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; integers were measured.
     """
@@ -63,7 +66,9 @@ def element_wise_identity_interval(
 def element_wise_abs(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the magnitude of the scaled elements.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8
+
+    Return the magnitude of the scaled elements.
 
     That of the least integer is the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
     Scaled integers have 32 bits until they are stored.
@@ -86,7 +91,9 @@ def element_wise_abs_interval(
 
 
 def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return each element with the other sign.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8
+
+    Return each element with the other sign.
 
     The least integer becomes the greatest one in 8 and 16 bits, and itself in 32 and 64 bits.
 
@@ -98,7 +105,10 @@ def element_wise_negate(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
 
 def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for what is above zero, -1 for what is below, else 0, for NaN as well.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
+    UINT8
+
+    Return 1 for what is above zero, -1 for what is below, else 0, for NaN as well.
 
     Source: the page of DML_ELEMENT_WISE_SIGN_OPERATOR_DESC; NaN was measured.
     """
@@ -128,7 +138,9 @@ def element_wise_sign_candidates(
 def element_wise_ceil(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the least whole number that is not below the scaled element.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the least whole number that is not below the scaled element.
 
     Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
     """
@@ -146,7 +158,9 @@ def element_wise_ceil_candidates(
 def element_wise_floor(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
 ) -> Array:
-    """Return the greatest whole number that is not above the scaled element.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the greatest whole number that is not above the scaled element.
 
     Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
     """
@@ -162,7 +176,9 @@ def element_wise_floor_candidates(
 
 
 def element_wise_round(InputTensor: Array, OutputTensor: TensorDesc, RoundingMode: str) -> Array:
-    """Return the whole number next to each element; the mode says which.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return the whole number next to each element; the mode says which.
 
     TOWARD_INFINITY rounds to nearest, and halves away from zero.
 
@@ -203,7 +219,9 @@ def _whole_numbers(lowest: Array, highest: Array) -> list[Interval]:
 
 
 def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return 1 for NaN, else 0.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT32, UINT8; InputTensor: FLOAT32, FLOAT16
+
+    Return 1 for NaN, else 0.
 
     Source: the page of DML_ELEMENT_WISE_IS_NAN_OPERATOR_DESC.
     """
@@ -213,7 +231,9 @@ def element_wise_is_nan(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 def element_wise_is_infinity(
     InputTensor: Array, OutputTensor: TensorDesc, InfinityMode: str
 ) -> Array:
-    """Return 1 for infinities of the sign that the mode asks for, else 0.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; UINT8; InputTensor: FLOAT32, FLOAT16
+
+    Return 1 for infinities of the sign that the mode asks for, else 0.
 
     Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
     """

@@ -13,7 +13,10 @@ __all__ = ["join", "tile"]
 
 
 def join(InputTensors: Sequence[Array], OutputTensor: TensorDesc, Axis: int) -> Array:
-    """Return the inputs one after another along an axis.
+    """InputTensors {D0, ..., Ai, ...} -> OutputTensor {D0, ..., A0 + A1 + ..., ...}; FLOAT64 to
+    FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return the inputs one after another along an axis.
 
     Source: the page of DML_JOIN_OPERATOR_DESC.
     """
@@ -21,7 +24,10 @@ def join(InputTensors: Sequence[Array], OutputTensor: TensorDesc, Axis: int) -> 
 
 
 def tile(InputTensor: Array, OutputTensor: TensorDesc, Repeats: Sequence[int]) -> Array:
-    """Return the input repeated along each dimension.
+    """InputTensor {D0, D1, ...} -> OutputTensor {D0 * R0, D1 * R1, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the input repeated along each dimension.
 
     Source: the page of DML_TILE_OPERATOR_DESC.
     """

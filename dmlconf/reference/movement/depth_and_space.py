@@ -11,7 +11,10 @@ __all__ = ["depth_to_space1", "space_to_depth1"]
 def space_to_depth1(
     InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int, Order: str
 ) -> Array:
-    """Return the tensor with the places in each block as channels.
+    """InputTensor {N, C, H * B, W * B} -> OutputTensor {N, C * B * B, H, W}; FLOAT64 to FLOAT16,
+    INT64 to INT8, UINT64 to UINT8
+
+    Return the tensor with the places in each block as channels.
 
     In the order DEPTH_COLUMN_ROW the input's channel runs fastest, in COLUMN_ROW_DEPTH slowest.
 
@@ -27,7 +30,10 @@ def space_to_depth1(
 def depth_to_space1(
     InputTensor: Array, OutputTensor: TensorDesc, BlockSize: int, Order: str
 ) -> Array:
-    """Return the tensor with channels as places in blocks: the inverse of SPACE_TO_DEPTH1.
+    """InputTensor {N, C * B * B, H, W} -> OutputTensor {N, C, H * B, W * B}; FLOAT64 to FLOAT16,
+    INT64 to INT8, UINT64 to UINT8
+
+    Return the tensor with channels as places in blocks: the inverse of SPACE_TO_DEPTH1.
 
     Source: the page of DML_DEPTH_TO_SPACE1_OPERATOR_DESC.
     """

@@ -28,7 +28,10 @@ def diagonal_matrix1(
     DiagonalFillBegin: int,
     DiagonalFillEnd: int,
 ) -> Array:
-    """Return the input, or zeros, with the value along the diagonals from begin up to end.
+    """[InputTensor {D0, ..., H, W}] -> OutputTensor {D0, ..., H, W}; FLOAT64 to FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the input, or zeros, with the value along the diagonals from begin up to end.
 
     Where begin is greater than end, the value is along all other diagonals. A FLOAT32 value of
     integers is truncated.
@@ -53,7 +56,9 @@ def diagonal_matrix1(
 
 
 def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: float) -> Array:
-    """Return a tensor of one value.
+    """-> OutputTensor {D0, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return a tensor of one value.
 
     Source: the page of DML_FILL_VALUE_CONSTANT_OPERATOR_DESC.
     """
@@ -65,7 +70,9 @@ def fill_value_constant(OutputTensor: TensorDesc, ValueDataType: str, Value: flo
 def fill_value_sequence(
     OutputTensor: TensorDesc, ValueDataType: str, ValueStart: float, ValueDelta: float
 ) -> Array:
-    """Return `start + i * delta` for the i-th element; integers wrap around.
+    """-> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return `start + i * delta` for the i-th element; integers wrap around.
 
     Source: the page of DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC; that it multiplies instead of adding
     up, and wraps around, was measured.
@@ -111,7 +118,10 @@ def random_generator(
     OutputStateTensor: TensorDesc | None,
     Type: str,
 ) -> tuple[Array, ...]:
-    """Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state that goes on from there.
+    """InputStateTensor {1, ..., 6} -> OutputTensor {D0, ...}, [OutputStateTensor {1, ..., 6}];
+    UINT32
+
+    Return pseudo-random UINT32 numbers by Philox 4x32-10, and the state that goes on from there.
 
     The state is a 128-bit counter, least significant word first, and a 64-bit key. Each value of
     the counter gives four numbers.

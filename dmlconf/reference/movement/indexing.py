@@ -36,7 +36,11 @@ def gather(
     Axis: int,
     IndexDimensions: int,
 ) -> Array:
-    """Return `output[...] = input[..., indices[...], ...]`.
+    """InputTensor {D, ..., A, E, ...}, IndicesTensor {1, ..., I, ...} ->
+    OutputTensor {D, ..., I, ..., E, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return `output[...] = input[..., indices[...], ...]`.
 
     Sizes of the indices that IndexDimensions leaves out are 1, or else those of the input's first
     dimensions, each of which then has indices of its own. Where the output has fewer dimensions
@@ -68,7 +72,11 @@ def gather(
 def gather_elements(
     InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc, Axis: int
 ) -> Array:
-    """Return `output[i, j, k] = input[..., indices[i, j, k], ...]`, indexed along the axis.
+    """InputTensor {D0, ..., A, ...}, IndicesTensor {D0, ..., I, ...} ->
+    OutputTensor {D0, ..., I, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return `output[i, j, k] = input[..., indices[i, j, k], ...]`, indexed along the axis.
 
     Reads outside of the tensor read its last element.
 
@@ -93,7 +101,11 @@ def gather_nd1(
     IndicesDimensionCount: int,
     BatchDimensionCount: int,
 ) -> Array:
-    """Return the blocks of the input that tuples of indices name, each batch from its own input.
+    """InputTensor {B, ..., D1, ..., DT, S, ...}, IndicesTensor {B, ..., I, ..., T} ->
+    OutputTensor {B, ..., I, ..., S, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return the blocks of the input that tuples of indices name, each batch from its own input.
 
     Reads outside of the tensor read its last element.
 
@@ -115,7 +127,11 @@ def scatter_nd(
     InputDimensionCount: int,
     IndicesDimensionCount: int,
 ) -> Array:
-    """Return the input with blocks of updates where tuples of indices say.
+    """InputTensor {D1, ..., DT, S, ...}, IndicesTensor {I, ..., T}, UpdatesTensor {I, ..., S, ...}
+    -> OutputTensor {D1, ..., DT, S, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return the input with blocks of updates where tuples of indices say.
 
     Writes outside of the tensor are dropped. Which of several updates of one element stays is not
     defined; here it is the last one.
@@ -155,7 +171,10 @@ def _block_offsets(sizes: Sequence[int], tuples: Array, batch: int) -> Array:
 
 
 def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: TensorDesc) -> Array:
-    """Return zeros with each element of the input where its index over the whole output says.
+    """InputTensor {N, C, H, W}, IndicesTensor {N, C, H, W} -> OutputTensor {ON, OC, OH, OW};
+    FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: UINT64, UINT32
+
+    Return zeros with each element of the input where its index over the whole output says.
 
     Indices beyond the output are dropped.
 
@@ -169,7 +188,10 @@ def max_unpooling(InputTensor: Array, IndicesTensor: Array, OutputTensor: Tensor
 def one_hot(
     IndicesTensor: Array, ValuesTensor: Array, OutputTensor: TensorDesc, Axis: int
 ) -> Array:
-    """Return the second value where the coordinate along the axis is the index, else the first.
+    """IndicesTensor {D0, ..., 1, ...}, ValuesTensor {V0, ...} -> OutputTensor {D0, ..., A, ...};
+    FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return the second value where the coordinate along the axis is the index, else the first.
 
     A negative index counts from the end. An index out of range is nowhere. Here no unsigned index
     is negative, and of a UINT64 index all bits count.
@@ -194,7 +216,11 @@ def scatter_elements(
     OutputTensor: TensorDesc,
     Axis: int,
 ) -> Array:
-    """Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
+    """InputTensor {D0, ..., A, ...}, IndicesTensor {D0, ..., I, ...},
+    UpdatesTensor {D0, ..., I, ...} -> OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to
+    INT8, UINT64 to UINT8; IndicesTensor: INT64, INT32, UINT64, UINT32
+
+    Return the input with `output[..., indices[i, j, k], ...] = updates[i, j, k]`.
 
     Writes outside of the tensor are dropped; along an axis of size 1 every index is 0. Which of
     several updates of one element stays is not defined; here it is the last one.

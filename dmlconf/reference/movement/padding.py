@@ -36,7 +36,10 @@ def padding1(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Array:
-    """Return the input with elements around it.
+    """InputTensor {D0, D1, ...} -> OutputTensor {S0 + D0 + E0, S1 + D1 + E1, ...}; FLOAT64 to
+    FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return the input with elements around it.
 
     Mirrored and repeated elements go on beyond the size of the input.
 

@@ -24,7 +24,11 @@ _HALF_OF_KEY: Final = 4
 def nonzero_coordinates(
     InputTensor: Array, OutputCountTensor: TensorDesc, OutputCoordinatesTensor: TensorDesc
 ) -> tuple[Array, Array]:
-    """Return how many elements are not zero, and their coordinates in row-major order.
+    """InputTensor {D0, D1, ...} -> OutputCountTensor {1, ...},
+    OutputCoordinatesTensor {1, ..., D0 * D1 * ..., R}; UINT32; InputTensor: FLOAT32, FLOAT16, INT32
+    to INT8, UINT32 to UINT8
+
+    Return how many elements are not zero, and their coordinates in row-major order.
 
     As many of the last coordinates are written as the output has columns. What follows the last
     coordinates is undefined, and zero here.
@@ -67,7 +71,11 @@ def top_k1(
     K: int,
     AxisDirection: str,
 ) -> tuple[Array, Array]:
-    """Return the K largest elements along the axis, or the smallest, and their places.
+    """InputTensor {D0, ..., A, ...} -> OutputValueTensor {D0, ..., K, ...},
+    OutputIndexTensor {D0, ..., K, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    OutputIndexTensor: UINT64, UINT32
+
+    Return the K largest elements along the axis, or the smallest, and their places.
 
     DECREASING gives the largest in decreasing order, INCREASING the smallest in increasing order.
     Of equal elements the one with the lower index comes first.

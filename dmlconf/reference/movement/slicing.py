@@ -20,7 +20,10 @@ def slice1(
     InputWindowSizes: Sequence[int],
     InputWindowStrides: Sequence[int],
 ) -> Array:
-    """Return every n-th element of a window; a negative stride begins at the window's end.
+    """InputTensor {D0, D1, ...} -> OutputTensor {S0, S1, ...}; FLOAT64 to FLOAT16, INT64 to INT8,
+    UINT64 to UINT8
+
+    Return every n-th element of a window; a negative stride begins at the window's end.
 
     The output may be smaller than the window allows.
 
@@ -37,7 +40,10 @@ def slice_grad(
     InputWindowSizes: Sequence[int],
     InputWindowStrides: Sequence[int],
 ) -> Array:
-    """Return the gradient where SLICE1 of the same window would read, and zero elsewhere.
+    """InputGradientTensor {S0, S1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT64 to FLOAT16,
+    INT64 to INT8, UINT64 to UINT8
+
+    Return the gradient where SLICE1 of the same window would read, and zero elsewhere.
 
     A gradient larger than the window allows goes on outside of the window; what is then before the
     output's first element is dropped.
@@ -73,7 +79,10 @@ def _taken(tensor: Array, picked: Sequence[Array]) -> Array:
 
 
 def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) -> tuple[Array, ...]:
-    """Return the input in pieces along an axis.
+    """InputTensor {D0, ..., A0 + A1 + ..., ...} -> OutputTensors {D0, ..., Ai, ...}; FLOAT64 to
+    FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return the input in pieces along an axis.
 
     Source: the page of DML_SPLIT_OPERATOR_DESC.
     """
@@ -84,7 +93,11 @@ def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) ->
 def reverse_subsequences(
     InputTensor: Array, SequenceLengthsTensor: Array, OutputTensor: TensorDesc, Axis: int
 ) -> Array:
-    """Return the input with the first elements of each row along the axis in reverse order.
+    """InputTensor {D0, ..., A, ...}, SequenceLengthsTensor {D0, ..., 1, ...} ->
+    OutputTensor {D0, ..., A, ...}; FLOAT64 to FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    SequenceLengthsTensor: UINT64, UINT32
+
+    Return the input with the first elements of each row along the axis in reverse order.
 
     Where a length is beyond the axis, reads beyond the last element read that one. Only the low
     32 bits of a length count.

@@ -43,7 +43,11 @@ def batch_normalization(
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+    """InputTensor {D0, D1, ...}, MeanTensor {1 or D0, 1 or D1, ...},
+    VarianceTensor {1 or D0, 1 or D1, ...}, ScaleTensor {1 or D0, 1 or D1, ...},
+    BiasTensor {1 or D0, 1 or D1, ...} -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
+
+    Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
 
     All tensors but the input are broadcast along dimensions of size 1. Spatial has no effect.
 
@@ -103,7 +107,12 @@ def batch_normalization_training(
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
 ) -> tuple[Array, Array, Array]:
-    """Return the normalised input, activated, and its mean and variance.
+    """InputTensor {D0, D1, ...}, ScaleTensor {1 or D0, 1 or D1, ...},
+    BiasTensor {1 or D0, 1 or D1, ...}, [FusedAddTensor {D0, D1, ...}] ->
+    OutputTensor {D0, D1, ...}, OutputMeanTensor {1 or D0, 1 or D1, ...},
+    OutputVarianceTensor {1 or D0, 1 or D1, ...}; FLOAT32, FLOAT16
+
+    Return the normalised input, activated, and its mean and variance.
 
     Mean and variance, that of a population, are taken along the dimensions in which the scale has
     size 1. The first output is `scale * (x - mean) / sqrt(variance + Epsilon) + bias + add`.

@@ -40,7 +40,13 @@ def batch_normalization_grad(
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
+    """InputTensor {D0, D1, ...}, InputGradientTensor {D0, D1, ...},
+    MeanTensor {1 or D0, 1 or D1, ...}, VarianceTensor {1 or D0, 1 or D1, ...},
+    ScaleTensor {1 or D0, 1 or D1, ...} -> OutputGradientTensor {D0, D1, ...},
+    OutputScaleGradientTensor {1 or D0, 1 or D1, ...},
+    OutputBiasGradientTensor {1 or D0, 1 or D1, ...}; FLOAT32, FLOAT16
+
+    Return the gradients of BATCH_NORMALIZATION for its input, its scale and its bias.
 
     These are, with `d` for `sqrt(variance + Epsilon)`, `gradient * scale / d`, and the sums of
     `gradient * (x - mean) / d` and of the gradient along the dimensions in which the scale has
@@ -105,7 +111,13 @@ def batch_normalization_training_grad(
     OutputBiasGradientTensor: TensorDesc,
     Epsilon: float,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
+    """InputTensor {D0, D1, ...}, InputGradientTensor {D0, D1, ...},
+    MeanTensor {1 or D0, 1 or D1, ...}, VarianceTensor {1 or D0, 1 or D1, ...},
+    ScaleTensor {1 or D0, 1 or D1, ...} -> OutputGradientTensor {D0, D1, ...},
+    OutputScaleGradientTensor {1 or D0, 1 or D1, ...},
+    OutputBiasGradientTensor {1 or D0, 1 or D1, ...}; FLOAT32, FLOAT16
+
+    Return the gradients of BATCH_NORMALIZATION_TRAINING for its input, scale and bias.
 
     The first is, with `g` for the gradient, `v` for `variance + Epsilon` and means along the
     dimensions in which the scale has size 1,

@@ -33,7 +33,9 @@ def local_response_normalization(
     Beta: float,
     Bias: float,
 ) -> Array:
-    """Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
+    """InputTensor {N, C, H, W} -> OutputTensor {N, C, H, W}; FLOAT32, FLOAT16
+
+    Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
 
     The sum is that of a window of LocalSize elements: of channels if CrossChannel, else both of
     rows and of columns. It goes from `(LocalSize - 1) // 2` elements before to `LocalSize // 2`
@@ -91,7 +93,10 @@ def local_response_normalization_grad(
     Beta: float,
     Bias: float,
 ) -> Array:
-    """Return a gradient of LOCAL_RESPONSE_NORMALIZATION for its input.
+    """InputTensor {N, C, H, W}, InputGradientTensor {N, C, H, W} ->
+    OutputGradientTensor {N, C, H, W}; FLOAT32, FLOAT16
+
+    Return a gradient of LOCAL_RESPONSE_NORMALIZATION for its input.
 
     It is, with `n` for the base of the power and a sum over the window,
     `gradient / n ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(gradient * x / n ** (Beta + 1))`.

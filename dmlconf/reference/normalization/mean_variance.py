@@ -38,7 +38,10 @@ def mean_variance_normalization2(
     Epsilon: float,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
+    """InputTensor {D0, D1, ...}, [ScaleTensor {1 or D0, 1 or D1, ...}],
+    [BiasTensor {1 or D0, 1 or D1, ...}] -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
+
+    Return `scale * (x - mean) / sqrt(variance + Epsilon) + bias`, activated.
 
     Without UseMean the mean counts as 0: the variance is then the mean of the squares. Without
     UseVariance nothing is divided. Scale and bias are broadcast along dimensions of size 1.
@@ -143,7 +146,9 @@ def mean_variance_normalization2_error_scale(
 def lp_normalization(
     InputTensor: Array, OutputTensor: TensorDesc, Axis: int, Epsilon: float, P: int
 ) -> Array:
-    """Return `x / sqrt(norm ** 2 + Epsilon)`.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
+
+    Return `x / sqrt(norm ** 2 + Epsilon)`.
 
     The norm is that of the elements along the axis: with P of 1 the sum of their absolute values,
     with 2 the root of the sum of their squares.

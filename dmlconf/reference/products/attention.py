@@ -40,7 +40,21 @@ _LARGEST_LOSS: Final = 0.125
 def multihead_attention1(
     QueryHeadCount: int, KeyValueHeadCount: int, **fields: Any
 ) -> tuple[Array, ...]:
-    """Return MULTIHEAD_ATTENTION where several heads of queries share one of keys and values.
+    """[QueryTensor {1, ..., B, S, N * H}], [KeyTensor {1, ..., B, L, M * H}],
+    [ValueTensor {1, ..., B, L, M * V}], [StackedQueryKeyTensor {B, S, N, 2, H}],
+    [StackedKeyValueTensor {B, L, M, 2, H}], [StackedQueryKeyValueTensor {B, S, N, 3, H}],
+    [BiasTensor {1, ..., N * H + M * H + M * V}], [MaskTensor {M0, ...}],
+    [RelativePositionBiasTensor {1, ..., B, N, S, P + L}], [PastKeyTensor {1, ..., B, M, P, H}],
+    [PastValueTensor {1, ..., B, M, P, V}], [PastSequenceLengthsTensor {1, ..., B}] ->
+    OutputTensor {1, ..., B, S, N * V}, [OutputPresentKeyTensor {1, ..., B, M, P + L, H}],
+    [OutputPresentValueTensor {1, ..., B, M, P + L, V}]; FLOAT32, FLOAT16; MaskTensor,
+    PastSequenceLengthsTensor: INT32
+
+    Return MULTIHEAD_ATTENTION where several heads of queries share one of keys and values.
+
+    There are B batches of S queries, L keys and P past keys, with N heads of queries and M of keys
+    and values; H and V are the sizes of a head of keys and of values. MaskType decides the sizes of
+    MaskTensor. With PastSequenceLengthsTensor the present tensors hold at least L keys.
 
     With PastSequenceLengthsTensor, keys and values are written that far into the present ones,
     whose earlier contents count as 0 here, and a query sees no key behind its own position.

@@ -32,9 +32,13 @@ def gemm(
     Beta: float,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
+    """ATensor {B, ..., M, K}, BTensor {B, ..., K, N}, [CTensor {B, ..., M, N}] ->
+    OutputTensor {B, ..., M, N}; FLOAT32, FLOAT16
 
-    Alpha and Beta multiply even where they are 0, so an infinity becomes NaN.
+    Return the activation of `Alpha * A x B + Beta * C`, for each matrix of a batch.
+
+    The sizes are those of A and B that TransA and TransB leave as they are. Alpha and Beta multiply
+    even where they are 0, so an infinity becomes NaN.
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """

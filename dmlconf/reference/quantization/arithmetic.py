@@ -12,7 +12,11 @@ from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP
-from dmlconf.reference.quantization.linear import is_power_of_two, quantized, quantized_candidates
+from dmlconf.reference.quantization.quotients import (
+    is_power_of_two,
+    quantized,
+    quantized_candidates,
+)
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -46,7 +50,12 @@ def element_wise_quantized_linear_add(
     OutputZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return the quantized sum of two dequantized tensors, computed in FLOAT32.
+    """ATensor {D0, ...}, AScaleTensor {1, ...}, [AZeroPointTensor {1, ...}], BTensor {D0, ...},
+    BScaleTensor {1, ...}, [BZeroPointTensor {1, ...}], OutputScaleTensor {1, ...},
+    [OutputZeroPointTensor {1, ...}] -> OutputTensor {D0, ...}; INT8, UINT8; AScaleTensor,
+    BScaleTensor, OutputScaleTensor: FLOAT32
+
+    Return the quantized sum of two dequantized tensors, computed in FLOAT32.
 
         a = (A - AZeroPoint) AScale
         b = (B - BZeroPoint) BScale
@@ -109,7 +118,11 @@ def matrix_multiply_integer(
     BZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return `(A - zero point) x (B - zero point)`; sums wrap around.
+    """ATensor {B, ..., M, K}, [AZeroPointTensor {1, ..., 1 or M, 1}], BTensor {B, ..., K, N},
+    [BZeroPointTensor {1, ..., 1 or N}] -> OutputTensor {B, ..., M, N}; INT32; ATensor,
+    AZeroPointTensor, BTensor, BZeroPointTensor: INT8, UINT8
+
+    Return `(A - zero point) x (B - zero point)`; sums wrap around.
 
     There is a zero point for all of A or for each of its rows, for all of B or for each of its
     columns; absent ones are 0.
@@ -130,7 +143,13 @@ def matrix_multiply_integer_to_float(
     BiasTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return the product of two dequantized matrices plus a bias.
+    """ATensor {B, ..., M, K}, AScaleTensor {1, ..., 1 or M, 1},
+    [AZeroPointTensor {1, ..., 1 or M, 1}], BTensor {B, ..., K, N}, BScaleTensor {1, ..., 1 or N},
+    [BZeroPointTensor {1, ..., 1 or N}], [BiasTensor {B, ..., M, N}] -> OutputTensor {B, ..., M, N};
+    FLOAT32, FLOAT16; ATensor, AZeroPointTensor, BTensor, BZeroPointTensor: INT32 to INT8, UINT32 to
+    UINT8
+
+    Return the product of two dequantized matrices plus a bias.
 
         ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale) + Bias
 
@@ -206,7 +225,13 @@ def quantized_linear_matrix_multiply(
     OutputZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return the quantized product of two dequantized matrices.
+    """ATensor {B, ..., M, K}, AScaleTensor {1, ..., 1 or M, 1},
+    [AZeroPointTensor {1, ..., 1 or M, 1}], BTensor {B, ..., K, N}, BScaleTensor {1, ..., 1 or N},
+    [BZeroPointTensor {1, ..., 1 or N}], OutputScaleTensor {1, ..., 1 or M, 1},
+    [OutputZeroPointTensor {1, ..., 1 or M, 1}] -> OutputTensor {B, ..., M, N}; INT8, UINT8;
+    AScaleTensor, BScaleTensor, OutputScaleTensor: FLOAT32
+
+    Return the quantized product of two dequantized matrices.
 
         product = ((A - AZeroPoint) AScale) x ((B - BZeroPoint) BScale)
         clamp(round(product / OutputScale) + OutputZeroPoint)

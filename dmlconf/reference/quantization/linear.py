@@ -11,7 +11,14 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.rounding import STEP, rounded_interval
-from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.reference.quantization.quotients import (
+    exact_quotient,
+    is_power_of_two,
+    quantized,
+    quantized_candidates,
+    single_quotient,
+)
+from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "dequantize",
@@ -22,17 +29,11 @@ __all__ = [
     "element_wise_dequantize_linear_interval",
     "element_wise_quantize_linear",
     "element_wise_quantize_linear_candidates",
-    "is_power_of_two",
     "quantize",
     "quantize_candidates",
-    "quantized",
-    "quantized_candidates",
 ]
 
 _SINGLE: Final = np.finfo(np.float32)
-
-_MOST_EXPONENT: Final = 60
-"""Exponents up to which neither a power of two nor its products are subnormal or infinite."""
 
 
 def element_wise_quantize_linear(
@@ -41,7 +42,11 @@ def element_wise_quantize_linear(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return `clamp(round(x / scale) + zero_point)`.
+    """InputTensor {D0, ...}, ScaleTensor {D0, ...}, [ZeroPointTensor {D0, ...}] ->
+    OutputTensor {D0, ...}; INT8, UINT8; InputTensor: FLOAT32, FLOAT16, INT32; ScaleTensor: FLOAT32,
+    FLOAT16
+
+    Return `clamp(round(x / scale) + zero_point)`.
 
     The quotient is a FLOAT32 number, also of integers; halves are rounded to even. The zero point
     is added after rounding, and is 0 where the tensor is absent. A NaN becomes 0, whatever the
@@ -53,7 +58,7 @@ def element_wise_quantize_linear(
     data_type = OutputTensor.DataType
 
     def computed(values: Array, scale: Array, zero_point: Array | None = None) -> Array:
-        return quantized(_quotient(values, scale), zero_point, data_type, nan=0)
+        return quantized(single_quotient(values, scale), zero_point, data_type, nan=0)
 
     optional = [] if ZeroPointTensor is None else [ZeroPointTensor]
     return in_blocks(computed, InputTensor, ScaleTensor, *optional, dtype=data_type.dtype)
@@ -71,7 +76,7 @@ def element_wise_quantize_linear_candidates(
 
     Source: the page; Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP.
     """
-    quotient = _exact_quotient(InputTensor, ScaleTensor)
+    quotient = exact_quotient(InputTensor, ScaleTensor)
     zero_points = ZeroPointTensor, ZeroPointTensor
     undefined = ScaleTensor == 0
     return quantized_candidates(quotient, zero_points, OutputTensor.DataType, undefined)
@@ -83,7 +88,11 @@ def element_wise_dequantize_linear(
     ZeroPointTensor: Array | None,
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return `(x - zero_point) * scale`, where an absent zero point is 0.
+    """InputTensor {D0, ...}, ScaleTensor {D0, ...}, [ZeroPointTensor {D0, ...}] ->
+    OutputTensor {D0, ...}; FLOAT32, FLOAT16; InputTensor, ZeroPointTensor: INT32 to INT8, UINT32 to
+    UINT8
+
+    Return `(x - zero_point) * scale`, where an absent zero point is 0.
 
     Source: the page of DML_ELEMENT_WISE_DEQUANTIZE_LINEAR_OPERATOR_DESC.
     """
@@ -122,7 +131,11 @@ def quantize(
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return `clamp(round(x / scale) + zero_point)`, with a scale for each block of the input.
+    """InputTensor {D0, D1, ...}, QuantizationTensors {D0 / B0, D1 / B1, ...} ->
+    OutputTensor {D0, D1, ...}; INT8, INT4, UINT8, UINT4; InputTensor: FLOAT32, FLOAT16;
+    QuantizationTensors: FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4
+
+    Return `clamp(round(x / scale) + zero_point)`, with a scale for each block of the input.
 
     The quantization tensors are the scales and, with SCALE_ZERO_POINT, the zero points. Each of
     their elements belongs to a block of the input, which has as many of them along each dimension.
@@ -134,7 +147,7 @@ def quantize(
     scale, zero_point = _by_element(
         QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
     )
-    return quantized(_quotient(InputTensor, scale), zero_point, data_type)
+    return quantized(single_quotient(InputTensor, scale), zero_point, data_type)
 
 
 def quantize_candidates(
@@ -148,7 +161,7 @@ def quantize_candidates(
     scale, zero_point = _by_element(
         QuantizationTensors, InputTensor.shape, _middle(data_type.bits, data_type.is_signed)
     )
-    quotient = _exact_quotient(InputTensor, scale)
+    quotient = exact_quotient(InputTensor, scale)
     return quantized_candidates(quotient, (zero_point, zero_point), data_type, scale == 0)
 
 
@@ -158,7 +171,11 @@ def dequantize(
     QuantizationTensors: Sequence[Array],
     OutputTensor: TensorDesc,
 ) -> Array:
-    """Return `(x - zero_point) * scale`, with a scale for each block of the input.
+    """InputTensor {D0, D1, ...}, QuantizationTensors {D0 / B0, D1 / B1, ...} ->
+    OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16; InputTensor: INT8, INT4, UINT8, UINT4;
+    QuantizationTensors: FLOAT32, FLOAT16, INT8, INT4, UINT8, UINT4
+
+    Return `(x - zero_point) * scale`, with a scale for each block of the input.
 
     For the quantization tensors see `quantize`.
 
@@ -189,7 +206,11 @@ def dynamic_quantize_linear(
     OutputScaleTensor: TensorDesc,
     OutputZeroPointTensor: TensorDesc,
 ) -> tuple[Array, Array, Array]:
-    """Return the quantized input, and the scale and the zero point that it was quantized with.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}, OutputScaleTensor {1, ...},
+    OutputZeroPointTensor {1, ...}; INT8, UINT8; InputTensor: FLOAT32, FLOAT16; OutputScaleTensor:
+    FLOAT32
+
+    Return the quantized input, and the scale and the zero point that it was quantized with.
 
     With the least number of the output's type as lowest, and a range that always holds 0:
 
@@ -210,7 +231,7 @@ def dynamic_quantize_linear(
         scale = ((greatest - least) / np.float32(255)).reshape(1)
         start = lowest - least / scale
     zero_point = quantized(start, None, data_type)
-    found = quantized(_quotient(InputTensor, scale), zero_point, data_type)
+    found = quantized(single_quotient(InputTensor, scale), zero_point, data_type)
     return found, scale, zero_point
 
 
@@ -243,97 +264,10 @@ def dynamic_quantize_linear_candidates(
         start = data_type.minimum - least / scale
         error = np.abs(least / scale) * 4 * rounded
         zero_points = quantized_candidates((start, error), (None, None), data_type, undefined)
-    quotient, error = _exact_quotient(InputTensor, scale)
+    quotient, error = exact_quotient(InputTensor, scale)
     ends = zero_points[0]
     outputs = quantized_candidates((quotient, 4 * error), ends, data_type, undefined)
     return outputs, scales, zero_points
-
-
-def quantized(
-    quotient: Array, zero_point: Array | None, data_type: DataType, nan: int | None = None
-) -> Array:
-    """Return `clamp(round(quotient) + zero_point)`; halves are rounded to even.
-
-    Args:
-        quotient: FLOAT32.
-        zero_point: of a shape that broadcasts to the quotient's; None for 0.
-        data_type: an integer type of at most 8 bits.
-        nan: what a NaN becomes, whatever the zero point; the least number if None.
-    """
-    rounded = np.rint(quotient)
-    if zero_point is not None:
-        rounded += zero_point.astype(np.float32)
-    least, greatest = (end.reduce(rounded, axis=None) for end in (np.minimum, np.maximum))
-    if not (data_type.minimum <= least and greatest <= data_type.maximum):
-        np.clip(rounded, data_type.minimum, data_type.maximum, out=rounded)
-        rounded[np.isnan(rounded)] = data_type.minimum if nan is None else nan
-    return rounded.astype(data_type.dtype)
-
-
-def quantized_candidates(
-    quotient: tuple[Array, Array],
-    zero_points: tuple[Array | None, Array | None],
-    data_type: DataType,
-    undefined: Array,
-) -> list[Interval]:
-    """Return the least and the greatest right value of `quantized`, and others for NaN.
-
-    Measured: DirectML gives the least number, 0 or the zero point for NaN, depending on the
-    operator: a clamp may lose it, or a conversion to an integer, before the zero point is added or
-    after.
-
-    Args:
-        quotient: what an infinitely precise computation gives, FLOAT64, and how far the quotient
-            may be from that before it is rounded to FLOAT32.
-        zero_points: the least and the greatest right one.
-        data_type: an integer type of at most 8 bits.
-        undefined: where any value is right.
-    """
-    exact, error = quotient
-    ends = rounded_interval(exact, error, np.dtype(np.float32))
-    lowest, highest = (
-        quantized(end, zero_point, data_type, nan=0)
-        for end, zero_point in zip(ends, zero_points, strict=True)
-    )
-    everywhere = np.broadcast_to(undefined, exact.shape)
-    lowest[everywhere], highest[everywhere] = data_type.minimum, data_type.maximum
-    lost = np.isnan(exact) & ~everywhere
-    if not lost.any():
-        return [(lowest, highest)]
-    zeros = (0 if zero_point is None else zero_point for zero_point in zero_points)
-    choices = (data_type.minimum,) * 2, (0, 0), tuple(zeros)
-    return [
-        (
-            np.where(lost, least, lowest).astype(lowest.dtype),
-            np.where(lost, greatest, highest).astype(highest.dtype),
-        )
-        for least, greatest in choices
-    ]
-
-
-def is_power_of_two(scale: Array) -> Array:
-    """Tell which numbers FLOAT32 multiplies and divides by without rounding.
-
-    Their reciprocals are such as well.
-    """
-    fraction, exponent = np.frexp(np.abs(scale))
-    usual: Array = (fraction == 0.5) & (np.abs(exponent) < _MOST_EXPONENT)
-    return usual
-
-
-def _quotient(values: Array, scale: Array) -> Array:
-    with np.errstate(all="ignore"):
-        return values.astype(np.float32, copy=False) / scale.astype(np.float32, copy=False)
-
-
-def _exact_quotient(values: Array, scale: Array) -> tuple[Array, Array]:
-    """Return the quotient of FLOAT32 numbers, FLOAT64, and the error of one with a reciprocal.
-
-    A power of two has a reciprocal that is exact.
-    """
-    with np.errstate(all="ignore"):
-        exact = values.astype(np.float32).astype(np.float64) / scale.astype(np.float64)
-        return exact, np.where(is_power_of_two(scale), 0.0, np.abs(exact) * STEP)
 
 
 def _difference(values: Array, zero_point: Array | None) -> Array:

@@ -22,7 +22,11 @@ from dmlconf.reference.quantization.arithmetic import (
     quantized_sum,
     quantized_sum_candidates,
 )
-from dmlconf.reference.quantization.linear import is_power_of_two, quantized, quantized_candidates
+from dmlconf.reference.quantization.quotients import (
+    is_power_of_two,
+    quantized,
+    quantized_candidates,
+)
 from dmlconf.reference.windows.convolution import Window, forward
 from dmlconf.reference.windows.sliding import elements, sums, windows
 from dmlconf.tensors.datatypes import Array
@@ -52,7 +56,11 @@ def convolution_integer(
     EndPadding: Sequence[int],
     GroupCount: int,
 ) -> Array:
-    """Return the convolution of integers from which zero points are subtracted; sums wrap around.
+    """InputTensor {N, C, H, W}, [InputZeroPointTensor {1, ...}], FilterTensor {O, C / G, FH, FW},
+    [FilterZeroPointTensor {1, 1 or O, 1, ...}] -> OutputTensor {N, O, OH, OW}; INT32; InputTensor,
+    InputZeroPointTensor, FilterTensor, FilterZeroPointTensor: INT8, UINT8
+
+    Return the convolution of integers from which zero points are subtracted; sums wrap around.
 
         convolution(Input - InputZeroPoint, Filter - FilterZeroPoint)
 
@@ -85,7 +93,13 @@ def quantized_linear_convolution(
     EndPadding: Sequence[int],
     GroupCount: int,
 ) -> Array:
-    """Return the quantized convolution of dequantized tensors, plus a bias.
+    """InputTensor {N, C, H, W}, InputScaleTensor {1, ...}, [InputZeroPointTensor {1, ...}],
+    FilterTensor {O, C / G, FH, FW}, FilterScaleTensor {1, 1 or O, 1, ...},
+    [FilterZeroPointTensor {1, 1 or O, 1, ...}], [BiasTensor {1, O, 1, ...}],
+    OutputScaleTensor {1, ...}, [OutputZeroPointTensor {1, ...}] -> OutputTensor {N, O, OH, OW};
+    INT8, UINT8; InputScaleTensor, FilterScaleTensor, OutputScaleTensor: FLOAT32; BiasTensor: INT32
+
+    Return the quantized convolution of dequantized tensors, plus a bias.
 
         input = (Input - InputZeroPoint) InputScale
         filter = (Filter - FilterZeroPoint) FilterScale
@@ -154,7 +168,12 @@ def quantized_linear_average_pooling(
     Dilations: Sequence[int],
     IncludePadding: bool,
 ) -> Array:
-    """Return the quantized mean of the dequantized numbers that the window sees.
+    """InputTensor {N, C, D0, ...}, InputScaleTensor {1, 1 or C, 1, ...},
+    [InputZeroPointTensor {1, 1 or C, 1, ...}], OutputScaleTensor {1, 1 or C, 1, ...},
+    [OutputZeroPointTensor {1, 1 or C, 1, ...}] -> OutputTensor {N, C, E0, ...}; INT8, UINT8;
+    InputScaleTensor, OutputScaleTensor: FLOAT32
+
+    Return the quantized mean of the dequantized numbers that the window sees.
 
         mean = sum of (Input - InputZeroPoint) InputScale / how many are counted
         clamp(round(mean / OutputScale) + OutputZeroPoint)

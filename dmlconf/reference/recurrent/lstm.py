@@ -44,7 +44,16 @@ def lstm(
     UseClipThreshold: bool,
     CoupleInputForget: bool,
 ) -> tuple[Array, ...]:
-    """Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
+    """InputTensor {1, T, N, I}, WeightTensor {1, R, 4 * H, I}, RecurrenceTensor {1, R, 4 * H, H},
+    [BiasTensor {1, 1, R, 8 * H}], [HiddenInitTensor {1, R, N, H}],
+    [CellMemInitTensor {1, R, N, H}], [SequenceLengthsTensor {1, 1, 1, N}],
+    [PeepholeTensor {1, 1, R, 3 * H}] -> [OutputSequenceTensor {T, R, N, H}],
+    [OutputSingleTensor {1, R, N, H}], [OutputCellSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16;
+    SequenceLengthsTensor: UINT32
+
+    Return all hidden nodes, the last of each sequence, and its last cell, as far as wanted.
+
+    There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
     Each direction has the activations f, g and h. Of a step's input Xt, and the hidden nodes Ht-1
     and the cell Ct-1 before it, with the weights W, the recurrence R, the biases Wb and Rb of the

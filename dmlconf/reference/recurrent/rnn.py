@@ -38,7 +38,14 @@ def rnn(
     ActivationDescs: Sequence[Mapping[str, Any]],
     Direction: str,
 ) -> tuple[Array, ...]:
-    """Return all hidden nodes, and the last of each sequence, as far as wanted.
+    """InputTensor {1, T, N, I}, WeightTensor {1, R, H, I}, RecurrenceTensor {1, R, H, H},
+    [BiasTensor {1, 1, R, 2 * H}], [HiddenInitTensor {1, R, N, H}],
+    [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
+    [OutputSingleTensor {1, R, N, H}]; FLOAT32, FLOAT16; SequenceLengthsTensor: UINT32
+
+    Return all hidden nodes, and the last of each sequence, as far as wanted.
+
+    There are T steps of N sequences with I inputs each, R directions and H hidden nodes.
 
     Each direction has the activation f. Of a step's input Xt and the hidden nodes Ht-1 before it,
     with the weights W, the recurrence R and the biases Wb and Rb:

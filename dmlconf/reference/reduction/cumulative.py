@@ -25,7 +25,10 @@ def cumulative_summation(
     AxisDirection: str,
     HasExclusiveSum: bool,
 ) -> Array:
-    """Return the sums up to each element, exclusive of itself if so told; integers wrap around.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
+    UINT32
+
+    Return the sums up to each element, exclusive of itself if so told; integers wrap around.
 
     Source: the page of DML_CUMULATIVE_SUMMATION_OPERATOR_DESC.
     """
@@ -55,7 +58,10 @@ def cumulative_product(
     AxisDirection: str,
     HasExclusiveProduct: bool,
 ) -> Array:
-    """Return the products up to each element, as `cumulative_summation` does sums.
+    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64, INT32, UINT64,
+    UINT32
+
+    Return the products up to each element, as `cumulative_summation` does sums.
 
     Source: the page of DML_CUMULATIVE_PRODUCT_OPERATOR_DESC.
     """

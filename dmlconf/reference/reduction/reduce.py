@@ -27,7 +27,10 @@ _TINY: Final = float(np.finfo(np.float32).tiny)
 def argmin(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Array:
-    """Return where the smallest element along the axes is, as a row-major index over them.
+    """InputTensor {D0, D1, ...} -> OutputTensor {1 or D0, 1 or D1, ...}; INT64, INT32, UINT64,
+    UINT32; InputTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return where the smallest element along the axes is, as a row-major index over them.
 
     Among equal elements the direction INCREASING gives the first and DECREASING the last. A
     comparison with NaN is false: a NaN never takes the place of another element, and the first
@@ -44,7 +47,10 @@ def argmin(
 def argmax(
     InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int], AxisDirection: str
 ) -> Array:
-    """Return where the largest element along the axes is, as `argmin` does for the smallest.
+    """InputTensor {D0, D1, ...} -> OutputTensor {1 or D0, 1 or D1, ...}; INT64, INT32, UINT64,
+    UINT32; InputTensor: FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
+
+    Return where the largest element along the axes is, as `argmin` does for the smallest.
 
     Source: the page of DML_ARGMAX_OPERATOR_DESC; NaN was measured.
     """
@@ -56,7 +62,10 @@ def argmax(
 def reduce(
     Function: str, InputTensor: Array, OutputTensor: TensorDesc, Axes: Sequence[int]
 ) -> Array:
-    """Return the input with the axes reduced by the function.
+    """InputTensor {D0, D1, ...} -> OutputTensor {1 or D0, 1 or D1, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the input with the axes reduced by the function.
 
     Integers wrap around. A minimum and a maximum pass over NaN, and are infinite where there is
     nothing else. ARGMIN and ARGMAX give the first of equal elements.

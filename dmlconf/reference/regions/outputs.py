@@ -45,7 +45,10 @@ def roi_pooling(
     SpatialScale: float,
     PooledSize: Mapping[str, int],
 ) -> Array:
-    """Return the greatest number in each part of each region.
+    """InputTensor {N, C, H, W}, ROITensor {1, 1, R, 5} -> OutputTensor {R, C, OH, OW}; FLOAT32,
+    FLOAT16
+
+    Return the greatest number in each part of each region.
 
     Along x, and along y alike, a region has PooledSize parts, and part i of them the columns from
     begin up to but not including end:
@@ -168,7 +171,10 @@ def roi_align1(
     MaximumSamplesPerOutput: int,
     AlignRegionsToCorners: bool,
 ) -> Array:
-    """Return the mean or the greatest of the samples of each part of each region.
+    """InputTensor {N, C, H, W}, ROITensor {1, ..., R, 4}, BatchIndicesTensor {1, ..., R} ->
+    OutputTensor {R, C, OH, OW}; FLOAT32, FLOAT16; BatchIndicesTensor: UINT64, UINT32
+
+    Return the mean or the greatest of the samples of each part of each region.
 
     Along x, and along y alike, output i of a region has n samples; sample k of them lies at
 

@@ -41,7 +41,9 @@ def resample_grad1(
     InputPixelOffsets: Sequence[float],
     OutputPixelOffsets: Sequence[float],
 ) -> Array:
-    """Return what each element contributed to: the weighted sums of the incoming gradients.
+    """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
+
+    Return what each element contributed to: the weighted sums of the incoming gradients.
 
     Along each axis, the gradient with index i was made of what is at the coordinate
 

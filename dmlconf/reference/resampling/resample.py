@@ -41,7 +41,9 @@ def resample3(
     OutputPixelOffsets: Sequence[float],
     Antialiased: bool,
 ) -> Array:
-    """Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
+    """InputTensor {D0, D1, ...} -> OutputTensor {E0, E1, ...}; FLOAT32, FLOAT16, INT8, UINT8
+
+    Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
 
     NEAREST_NEIGHBOR takes the next element in the RoundingDirection: INCREASING, DECREASING, or
     HALF_UP as RESAMPLE1 does with real numbers: the nearest one, the next one at halves. LINEAR

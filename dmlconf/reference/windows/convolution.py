@@ -110,12 +110,16 @@ def convolution(
     GroupCount: int,
     FusedActivation: Mapping[str, Any] | None,
 ) -> Array:
-    """Return the activation of the convolution plus each channel's bias.
+    """InputTensor {N, C, D0, ...}, FilterTensor {O, C / G, F0, ...}, [BiasTensor {1, O, 1, ...}] ->
+    OutputTensor {N, O, E0, ...}; FLOAT32, FLOAT16
+
+    Return the activation of the convolution plus each channel's bias.
 
     FORWARD adds up the window of the input that an element of the output looks at, times the
     filter. BACKWARD is its transposition: each element of the input adds the filter, times itself,
     to the window of the output that it lies at. CONVOLUTION flips the filter in every spatial
-    dimension. The last OutputPadding elements are the activation of 0, without the bias.
+    dimension. The last OutputPadding elements are the activation of 0, without the bias. The sizes
+    are those of FORWARD; the filter of BACKWARD is {C, O / G, F0, ...}.
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """

@@ -28,7 +28,10 @@ def unfold(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Array:
-    """Return what the window covers at every place, as columns; the padding is zero.
+    """InputTensor {N, C, D0, ...} -> OutputTensor {N, C * W0 * ..., L}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return what the window covers at every place, as columns; the padding is zero.
 
     Source: the page of DML_UNFOLD_OPERATOR_DESC.
     """
@@ -46,7 +49,10 @@ def fold(
     StartPadding: Sequence[int],
     EndPadding: Sequence[int],
 ) -> Array:
-    """Return the sum of all columns, each put to where its window is; the padding is dropped.
+    """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
+    INT8, UINT64 to UINT8
+
+    Return the sum of all columns, each put to where its window is; the padding is dropped.
 
     Integers of 8 and 16 bits saturate, longer ones wrap around.
 

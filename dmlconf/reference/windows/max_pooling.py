@@ -39,7 +39,11 @@ def max_pooling2(
     EndPadding: Sequence[int],
     Dilations: Sequence[int],
 ) -> tuple[Array, ...]:
-    """Return what `max_pooling1` does, with a window whose places lie apart.
+    """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...},
+    [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
+    OutputIndicesTensor: UINT64, UINT32
+
+    Return what `max_pooling1` does, with a window whose places lie apart.
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC.
     """
@@ -90,7 +94,10 @@ def max_pooling_grad(
     EndPadding: Sequence[int],
     Dilations: Sequence[int],
 ) -> Array:
-    """Return zeros, with each gradient added where its window sees the greatest number.
+    """InputTensor {N, C, D0, ...}, InputGradientTensor {N, C, E0, ...} ->
+    OutputGradientTensor {N, C, D0, ...}; FLOAT32, FLOAT16
+
+    Return zeros, with each gradient added where its window sees the greatest number.
 
     Of equal elements the first counts. Gradients of nothing but padding are dropped. Of more
     numbers than spatial dimensions the last ones count.

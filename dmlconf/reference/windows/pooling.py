@@ -45,7 +45,9 @@ def average_pooling1(
     Dilations: Sequence[int],
     IncludePadding: bool,
 ) -> Array:
-    """Return what `average_pooling` does, with a window whose places lie apart.
+    """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
+
+    Return what `average_pooling` does, with a window whose places lie apart.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -79,7 +81,9 @@ def average_pooling_grad(
     EndPadding: Sequence[int],
     IncludePadding: bool,
 ) -> Array:
-    """Return zeros, with an equal share of each gradient added to all that its window sees.
+    """InputGradientTensor {N, C, E0, ...} -> OutputGradientTensor {N, C, D0, ...}; FLOAT32, FLOAT16
+
+    Return zeros, with an equal share of each gradient added to all that its window sees.
 
     IncludePadding gives padding a share as well, but nothing that lies behind it.
 
@@ -120,7 +124,9 @@ def lp_pooling1(
     Dilations: Sequence[int],
     P: int,
 ) -> Array:
-    """Return what `lp_pooling` does, with a window whose places lie apart.
+    """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
+
+    Return what `lp_pooling` does, with a window whose places lie apart.
 
     The root of a P of 0 is the power of infinity.
 

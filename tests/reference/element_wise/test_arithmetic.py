@@ -118,6 +118,21 @@ def test_scale_and_bias_come_before_the_function(x: float, scale: float, bias: f
     assert result == np.float32(exact)
 
 
+@given(st.integers(0, 2**7))
+def test_an_exponential_scales_in_float32(places: int) -> None:
+    scale, bias = np.float32(1234567), np.float32(-1234500.5)
+    (inputs,) = vectors(DataType.FLOAT32, 1 - places * 2.0**-24)
+    scale_bias = {"Scale": float(scale), "Bias": float(bias)}
+    (result,) = evaluate("ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, ScaleBias=scale_bias)
+    argument = np.float32(np.float64(inputs[0]) * np.float64(scale) + np.float64(bias))
+    assert result == np.float32(np.exp(np.float64(argument)))
+    lowest, highest = evaluate(
+        "ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, part="interval", ScaleBias=scale_bias
+    )
+    rounded_twice = np.float32(inputs[0] * scale) + bias
+    assert lowest[0] <= np.exp(np.float64(rounded_twice)) <= highest[0]
+
+
 @given(st.floats(-80, 80, width=32))
 def test_an_exponential_may_be_a_power_of_two(x: float) -> None:
     (inputs,) = vectors(DataType.FLOAT32, x)

@@ -1,4 +1,4 @@
-"""Type the page of the first case again."""
+"""Type the tutorials again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from dmlconf.resources import cases_directory
 from tests.cli.process import dmlconf_here
 
-__all__ = ["PAGE", "lasting", "retyped"]
+__all__ = ["TUTORIALS", "lasting", "retyped"]
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "first-case.md"
+_DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
-_BLOCK: Final = re.compile(r"^```(yaml|console)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
+TUTORIALS: Final = tuple(
+    _DOCS / name for name in ("diagnosing-a-driver.md", "first-case.md", "gating-ci.md")
+)
+"""Pages whose commands are run in an empty folder."""
+
+_BLOCK: Final = re.compile(r"^```(?:(?:yaml|toml) (\S+)|console)\n(.*?)^```$", re.M | re.S)
 
 _CHANGING: Final = re.compile(r"(tested|run) ")
 """Lines of a report that name the machine and the time."""
@@ -34,8 +40,8 @@ def retyped(page: str) -> str:
 
 
 def _typed(folder: Path, block: re.Match[str]) -> str:
-    kind, file, content = block.groups()
-    if kind == "yaml":
+    file, content = block.groups()
+    if file is not None:
         (folder / file).write_text(content, encoding="utf-8")
         return block[0]
     command = content.partition("\n")[0]
@@ -46,6 +52,7 @@ def _typed(folder: Path, block: re.Match[str]) -> str:
         assert program == "dmlconf"
         done = dmlconf_here(folder, *arguments, COLUMNS="80", HOME=str(folder))
         shown = (done.stdout + done.stderr).replace(str(folder), "~")
+        shown = shown.replace(str(cases_directory().parent), "~/dmlconf")
     lines = [line.rstrip() for line in shown.splitlines()]
     return "\n".join(["```console", command, *lines, "```"])
 

@@ -1,0 +1,101 @@
+"""What the catalogue has of an operator, in words for the terminal and for pages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from dmlconf.catalogue.loader import enumeration
+from dmlconf.catalogue.model import (
+    AttributeKind,
+    Field,
+    FieldKind,
+    Operator,
+    Specialisation,
+    Support,
+)
+from dmlconf.catalogue.precision import PrecisionEntry, RuleKind, Typical
+from dmlconf.cli.selection import load
+
+__all__ = [
+    "case_counts",
+    "field_note",
+    "level_lines",
+    "ranks_text",
+    "rule_text",
+    "special_case_text",
+    "typical_text",
+]
+
+
+def special_case_text(of: Specialisation) -> str:
+    """Return the general operator and its fields, `RESAMPLE3 with Antialiased = false`."""
+    values = {
+        **{name: json.dumps(value) for name, value in of.constants.items()},
+        **{name: str(expression) for name, expression in of.computed.items()},
+    }
+    fields = " and ".join(f"{name} = {value}" for name, value in values.items())
+    differs = f". {of.differs}" if of.differs else ""
+    return f"{of.operator} with {fields}{differs}" if fields else f"{of.operator}{differs}"
+
+
+def field_note(field: Field) -> str:
+    """Return what a field is beside its type: `input, optional`."""
+    notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
+    if field.count:
+        notes.append(f"{field.count} of them")
+    if field.optional:
+        notes.append("optional")
+    if field.without_effect:
+        notes.append(f"without effect: {field.without_effect}")
+    return ", ".join(notes)
+
+
+def ranks_text(support: Support) -> str:
+    """Return the ranks that a table lists: `1 to 8`."""
+    least, greatest = support.ranks
+    return str(least) if least == greatest else f"{least} to {greatest}"
+
+
+def level_lines(entry: Operator) -> list[str]:
+    """Return which parts of a desc need a higher feature level than the tables of support say."""
+    lines = [
+        f"{since} for {field.name} {constant}"
+        for field in entry.of_kind(FieldKind.ATTRIBUTE)
+        if field.attribute_kind is AttributeKind.ENUM
+        for constant, since in enumeration(field.base_type).since.items()
+        if since > entry.since
+    ]
+    lines += [
+        f"{requirement.since} for {requirement.part} ({requirement.source})"
+        for requirement in entry.level_requirements
+    ]
+    lines += [
+        f"that of its operator for {field.name}"
+        for field in entry.of_kind(FieldKind.ATTRIBUTE)
+        if field.attribute_kind is AttributeKind.OPERATOR
+    ]
+    return lines
+
+
+def rule_text(rule: PrecisionEntry) -> str:
+    """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
+    limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
+    told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
+    products = f"of {rule.products} products" if rule.products else ""
+    when = f"if {rule.when}" if rule.when else ""
+    kind = "one of several candidates" if rule.kind is RuleKind.ONE_OF else str(rule.kind)
+    return " ".join(filter(None, (kind, told, products, when)))
+
+
+def typical_text(typical: Typical) -> str:
+    """Return how much of a limit devices use, and which devices."""
+    shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
+    when = f" when {typical.when}" if typical.when else ""
+    return f"Devices use of the limit at most {shares}{when}. Measured: {typical.measured}"
+
+
+def case_counts(name: str) -> Counter[str]:
+    """Return how many cases of an operator the bundled suite has, by the name of their file."""
+    plan = load((), operators=[name]).plan()
+    return Counter(planned.template.about.location.path.stem for planned in plan)

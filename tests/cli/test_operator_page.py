@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.cli.main import cli
+
+
+def page(name: str) -> str:
+    result = CliRunner().invoke(cli, ["operators", name, "--markdown"])
+    assert result.exit_code == 0
+    return result.output
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_the_page_shows_support_by_feature_level() -> None:
+    support = section(page("resample2"), "Support")
+    newest, older = support.split("From feature level ")[1:]
+    assert newest.startswith("6_2 on:")
+    assert "| `InputTensor` | 1 to 4 | FLOAT32, FLOAT16, INT8, UINT8 |" in newest
+    assert older.startswith("5_1 on:")
+    assert "| `InputTensor` | 1 to 4 | FLOAT32, FLOAT16 |" in older
+
+
+def test_the_page_of_a_special_case_links_to_the_general_operator() -> None:
+    assert "Special case of [RESAMPLE3](resample3.md) with Antialiased = false" in page("resample2")
+
+
+def test_the_page_shows_constraints_rules_with_source_and_errors_of_the_official_page() -> None:
+    text = page("top_k")
+    assert "`OutputValueTensor`" in section(text, "Precision")
+    errors = section(text, "Known errors of the page")
+    assert "| K must be less than the size of the axis. | K may equal it. |" in errors
+    for constraint in operator("TOP_K").constraints:
+        assert f"| `{constraint.name}` | `{constraint.require}` |" in section(text, "Constraints")
+
+
+def test_the_page_counts_the_cases_of_each_file() -> None:
+    rows = re.findall(
+        r"^\| `?(\w+)`? \| ([\d,]+) \|$", section(page("tile"), "Cases in the suite"), re.M
+    )
+    *files, total = [(name, int(count.replace(",", ""))) for name, count in rows]
+    assert {"documented", "matrix", "boundary", "invalid"} <= {name for name, _ in files}
+    assert total == ("all", sum(count for _, count in files))
+    listed = CliRunner().invoke(cli, ["list", "-o", "TILE"])
+    assert total[1] == len(listed.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_rows_have_as_many_cells_as_their_tables_have_columns(name: str) -> None:
+    columns = 0
+    for line in page(name).splitlines():
+        cells = line.count("|") - 1
+        if line.startswith("|---"):
+            columns = cells
+        elif line.startswith("|") and columns:
+            assert cells == columns
+        elif not line.startswith("|"):
+            columns = 0
+
+
+def test_refuses_both_forms_at_once() -> None:
+    result = CliRunner().invoke(cli, ["operators", "TILE", "--markdown", "--json"])
+    assert result.exit_code == 2
+    assert "not both" in result.output

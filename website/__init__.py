@@ -1,0 +1,1 @@
+"""What the documentation site has beside the pages in `docs/`."""
