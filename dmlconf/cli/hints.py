@@ -48,7 +48,11 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
             f"{folder} was copied without its recording, which tells what is right: copy "
             f"{recording} there too, or add --against recording:{recording}"
         )
-    unstated = [template for template in others if "expect" not in template.data]
+    unstated = [
+        template
+        for template in others
+        if "expect" not in template.data and not _has_recording(template)
+    ]
     for template in unstated[:_MOST_NAMED]:
         yield (
             f"{template.about.location}: {template.identifier} has no `expect:`; write the outputs "
@@ -62,10 +66,15 @@ def _file(template: CaseTemplate) -> Path:
     return template.about.location.path.resolve()
 
 
+def _has_recording(template: CaseTemplate) -> bool:
+    """Tell whether a case's folder is recorded: what is unchecked there, no device could tell."""
+    return any(_file(template).parent.glob(f"*{SUFFIX}"))
+
+
 def _missing_recording(template: CaseTemplate) -> Path | None:
     """Return the bundled recording of the file that a case's file is a copy of, if it lacks one."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
-    if any(file.parent.glob(f"*{SUFFIX}")) or not (origin / file.name).is_file():
+    if _has_recording(template) or not (origin / file.name).is_file():
         return None
     return next(iter(sorted(origin.glob(f"*{SUFFIX}"))), None)

@@ -19,24 +19,39 @@ from dmlconf.runner.log import RunLog, read_log
 __all__ = ["read_run"]
 
 _RECORDING: Final = ".dmlrec"
+_CERTIFICATE: Final = ".dmlcert"
 
-_WITH_LOG: Final = (ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE)
+_WITH_LOG: Final = (
+    ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE, ExitCode.NOTHING_CHECKED,
+)  # fmt: skip
 
 
 def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     """Return the run that a file holds.
 
     Args:
-        path: a run log, or a recording, whose outcomes the reference judges.
+        path: a run log, a certificate, of which its log is taken as it is, or a recording, whose
+            outcomes the reference judges.
         suite: the case files that a recording is of; the bundled suite where there are none.
 
     Raises:
         InvalidLogError: the file is no run log.
+        RefusedError: the file is no certificate, or was changed after it was made.
         BackendError: the file is no recording of the suite.
     """
     if path.suffix == _RECORDING:
         return _judged(path, suite)
-    return read_log(path)
+    return _certified(path) if path.suffix == _CERTIFICATE else read_log(path)
+
+
+def _certified(path: Path) -> RunLog:
+    from dmlconf.certification.certificate import read_certificate
+    from dmlconf.certification.contents import read_log_member
+
+    certificate = read_certificate(path)
+    log = certificate.members["run.jsonl"]
+    with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
+        return read_log_member(log, Path(folder), log.count(b"\n") - 2)
 
 
 def _judged(path: Path, suite: Sequence[Path]) -> RunLog:

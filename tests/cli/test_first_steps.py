@@ -32,6 +32,16 @@ def test_an_unchecked_case_of_ones_own_lacks_its_expectation(tmp_path: Path) -> 
     assert "Hint" not in dmlconf_here(tmp_path, "run", write(tmp_path)).stderr
 
 
+def test_cases_of_a_recorded_folder_need_no_hint(tmp_path: Path) -> None:
+    folder = tmp_path / "tile"
+    folder.mkdir()
+    write(folder, UNSTATED)
+    shutil.copy(cases_directory() / "tile" / "directml-1.15.4.dmlrec", folder)
+    done = dmlconf_here(tmp_path, "run", "tile")
+    assert "1 unchecked" in done.stdout
+    assert "Hint" not in done.stderr
+
+
 def test_a_copied_folder_lacks_its_recording(tmp_path: Path) -> None:
     folder = tmp_path / "mine" / "tile"
     folder.mkdir(parents=True)

@@ -13,6 +13,7 @@ from dmlconf.comparison.scoreboard import render, scoreboard
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from tests.certification.suite import BACKEND, certified, furnished
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
@@ -146,3 +147,19 @@ def test_a_share_with_failures_never_rounds_to_all() -> None:
     verdicts = [verdict(f"gather/{i}", PASSED) for i in range(5000)]
     board = scoreboard([run(*verdicts, verdict(A, FAILED))], ["a"])
     assert board.cells["GATHER"][0].text == "99.9%, 1 fail"
+
+
+def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) -> None:
+    folder = furnished(tmp_path)
+    certified(folder)
+    dmlconf_here(folder, "run", "suite", "-b", BACKEND, "--log", "run.jsonl")
+    done = dmlconf_here(folder, "compare", "it.dmlcert", "run.jsonl")
+    assert (done.returncode, "14 cases in both runs" in done.stdout) == (0, True), done.stdout
+    dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "right.dmlrec")
+    dmlconf_here(folder, "record", "suite", "-b", "miniature:scaled", "-o", "wrong.dmlrec")
+    suite = ("--suite", "suite")
+    worse = dmlconf_here(folder, "compare", "right.dmlrec", "wrong.dmlrec", *suite)
+    assert (worse.returncode, "fail newly" in worse.stdout) == (1, True), worse.stderr
+    (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-9])
+    refused = dmlconf_here(folder, "compare", "it.dmlcert", "cut.dmlcert")
+    assert (refused.returncode, "Traceback" in refused.stderr) == (3, False)
