@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from dmlconf.runner.error_map import MOST_COLUMNS, MOST_ROWS, error_map
+
+SHAPES = arrays.array_shapes(min_dims=1, max_dims=4, max_side=20)
+
+
+def test_the_level_is_the_power_of_ten_of_the_largest_expected_number() -> None:
+    expected = np.array([[1000, 1, 1, 1]], np.float64)
+    actual = expected + np.array([[0, 1e-6, 0.5, 500]])
+    assert error_map(actual, expected).rows == ("0169",)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "level"),
+    [
+        (np.nan, 1.0, "9"),
+        (1.0, np.inf, "9"),
+        (np.inf, -np.inf, "9"),
+        (np.nan, np.nan, "0"),
+        (-0.0, 0.0, "1"),
+        (1.0, 0.0, "9"),
+    ],
+)
+def test_numbers_that_are_none(actual: float, expected: float, level: str) -> None:
+    pair = (np.array([value], np.float32) for value in (actual, expected))
+    assert error_map(*pair).rows == (level,)
+
+
+@given(SHAPES, st.data())
+def test_one_wrong_element_marks_one_cell(shape: tuple[int, ...], data: st.DataObject) -> None:
+    expected = np.ones(shape, np.float32)
+    actual = expected.copy()
+    place = data.draw(st.integers(0, expected.size - 1))
+    actual.flat[place] = 2
+    grid = error_map(actual, expected)
+    assert sum(row.count("9") for row in grid.rows) == 1
+    assert sum(row.count("0") for row in grid.rows) == sum(map(len, grid.rows)) - 1
+    assert len(grid.rows) <= MOST_ROWS
+    assert len({len(row) for row in grid.rows}) == 1
+    assert len(grid.rows[0]) <= MOST_COLUMNS
+    assert grid.sizes == shape
+    rows = int(np.prod(shape[: grid.axes]))
+    row = next(i for i, text in enumerate(grid.rows) if "9" in text)
+    starts = np.arange(len(grid.rows)) * rows // len(grid.rows)
+    assert row == np.searchsorted(starts, place // (expected.size // rows), side="right") - 1
+
+
+def test_integers_are_compared_too() -> None:
+    expected = np.array([[1, 2], [3, 4]], np.uint8)
+    actual = np.array([[1, 2], [3, 5]], np.uint8)
+    assert error_map(actual, expected).rows == ("00", "09")
