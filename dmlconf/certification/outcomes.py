@@ -25,6 +25,8 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.model import SAMPLE as RECORDED_SAMPLE
+from dmlconf.backends.recording.model import SAMPLED_BYTES as RECORDED_SAMPLED_BYTES
 from dmlconf.backends.recording.model import sample_seed
 from dmlconf.cases.model import Case
 from dmlconf.certification.errors import RefusedError
@@ -163,6 +165,12 @@ class StoredOutcomes:
         self._places = places
         self._outputs = outputs
 
+    @property
+    def known_places(self) -> int:
+        """How many outputs have a sample at places that a recording chose."""
+        outputs = (output for line in self.lines.values() for output in _outputs_of(line))
+        return sum("places" in output for output in outputs)
+
     def outcome(self, case: Case, challenge: int | None, *, replayed: bool) -> Outcome | str:
         """Return what the backend made of a case, or why that cannot be told.
 
@@ -231,6 +239,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """
     lines: dict[str, Mapping[str, Any]] = {}
     places: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     wrong: set[str] = set()
     end = 0
     for number, data in _lines(text, checked=checked):
@@ -239,6 +248,11 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         lines[data["case"]] = data
         for output in _outputs_of(data):
             stored, size = output.get("stored", output["sha256"]), _stored_size(number, output)
+            if sizes.setdefault(stored, size) != size:
+                raise RefusedError(
+                    f"outcomes.jsonl:{number}: an output of {size:,} bytes has the digest of one "
+                    f"of {sizes[stored]:,} bytes"
+                )
             if stored in places:
                 continue
             places[stored] = end
@@ -270,16 +284,15 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
         if elements * item >= SAMPLED_BYTES:
             raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
         return elements * item
-    count = output["sample"]
-    recorded = "places" in output
-    if not recorded and (count != SAMPLE or elements * item < SAMPLED_BYTES):
+    count, size, least = output["sample"], SAMPLE, SAMPLED_BYTES
+    if "places" in output:
+        size, least = RECORDED_SAMPLE, RECORDED_SAMPLED_BYTES
+    if count != size or elements * item < least:
         raise RefusedError(
-            f"outcomes.jsonl:{number}: a sample has {SAMPLE:,} elements, and is of an output of at "
-            f"least {SAMPLED_BYTES:,} bytes"
+            f"outcomes.jsonl:{number}: a sample has {size:,} elements, and is of an output of at "
+            f"least {least:,} bytes"
         )
-    if count > elements:
-        raise RefusedError(f"outcomes.jsonl:{number}: a sample with more elements than the output")
-    return int(count) * item
+    return size * item
 
 
 def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -290,7 +303,7 @@ def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, An
         number += 1
         if end < 0:
             raise RefusedError(f"outcomes.jsonl:{number}: a line that has no end, or is too long")
-        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}")
+        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}", whole=True)
         start = end + 1
         if not checked:
             _check(number, data)
