@@ -36,7 +36,7 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
 
-__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes"]
+__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes", "restored"]
 
 SAMPLED_BYTES: Final = 1 << 16
 """From this size on, an output is kept as a digest and a sample."""
@@ -45,6 +45,8 @@ SAMPLE: Final = 4096
 """Elements of a sample: of 0.1% wrong elements it has none once in 60 times, of 1% never."""
 
 _FORMAT: Final = 1
+_FIRST_CASE: Final = 2
+"""The line of outcomes.jsonl behind its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
@@ -122,6 +124,27 @@ def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> di
 def _fault(fault: Fault) -> dict[str, str]:
     data = {"kind": str(fault.kind), "message": fault.message}
     return data | ({"output": fault.output} if fault.output else {})
+
+
+def restored(line: Any, contents: Mapping[str, bytes]) -> Kept:
+    """Return what was kept of a case and has been written down since.
+
+    Args:
+        line: of outcomes.jsonl.
+        contents: the stored elements, by their SHA-256.
+
+    Raises:
+        RefusedError: the line is of no known form, or the elements are not those of its outputs.
+    """
+    _check(_FIRST_CASE, line)
+    for output in _outputs_of(line):
+        stored = output.get("stored", output["sha256"])
+        content = contents.get(stored, b"")
+        if len(content) != _stored_size(_FIRST_CASE, output):
+            raise RefusedError(f"an output of {line['case']} is cut")
+        if sha256(content).hexdigest() != stored:
+            raise RefusedError(f"an output of {line['case']} was changed")
+    return Kept(line, contents)
 
 
 def packed(everything: Iterator[Kept]) -> tuple[bytes, bytes]:
