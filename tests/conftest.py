@@ -27,15 +27,18 @@ NEEDS: Final = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep what tests check out of the user's cache folder, in processes that they start too.
+def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep checked files and compiled modules in folders of this session.
 
-    The folder is new in each session; its test processes share it, as a user's commands do.
+    All of its processes share them, as a user's commands do: hundreds are started, and each would
+    compile the package again where the environment forbids Python to keep compiled modules.
     """
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    os.environ[VARIABLE] = str(folder)
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    for variable, name in ((VARIABLE, "cache"), ("PYTHONPYCACHEPREFIX", "compiled")):
+        (shared / name).mkdir(mode=0o700, exist_ok=True)
+        os.environ[variable] = str(shared / name)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")
