@@ -12,7 +12,7 @@ from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
+from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array, DataType
@@ -175,6 +175,16 @@ class Case:
         return catalogue.operator(self.operator_name)
 
     @property
+    def content(self) -> Desc:
+        """All that a device is given but the inputs' data."""
+        return self.desc
+
+    @property
+    def described(self) -> Desc:
+        """What conditions over the case may name."""
+        return self.desc
+
+    @property
     def required_level(self) -> FeatureLevel | None:
         """Lowest feature level that must support the desc; None where no page says so."""
         return required_level(self.operator, self.desc)
@@ -182,7 +192,15 @@ class Case:
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """The feature levels that the parts of the desc need, the operator's first."""
-        return level_needs(self.operator, self.desc)
+        needs: tuple[LevelNeed, ...] = self._once(
+            "levels", lambda: level_needs(self.operator, self.desc)
+        )
+        return needs
+
+    @property
+    def lowest_level(self) -> FeatureLevel:
+        """Lowest feature level that has all parts of the desc, documented tensors or not."""
+        return highest_level(self.level_needs)
 
     @property
     def data_types(self) -> frozenset[DataType]:
@@ -195,6 +213,10 @@ class Case:
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule
+        return self._own_rule(output)
+
+    def _own_rule(self, output: str) -> PrecisionRule:
+        """Return the rule that holds where the case gives no reason for another."""
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))
