@@ -149,7 +149,8 @@ def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:
     rows, columns = left.shape[-2], right.shape[-1]
     step = max(1, _BLOCK // max(1, right.shape[-2]))
     if rows > _FEW_ROWS or columns <= step:
-        return np.matmul(left, of(right))
+        whole: Array = np.matmul(left, of(right))
+        return whole
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     product = np.empty((*batch, rows, columns))
     for start in range(0, columns, step):
