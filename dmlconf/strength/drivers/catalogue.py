@@ -21,6 +21,7 @@ from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
 from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
+from dmlconf.strength.drivers.window_formulas import WINDOW_FORMULAS
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -37,6 +38,7 @@ _FORMULAS: Final[Mapping[str, Fault]] = {
     **FUNCTION_FORMULAS,
     **INTEGER_FORMULAS,
     **TENSOR_FORMULAS,
+    **WINDOW_FORMULAS,
 }
 _SECOND: Final = "second_dispatch"
 
