@@ -8,11 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from dmlconf.cases.errors import CaseError
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
+from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array, DataType
@@ -22,6 +23,7 @@ from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "DOCUMENTED_TAG",
+    "REJECTION_HINT",
     "About",
     "Case",
     "CaseTemplate",
@@ -76,6 +78,9 @@ class _Derived(dict[str, Any]):
 class _Inputs(dict[str, Array]):
     """What `Case.inputs` returns, so that it need not be computed again."""
 
+
+REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
+"""What to do about a case that breaks constraints."""
 
 _ZEROS = Fill("constant", {"value": 0})
 
@@ -175,6 +180,16 @@ class Case:
         return catalogue.operator(self.operator_name)
 
     @property
+    def content(self) -> Desc:
+        """All that a device is given but the inputs' data."""
+        return self.desc
+
+    @property
+    def described(self) -> Desc:
+        """What conditions over the case may name."""
+        return self.desc
+
+    @property
     def required_level(self) -> FeatureLevel | None:
         """Lowest feature level that must support the desc; None where no page says so."""
         return required_level(self.operator, self.desc)
@@ -182,7 +197,15 @@ class Case:
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """The feature levels that the parts of the desc need, the operator's first."""
-        return level_needs(self.operator, self.desc)
+        needs: tuple[LevelNeed, ...] = self._once(
+            "levels", lambda: level_needs(self.operator, self.desc)
+        )
+        return needs
+
+    @property
+    def lowest_level(self) -> FeatureLevel:
+        """Lowest feature level that has all parts of the desc, documented tensors or not."""
+        return highest_level(self.level_needs)
 
     @property
     def data_types(self) -> frozenset[DataType]:
@@ -195,6 +218,10 @@ class Case:
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule
+        return self._own_rule(output)
+
+    def _own_rule(self, output: str) -> PrecisionRule:
+        """Return the rule that holds where the case gives no reason for another."""
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))
@@ -206,6 +233,12 @@ class Case:
             "violations", lambda: violations(self.operator, self.desc)
         )
         return broken
+
+    def constraint_error(self) -> CaseError:
+        """Return what is wrong with a case that breaks constraints and expects no rejection."""
+        broken = ", ".join(self.violations())
+        message = f"{self.identifier} breaks {broken}, but expects no rejection"
+        return CaseError((), message, REJECTION_HINT)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
         """Return the rule that holds beside that of `rule`; None where there is none."""
