@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.cases.build import build
 from dmlconf.cases.discovery import case_files
@@ -31,6 +31,9 @@ from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
 from dmlconf.documents.store import Store
+
+_GRAPH_TAG: Final = "graph"
+"""Of every graph, beside the tags that its file says."""
 
 __all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
 
@@ -288,7 +291,16 @@ def _template(
         operator_name=operator,
         index=index,
         data=entry,
-        tags=tuple(dict.fromkeys([stem, *data.get("tags", ()), *entry.get("tags", ())])),
+        tags=tuple(
+            dict.fromkeys(
+                [
+                    stem,
+                    *([_GRAPH_TAG] if operator == GRAPHS else []),
+                    *data.get("tags", ()),
+                    *entry.get("tags", ()),
+                ]
+            )
+        ),
         about=About(
             location=Location(path, line),
             page=data.get("page") or catalogue.operator(operator).page,

@@ -40,6 +40,20 @@ cases:
 """
 
 
+GRAPH = """
+graph: one copy
+cases:
+  - name: alone
+    inputs:
+      x: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+    nodes:
+      tile:
+        operator: TILE
+        desc: {InputTensor: x, OutputTensor: {Sizes: [4]}, Repeats: [2]}
+    outputs: {y: tile}
+"""
+
+
 def suite(folder: Path, **files: str) -> Path:
     """Write case files of TILE, and return their folder."""
     (folder / "tile").mkdir()
@@ -74,6 +88,14 @@ def test_a_level_demands_the_cases_that_need_no_more(level: str) -> None:
         case.identifier for case in plan if highest_level(build(case).level_needs) <= wanted
     ]
     assert len(names) > 0
+
+
+@pytest.mark.parametrize("kind", ["matrix", "invalid", "blocks"])
+def test_graphs_of_any_kind_count_for_the_part_of_graphs_alone(tmp_path: Path, kind: str) -> None:
+    (tmp_path / f"{kind}.yaml").write_text(GRAPH)
+    assert required("6_4", tmp_path) == []
+    assert required("6_4+model", tmp_path) == []
+    assert required("6_4+graph", tmp_path) == [f"graphs/{kind}/alone"]
 
 
 def test_a_higher_level_demands_all_that_a_lower_one_does() -> None:
