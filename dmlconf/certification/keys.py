@@ -38,6 +38,23 @@ _LARGEST_KEY_BYTES: Final = 1 << 16
 MOST_KEYS: Final = 32
 """That a certificate encloses: as many as it has signatures."""
 
+_SMALL_ORDER: Final = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+"""Points of order 1, 2, 4 and 8 without their sign, and the three that are not reduced.
+
+Source: `ge25519_has_small_order` of libsodium.
+"""
+
 # Without a hyphen between the lines, each byte is looked at once.
 _PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLIC KEY-----\n")
 
@@ -140,7 +157,17 @@ def public_key(pem: bytes) -> PublicKey:
         raise ValueError("is no public key as PEM") from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise ValueError("is a public key, but not of Ed25519")
+    if _has_small_order(key.public_bytes_raw()):
+        raise ValueError("is a key under which anybody can sign: its point is of small order")
     return _public(key)
+
+
+def _has_small_order(point: bytes) -> bool:
+    """Tell whether a public key is one of the few points of which eight times are nothing.
+
+    A signature under such a key needs no private one, and holds for many messages.
+    """
+    return bytes([*point[:-1], point[-1] & 0x7F]) in _SMALL_ORDER
 
 
 def public_keys(pem: bytes) -> Iterator[PublicKey]:

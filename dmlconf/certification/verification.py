@@ -223,10 +223,11 @@ def _other_versions(
     """Yield what the certificate was made for and is not installed here."""
     predicate = certificate.predicate
     kind = FindingKind.OTHER_VERSION
-    again = (
-        f"verify it with dmlconf {predicate.dmlconf}, which made it; "
-        f"this is dmlconf {dmlconf.__version__}"
-    )
+    again = f"verify it with the dmlconf {predicate.dmlconf} that made it; "
+    if predicate.dmlconf == dmlconf.__version__:
+        again += "the one here has the same version and other files"
+    else:
+        again += f"this is dmlconf {dmlconf.__version__}"
     if predicate.suite != suite.digest:
         digests = f"{predicate.suite[:16]}, and the one here has {suite.digest[:16]}"
         yield Finding(kind, printable(f"it is for a suite of digest {digests}: {again}"))

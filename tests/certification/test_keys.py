@@ -3,14 +3,19 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import process_time
 
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from dmlconf.certification.errors import CertificationError
 from dmlconf.certification.keys import (
     new_key_pair,
+    public_key,
     public_keys,
     read_private_key,
     read_public_key,
@@ -18,6 +23,9 @@ from dmlconf.certification.keys import (
 from tests.cli.process import dmlconf, dmlconf_here
 
 OPENSSL = "openssl"
+
+ORDER_8 = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
+"""A point of which eight times are nothing."""
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -88,6 +96,20 @@ def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(CertificationError, match=message):
             read_public_key(tmp_path / name)
+
+
+def test_refuses_keys_under_which_anybody_can_sign(tmp_path: Path) -> None:
+    message, signature = b"anything", bytes([1]) + bytes(63)
+    accepted = 0
+    for point in (bytes(32), bytes([1]) + bytes(31), bytes([1]) + bytes(30) + b"\x80", ORDER_8):
+        key = Ed25519PublicKey.from_public_bytes(point)
+        with suppress(InvalidSignature):
+            key.verify(signature, message)
+            accepted += 1
+        pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        with pytest.raises(ValueError, match="anybody can sign"):
+            public_key(pem)
+    assert accepted  # By the library: so the check is needed.
 
 
 def test_enclosed_keys_are_keys_and_nothing_else(tmp_path: Path) -> None:

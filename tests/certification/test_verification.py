@@ -169,7 +169,14 @@ def test_says_which_version_is_needed(folder: Path) -> None:
 
     done = forged(folder, change)
     assert done.returncode == 1
-    assert "verify it with dmlconf 9.8.7, which made it" in spoken(done)
+    assert "verify it with the dmlconf 9.8.7 that made it; this is dmlconf" in spoken(done)
+
+    def same_version(forgery: Forgery) -> None:
+        forgery.predicate["catalogue"]["sha256"] = "0" * 64
+
+    done = forged(folder, same_version)
+    assert done.returncode == 1
+    assert "the one here has the same version and other files" in spoken(done)
 
 
 def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
