@@ -10,12 +10,20 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from dmlconf.backends.protocol import Capabilities
 from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Recording
+from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.certification.statement import Predicate
 from dmlconf.runner.log import RunLog
+from dmlconf.runner.scope import parse_version
 
 __all__ = ["implausible"]
+
+_HIGHEST: Final = (
+    ((1, 10), "5_1"), ((1, 12), "6_0"), ((1, 13), "6_1"), ((1, 14), "6_2"), ((1, 15), "6_3"),
+)  # fmt: skip
+"""The feature level that no DirectML before a version exceeds; measured, see docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
 """How far two clocks may be apart."""
@@ -52,7 +60,22 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
     reason = contradiction(recording)
     if reason is not None:
         yield f"the environment contradicts itself: {reason}"
+    yield from _version(tested, str(header.environment["version"]), predicate.capabilities)
     yield from _times(log, now)
+
+
+def _version(tested: str, text: str, capabilities: Capabilities) -> Iterator[str]:
+    """Yield that a DirectML is older than the feature level that it is said to have.
+
+    Known faults count by version, so an older one than the true one excuses more.
+    """
+    version = parse_version(text)
+    if tested != "directml" or version is None:
+        return
+    highest = next((level for before, level in _HIGHEST if version < before), None)
+    level = capabilities.feature_level
+    if highest is not None and level > FeatureLevel.parse(highest):
+        yield f"DirectML {text} has no feature level above {highest}, and is said to have {level}"
 
 
 def _times(log: RunLog, now: datetime) -> Iterator[str]:

@@ -123,6 +123,22 @@ def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
     assert forged(folder, change).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("1.8.0", 1), ("1.10.1", 1), ("1.14.1", 1), ("1.15", 0), ("1.15.4", 0), ("2.0.0", 0)],
+)
+def test_a_directml_has_no_level_that_came_after_it(folder: Path, version: str, code: int) -> None:
+    def change(forgery: Forgery) -> None:
+        for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+            environment |= {"backend": "directml", "version": version}
+            environment["details"] = {"directml_sha256": "0" * 64, "feature_level": "6_4"}
+        forgery.predicate["source"]["backend"] = forgery.log[0]["backend"] = "directml"
+
+    done = forged(folder, change)
+    assert done.returncode == code, done.stdout
+    assert (f"DirectML {version} has no feature level above" in spoken(done)) is (code == 1)
+
+
 def test_there_is_no_challenge_of_0_or_above_64_bits(folder: Path) -> None:
     for number in (0, 1 << 64):
         forgery = taken_apart(folder / "it.dmlcert")
