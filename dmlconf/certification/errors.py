@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["CertificationError", "MissingExtraError", "RefusedError"]
+__all__ = ["CertificationError", "MissingExtraError", "RefusedError", "UnwritableJournalError"]
 
 
 class CertificationError(Exception):
@@ -24,6 +24,10 @@ class MissingExtraError(CertificationError):
             "signatures need the package cryptography: "
             "install it with `pip install 'dmlconf[certify]'`"
         )
+
+
+class UnwritableJournalError(CertificationError):
+    """Outcomes cannot be kept any more, as on a full disk; those that are kept stay."""
 
 
 class RefusedError(Exception):

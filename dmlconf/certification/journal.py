@@ -11,10 +11,15 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.certification.errors import CertificationError, RefusedError
+from dmlconf.certification.errors import (
+    CertificationError,
+    RefusedError,
+    UnwritableJournalError,
+)
 from dmlconf.certification.json_text import canonical_json, parsed_json
 from dmlconf.certification.outcomes import Kept, restored
 from dmlconf.documents.problems import printable
@@ -76,7 +81,8 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close()
+        with suppress(OSError):  # What could not be written is still there to be tried again.
+            self._stream.close()
         self._lock.release()
         if self._done:  # Windows removes no file that is open.
             self._path.unlink(missing_ok=True)
@@ -89,7 +95,7 @@ class Journal:
         """Keep what became of a case.
 
         Raises:
-            CertificationError: the file cannot be written any more.
+            UnwritableJournalError: the file cannot be written any more.
         """
         self.outcomes[kept.line["case"]] = kept
         contents = {
@@ -103,7 +109,9 @@ class Journal:
             self._stream.write(canonical_json(record) + b"\n")
             self._stream.flush()
         except OSError as error:
-            raise self._error(f"cannot be written: {error.strerror or error}") from error
+            reason = f"cannot be written any more: {error.strerror or error}"
+            message = f"{self._path} {reason}; add --resume to go on"
+            raise UnwritableJournalError(printable(message)) from error
 
     def _read(self, *, resume: bool) -> int:
         """Read what the file holds, and return where its last whole line ends."""

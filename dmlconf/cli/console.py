@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,7 +15,10 @@ from dmlconf.documents.problems import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["make_console", "say", "silenced_when_closed", "warn"]
+__all__ = ["make_console", "output_fault", "say", "silenced_when_closed", "warn"]
+
+_WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
+"""Modules that write to standard output; those that write files are others."""
 
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
@@ -62,6 +65,26 @@ def silenced_when_closed() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered goes nowhere, so that Python does not complain at its end.
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard()
+
+
+def output_fault(error: Exception) -> str | None:
+    """Say why standard output could not be written; None for an error of anything else.
+
+    What was to be written is lost.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if not isinstance(error, OSError) or place is None:
+        return None
+    if place.tb_frame.f_globals.get("__name__") not in _WRITERS:
+        return None
+    _discard()
+    return f"standard output could not be written: {error.strerror or error}"
+
+
+def _discard() -> None:
+    """Have what is still buffered go nowhere, so that Python does not complain at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,6 +8,7 @@ from typing import Final
 
 from dmlconf.backends.recording.file import SUFFIX
 from dmlconf.cases.model import CaseTemplate, PlannedCase
+from dmlconf.documents.files import resolved
 from dmlconf.resources import cases_directory
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import ReasonKind
@@ -63,7 +64,7 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
 
 
 def _file(template: CaseTemplate) -> Path:
-    return template.about.location.path.resolve()
+    return resolved(template.about.location.path)
 
 
 def _has_recording(template: CaseTemplate) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from dmlconf import __version__
-from dmlconf.cli.console import say, silenced_when_closed
+from dmlconf.cli.console import output_fault, say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
@@ -50,9 +50,16 @@ class _LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> int | None:
         code: int | None = ExitCode.SUCCESS
-        with silenced_when_closed():  # Here, because click itself would exit with 1.
-            code = super().invoke(ctx)
-        return code  # noqa: RET504 - The block may end before the assignment.
+        try:
+            with silenced_when_closed():  # Here, because click itself would exit with 1.
+                code = super().invoke(ctx)
+        except OSError as error:
+            fault = output_fault(error)
+            if fault is None:
+                raise
+            say(f"Error: {fault}")
+            code = code or ExitCode.OUTPUT
+        return code
 
 
 _SETTINGS: Final = {
@@ -130,6 +137,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
         return ExitCode.INVALID_FILE
     except Exception as error:
+        fault = output_fault(error)
+        if fault is not None:
+            say(f"Error: {fault}")
+            return ExitCode.OUTPUT
         expected = _expected(error)
         if expected is not None:
             say(f"Error: {error}")
@@ -142,11 +153,17 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _expected(error: Exception) -> ExitCode | None:
     """Return the exit code of an error that a person can mend; None for any other."""
     from dmlconf.backends.protocol import BackendError
-    from dmlconf.certification.errors import CertificationError, RefusedError
+    from dmlconf.certification.errors import (
+        CertificationError,
+        RefusedError,
+        UnwritableJournalError,
+    )
     from dmlconf.runner.log import InvalidLogError, LogWriteError
 
     if isinstance(error, BackendError):
         return ExitCode.BACKEND
+    if isinstance(error, UnwritableJournalError):
+        return ExitCode.INCOMPLETE
     if isinstance(error, CertificationError):
         return ExitCode.USAGE
     if isinstance(error, InvalidLogError | RefusedError):

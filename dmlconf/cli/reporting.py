@@ -14,6 +14,7 @@ import click
 
 from dmlconf.cli.command import option
 from dmlconf.cli.completion import complete_report
+from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 from dmlconf.reports.registry import FORMATS, GITHUB, parse_report
 from dmlconf.runner.log import RunLog
@@ -63,21 +64,13 @@ def parse_reports(
     if sum(file is None and name != GITHUB for name, file in reports) > 1:
         message = "only one report can go to standard output; give the others a file"
         raise click.BadParameter(message, param_hint="--report")
-    taken = {_resolved(log)} if log else set()
+    taken = {resolved(log)} if log else set()
     for _, file in reports:
-        if file is not None and _resolved(file) in taken:
+        if file is not None and resolved(file) in taken:
             message = f"{file} would be written twice; give each report and the log its own file"
             raise click.BadParameter(printable(message), param_hint="--report")
-        taken |= {_resolved(file)} if file else set()
+        taken |= {resolved(file)} if file else set()
     return reports
-
-
-def _resolved(file: Path) -> Path:
-    """Return what a file's name stands for; the name itself where the current folder is gone."""
-    try:
-        return file.resolve()
-    except OSError:
-        return file
 
 
 def report_option(formats: Collection[str] = FORMATS) -> Callable[[_Function], _Function]:

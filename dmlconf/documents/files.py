@@ -7,7 +7,7 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
-__all__ = ["UnreadableFileError", "open_regular", "read_bytes"]
+__all__ = ["UnreadableFileError", "open_regular", "read_bytes", "resolved"]
 
 
 class UnreadableFileError(Exception):
@@ -20,6 +20,14 @@ class UnreadableFileError(Exception):
     def __init__(self, message: str, *, too_large: bool = False) -> None:
         super().__init__(message)
         self.too_large = too_large
+
+
+def resolved(path: Path) -> Path:
+    """Return what a file's name stands for; the name itself where the current folder is gone."""
+    try:
+        return path.resolve()
+    except OSError:
+        return path
 
 
 def open_regular(path: Path) -> BufferedReader:

@@ -19,6 +19,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.documents.files import resolved
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
 from dmlconf.runner.session import OpenBackend, nobody, reference
@@ -194,10 +195,10 @@ def suite_recordings(paths: Iterable[Path]) -> list[Path]:
 
     recordings: dict[Path, Path] = {}
     for path in paths:
-        for folder in (path, *path.resolve().parents[:2]):
+        for folder in (path, *resolved(path).parents[:2]):
             single_files = sorted((folder / _FOLDER).glob(f"*{SUFFIX}"))
             inside = [*recording_paths(folder), *single_files]
-            recordings.update({file.resolve(): file for file in inside})
+            recordings.update({resolved(file): file for file in inside})
             if inside:
                 break
     return list(recordings.values())

@@ -13,6 +13,7 @@ from dmlconf.backends.recording.store import by_operator, part_path, same_outcom
 from dmlconf.cases.discovery import case_files
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
+from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
 
 __all__ = ["Part", "parts_kept", "renewed"]
@@ -110,6 +111,6 @@ def _existing(operator: str, chosen: Sequence[PlannedCase], folder: Path) -> set
     folders = dict.fromkeys(planned.template.about.location.path.parent for planned in chosen)
     if folder.is_dir() and any(folder.glob("*.yaml")):
         folders[folder] = None
-    files = {path.resolve(): path for path in case_files(folders)}
+    files = {resolved(path): path for path in case_files(folders)}
     suite = load_suite(list(files.values()), operators=[operator])
     return {planned.identifier for planned in suite.plan()}

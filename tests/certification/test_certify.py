@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from tests.certification.suite import (
     spoken,
     verified,
 )
-from tests.cli.process import beginning, dmlconf_here, text_of
+from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, text_of
 
 
 @pytest.fixture
@@ -116,6 +118,26 @@ def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: ob
     assert "1 case:\n  tile/matrix/stated-again" in done.stderr
     again = [json.loads(line)["line"]["case"] for line in text_of(journal).splitlines()[15:]]
     assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+def test_a_journal_on_a_full_disk_is_gone_on_with(folder: Path) -> None:
+    def limited() -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+    command = [*DMLCONF, *arguments("-o", "it.dmlcert")]
+    own = environment(folder, PYTHONDONTWRITEBYTECODE="1")  # Python writes half of its files.
+    done = subprocess.run(
+        command, cwd=folder, env=own, preexec_fn=limited, timeout=120,
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert done.returncode == 6, done.stderr
+    assert "it.dmlcert.partial cannot be written any more: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    again = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
+    assert again.returncode == 0, again.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")

@@ -59,6 +59,19 @@ def test_a_full_standard_output_hides_no_verdict(case: Path, backend: str, code:
     assert (case.parent / "x.json").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["--help", "--version", "run --help", "list case.yaml", "validate case.yaml", "operators TILE",
+     "show tile/case/stated case.yaml", "config", "keygen key.pem"],
+)  # fmt: skip
+def test_a_full_standard_output_is_no_fault_of_dmlconf(case: Path, command: str) -> None:
+    done = to_shell(case.parent, f"$D {command} >{FULL}")
+    assert done.returncode == 8, done.stderr
+    message = "Error: standard output could not be written: No space left on device\n"
+    assert done.stderr.endswith(message)
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(("backend", "code"), [("numpy", 0), ("miniature:zeros", 1)])
 def test_a_reader_that_leaves_changes_nothing(case: Path, backend: str, code: int) -> None:
     reports = "--report json --report markdown:after.md"
@@ -85,9 +98,9 @@ def test_a_closed_standard_error_changes_no_exit_code(case: Path) -> None:
 def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
     tmp_path: Path, backend: str, code: int
 ) -> None:
-    """The limit on the size of files plays the full disk."""
-    limit = f"ulimit -f 8; $D run -b {backend} -o TILE -j 2 --log run.jsonl"
-    done = to_shell(tmp_path, limit)
+    """The limit on the size of files plays the full disk; Python's own files are not for it."""
+    limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 8"
+    done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code
     assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
