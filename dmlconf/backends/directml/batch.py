@@ -10,6 +10,7 @@ from dmlconf.backends.directml.dml import BINDING_ALIGNMENT
 from dmlconf.backends.directml.operators import CompiledOperator
 from dmlconf.backends.directml.placement import Placement
 from dmlconf.cases.model import Case
+from dmlconf.cases.graph_case import GraphCase
 
 __all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "Batch", "Member", "Prepared"]
 
@@ -22,16 +23,16 @@ MOST_DESCRIPTORS: Final = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case whose operator is compiled.
+    """A case whose operator or graph is compiled.
 
     Attributes:
         case: the case.
-        compiled: its operator.
+        compiled: its operator or graph.
         placement: where the tensors lie in the case's arena.
         seconds: how long that took.
     """
 
-    case: Case
+    case: Case | GraphCase
     compiled: CompiledOperator
     placement: Placement
     seconds: float = 0.0

@@ -1,4 +1,4 @@
-"""Run batches of cases on a device: initialise each operator, and dispatch it twice."""
+"""Run batches of cases on a device: initialise each operator or graph, and dispatch it twice."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from dmlconf.backends.directml.inspection import Inspection, inspect
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap, Region
 from dmlconf.backends.directml.operators import OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
 from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
 from dmlconf.cases.model import Case
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Executor", "Result"]
@@ -73,14 +75,14 @@ class Executor:
         Args:
             device: where to run.
             flags: how operators are compiled.
-            graph: whether each is compiled as a graph of one node.
+            graph: whether each operator is compiled as a graph of one node.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
         """
         self._device = device
         self._graph = graph
-        self._operators = OperatorCache(device.dml, flags, graph=graph)
+        self._operators = OperatorCache(device.dml, flags)
         self._timestamps = Timestamps(device.d3d, device.queue)
         self._buffers: dict[str, Buffer] = {}
         self._heap = DescriptorHeap(device.d3d, MOST_DESCRIPTORS)
@@ -97,17 +99,17 @@ class Executor:
         self._buffers.clear()
         self._heap.release()
 
-    def prepare(self, case: Case) -> Prepared:
-        """Compile a case's operator; what is returned can be run until the next `run` has ended.
+    def prepare(self, case: Case | GraphCase) -> Prepared:
+        """Compile a case; what is returned can be run until the next `run` has ended.
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
         began = perf_counter()
-        placement = place(case)
-        compiled = self._operators.get(case, placement)
-        placement = placement.present() if self._graph else placement
+        compilation = plan(case, as_graph=self._graph)
+        placement = place(compilation)
+        compiled = self._operators.get(compilation)
         return Prepared(case, compiled, placement, perf_counter() - began)
 
     def trim(self) -> None:
@@ -304,7 +306,7 @@ class Executor:
 class _Inputs(Mapping[str, Array]):
     """A case's inputs, each made when it is asked for, so that one at a time is in memory."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case | GraphCase) -> None:
         self._case = case
 
     def __getitem__(self, name: str) -> Array:

@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.execution import Executor, Result
+from dmlconf.backends.directml.graph import NodeRefusalError
 from dmlconf.backends.directml.hresult import HResultError, is_removal
 from dmlconf.backends.directml.vtable import NativeFaultError
 from dmlconf.backends.protocol import (
@@ -27,6 +28,7 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
+from dmlconf.cases.graph_case import GraphCase
 
 __all__ = ["Runner", "failure"]
 
@@ -50,7 +52,7 @@ class Runner:
         self._executor = executor
         self._removed: Outcome | None = None
 
-    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+    def run(self, cases: Sequence[Case | GraphCase]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
         batch = Batch()
         # What is known of the cases of this batch; those that it holds have no outcome yet.
@@ -80,7 +82,7 @@ class Runner:
             yield waiting.popleft() or next(outcomes)
         self._executor.trim()
 
-    def _prepare(self, case: Case) -> Prepared | Outcome:
+    def _prepare(self, case: Case | GraphCase) -> Prepared | Outcome:
         if self._removed is not None:
             return self._removed
         began = perf_counter()
@@ -143,7 +145,8 @@ def failure(error: HResultError, seconds: float) -> Outcome:
     if error.name == "E_OUTOFMEMORY":
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
     if error.call in _REFUSING:
-        return Rejection(error.call, error.name, (), seconds)
+        node = error.node if isinstance(error, NodeRefusalError) else ""
+        return Rejection(error.call, error.name, (), seconds, node)
     return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
 
 
@@ -155,7 +158,7 @@ def _strayed(result: Result) -> bool:
     return any(fault.kind in _STRAYING for fault in result.faults)
 
 
-def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+def _die(cases: Sequence[Case | GraphCase], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
     told = cases[0].identifier
     if len(cases) > 1:
