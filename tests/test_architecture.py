@@ -20,6 +20,7 @@ LAYERS: Final = (
     {"resources", "tensors"},
     {"expressions", "documents"},
     {"catalogue"},
+    {"graphs"},
     {"cases"},
     {"precision"},
     {"reference"},

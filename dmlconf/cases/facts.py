@@ -46,7 +46,7 @@ def facts_of(case: Case) -> dict[str, Any]:
     as lists, infinities and NaN as text; and `in_place`, the outputs that share the buffer of an
     input.
     """
-    facts = {name: _kept(value) for name, value in case.desc.items() if value is not None}
+    facts = {name: _kept(value) for name, value in case.described.items() if value is not None}
     if case.in_place:
         facts[IN_PLACE] = list(case.in_place)
     return facts

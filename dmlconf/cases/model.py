@@ -175,6 +175,16 @@ class Case:
         return catalogue.operator(self.operator_name)
 
     @property
+    def content(self) -> Desc:
+        """All that a device is given but the inputs' data."""
+        return self.desc
+
+    @property
+    def described(self) -> Desc:
+        """What conditions over the case may name."""
+        return self.desc
+
+    @property
     def required_level(self) -> FeatureLevel | None:
         """Lowest feature level that must support the desc; None where no page says so."""
         return required_level(self.operator, self.desc)
@@ -195,6 +205,10 @@ class Case:
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule
+        return self._own_rule(output)
+
+    def _own_rule(self, output: str) -> PrecisionRule:
+        """Return the rule that holds where the case gives no reason for another."""
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from dmlconf.catalogue.graph import GRAPHS, graph_entry, is_graphs
 from dmlconf.catalogue.model import (
     Constraint,
     Enumeration,
@@ -33,6 +34,7 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
     "UnknownOperatorError",
+    "case_folders",
     "catalogue_digest",
     "enumeration",
     "is_page",
@@ -78,6 +80,11 @@ def operator_names() -> list[str]:
     return sorted(path.stem.upper() for path in operator_files())
 
 
+def case_folders() -> list[str]:
+    """Return the names that a case may have for its operator: all operators, and `GRAPHS`."""
+    return sorted([*operator_names(), GRAPHS])
+
+
 def operator(name: str) -> Operator:
     """Return the operator of that name or alias, in any case, with or without `DML_OPERATOR_`.
 
@@ -97,6 +104,8 @@ def operator_name(name: str) -> str:
         InvalidFilesError: the file of one that may have this alias cannot be read.
     """
     wanted = name.upper().removeprefix("DML_OPERATOR_")
+    if is_graphs(wanted):
+        return GRAPHS
     if len(wanted) > _LONGEST_NAME:
         raise UnknownOperatorError(name)
     if wanted.isidentifier() and _operator_file(wanted).is_file():
@@ -111,6 +120,8 @@ def operator_name(name: str) -> str:
 
 @cache
 def _operator(name: str) -> Operator:
+    if name == GRAPHS:
+        return graph_entry()
     return operator_from(read_document(_operator_file(name)).data)
 
 

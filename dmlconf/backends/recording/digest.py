@@ -36,7 +36,7 @@ def case_digest(case: Case) -> str:
     """
     head = {
         "operator": case.operator_name,
-        "desc": _canonical(case.desc),
+        "desc": _canonical(case.content),
         "in_place": _canonical(case.in_place),
     }
     digest = sha256(_CANONICAL.encode(head).encode())

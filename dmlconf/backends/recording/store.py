@@ -17,7 +17,7 @@ from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read_recording
 from dmlconf.backends.recording.model import Entry, Mismatch, Recording
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.loader import operator_names
+from dmlconf.catalogue.loader import case_folders
 from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 
@@ -59,7 +59,7 @@ class StoredRecording:
         Args:
             operators: names in the catalogue; all where there are none given.
         """
-        names = operator_names() if operators is None else operators
+        names = case_folders() if operators is None else operators
         if self.single:
             return dict.fromkeys(names, self.path)
         paths = {name: part_path(self.path, name) for name in names}
@@ -147,7 +147,7 @@ def recording_paths(folder: Path) -> list[Path]:
     """Return the recordings by operator in a folder, each as FOLDER/NAME.dmlrec."""
     names = {
         file.name
-        for operator in operator_names()
+        for operator in case_folders()
         for file in (folder / operator.lower()).glob(f"*{SUFFIX}")
     }
     return [folder / name for name in sorted(names)]

@@ -1,0 +1,122 @@
+"""A case that is a graph: from outside, a case like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.cases.model import Case, Fill
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.graph import graph_entry
+from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
+from dmlconf.catalogue.model import FeatureLevel, Operator
+from dmlconf.catalogue.precision import PrecisionRule, RuleKind
+from dmlconf.graphs.model import Graph, Node
+from dmlconf.graphs.wiring import faults_of
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["GraphCase", "node_case"]
+
+_COMPILE_GRAPH: Final = LevelNeed(FeatureLevel(2, 1), "IDMLDevice1::CompileGraph")
+_CONSTANT_NODE: Final = LevelNeed(FeatureLevel(6, 2), "DML_CONSTANT_DATA_GRAPH_NODE_DESC")
+
+_RULE: Final = PrecisionRule(
+    RuleKind.ONE_OF, 0, "what the rules of a graph's nodes permit, carried to its outputs"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCase(Case):
+    """One graph, with its input data and what is expected of its outputs.
+
+    `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
+    inputs' data. All that asks a case for its tensors, rules and levels need not know of graphs.
+
+    Attributes:
+        graph: the nodes and edges.
+    """
+
+    graph: Graph
+
+    @property
+    def operator(self) -> Operator:
+        """The graph's own entry: its inputs and outputs are its fields."""
+        entry: Operator = self._once(
+            "operator", lambda: graph_entry(self.graph.inputs, self.graph.outputs)
+        )
+        return entry
+
+    @property
+    def content(self) -> Desc:
+        """The nodes and edges, and the data of constants."""
+        return self.graph.content()
+
+    @property
+    def described(self) -> Desc:
+        """The inputs and outputs, and what the nodes are."""
+        graph = self.graph
+        return {
+            **self.desc,
+            "Operators": graph.operators,
+            "Neighbours": tuple(f"{first}>{second}" for first, second in graph.neighbours()),
+            "NodeCount": len(graph.nodes),
+            "ConstantCount": len(graph.constants),
+        }
+
+    @property
+    def required_level(self) -> FeatureLevel | None:
+        """Lowest feature level that must support each node; None where no page says so."""
+        levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
+        return None if None in levels else highest_level(self.level_needs)
+
+    @property
+    def level_needs(self) -> tuple[LevelNeed, ...]:
+        """What the nodes need, and what graphs and constants do."""
+        needs = [_COMPILE_GRAPH]
+        needs += [_CONSTANT_NODE] if self.graph.constants else []
+        for node in self.graph.operator_nodes:
+            needs += [
+                LevelNeed(need.level, f"{need.part} of the node {node.name}")
+                for need in level_needs(node.operator, node.desc)
+            ]
+        return tuple(needs)
+
+    @property
+    def data_types(self) -> frozenset[DataType]:
+        """The data types of all tensors, those of the nodes included."""
+        graph = self.graph
+        tensors: list[TensorDesc] = [*graph.inputs.values(), *graph.outputs.values()]
+        for node in graph.nodes:
+            tensors += [*node.inputs.values(), *node.outputs.values()]
+        return frozenset(tensor.DataType for tensor in tensors)
+
+    def violations(self) -> tuple[str, ...]:
+        """Return the names of the rules of wiring and the nodes' constraints that are broken."""
+        broken: tuple[str, ...] = self._once(
+            "violations",
+            lambda: tuple(dict.fromkeys(fault.rule for fault in faults_of(self.graph))),
+        )
+        return broken
+
+    def _own_rule(self, output: str) -> PrecisionRule:
+        return _RULE
+
+
+def node_case(case: GraphCase, node: Node, data: Mapping[str, Array | Fill]) -> Case:
+    """Return a node as a case of its own: the operator, with these inputs.
+
+    Args:
+        case: the graph.
+        node: one of its nodes.
+        data: the node's inputs by tensor, shaped like its own descs.
+    """
+    return Case(
+        identifier=f"{case.identifier}#{node.name}",
+        operator_name=node.operator_name,
+        desc=node.desc,
+        data=data,
+        expectation=None,
+        tags=case.tags,
+        about=case.about,
+    )

@@ -1,0 +1,67 @@
+"""The entry of graphs: what logs, reports and selections know of them as of an operator.
+
+A graph takes tensors and gives tensors, as an operator does. So each graph has an entry like an
+operator's, whose fields are its inputs, its outputs, and what conditions may name of its nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from dmlconf.catalogue.model import FeatureLevel, Field, FieldKind, Operator
+
+__all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
+
+GRAPHS: Final = "GRAPHS"
+"""The name that stands for an operator's where a case is a graph."""
+
+GRAPH_PAGE: Final = "ns-directml-dml_graph_desc"
+"""The documentation page of DML_GRAPH_DESC, without its ending."""
+
+_SINCE: Final = FeatureLevel(2, 1)
+"""The feature level that introduced IDMLDevice1::CompileGraph."""
+
+GRAPH_FACTS: Final = (
+    Field("Operators", FieldKind.ATTRIBUTE, "const DML_OPERATOR_DESC*", optional=True),
+    Field("Neighbours", FieldKind.ATTRIBUTE, "const DML_OPERATOR_DESC*", optional=True),
+    Field("NodeCount", FieldKind.ATTRIBUTE, "UINT"),
+    Field("ConstantCount", FieldKind.ATTRIBUTE, "UINT"),
+)
+"""What conditions may name of a graph's nodes; DirectML has no such fields."""
+
+
+def is_graphs(name: str) -> bool:
+    """Tell whether a name, in any case, stands for graphs instead of an operator."""
+    return name.upper() in (GRAPHS, "GRAPH")
+
+
+def graph_entry(inputs: Iterable[str] = (), outputs: Iterable[str] = ()) -> Operator:
+    """Return the entry of a graph with these inputs and outputs, by name.
+
+    Source: the pages of DML_GRAPH_DESC and of IDMLDevice1::CompileGraph.
+    """
+    tensor = "const DML_TENSOR_DESC*"
+    fields = (
+        *(Field(name, FieldKind.INPUT, tensor) for name in inputs),
+        *(Field(name, FieldKind.OUTPUT, tensor) for name in outputs),
+        *GRAPH_FACTS,
+    )
+    return Operator(
+        name=GRAPHS,
+        aliases=("GRAPH",),
+        type_value=0,
+        struct="DML_GRAPH_DESC",
+        since=_SINCE,
+        page=GRAPH_PAGE,
+        family=None,
+        summary="Operators and the edges between them, compiled as one.",
+        fields=fields,
+        support=(),
+        undocumented_data_types={},
+        terms={},
+        constraints=(),
+        in_place=(),
+        precision={},
+        page_errors=(),
+    )

@@ -1,0 +1,1 @@
+"""Graphs of operators: what `IDMLDevice1::CompileGraph` takes, and how it must be wired."""

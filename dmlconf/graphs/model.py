@@ -1,0 +1,250 @@
+"""A graph: nodes, and the edges that join their tensors, as `DML_GRAPH_DESC` has them.
+
+Tensors of nodes have the names that they have everywhere: `OutputTensor`, `InputTensors[0]`. Both
+ends of an edge see the same buffer, each through its own desc: they may have other Sizes and
+Strides, as long as the buffers are of the same number of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "CONSTANT_TENSOR",
+    "CircleError",
+    "Constant",
+    "Graph",
+    "GraphNode",
+    "InputEdge",
+    "IntermediateEdge",
+    "Node",
+    "OutputEdge",
+    "Slot",
+]
+
+CONSTANT_TENSOR: Final = "OutputTensor"
+"""The name of the only tensor of a constant, as edges name it."""
+
+Slot = tuple[str, str]
+"""A tensor of a node: the node's name and the tensor's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator: `DML_OPERATOR_GRAPH_NODE_DESC`.
+
+    Attributes:
+        name: unique in its graph.
+        operator_name: the operator's name in the catalogue.
+        desc: the operator's desc.
+    """
+
+    name: str
+    operator_name: str
+    desc: Desc
+
+    @property
+    def operator(self) -> Operator:
+        """The operator, from the catalogue."""
+        return catalogue.operator(self.operator_name)
+
+    def tensors(self, kind: FieldKind) -> dict[str, TensorDesc]:
+        """Return the present inputs or outputs by name, in struct order."""
+        return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
+
+    @property
+    def inputs(self) -> dict[str, TensorDesc]:
+        """The present input tensors by name."""
+        return self.tensors(FieldKind.INPUT)
+
+    @property
+    def outputs(self) -> dict[str, TensorDesc]:
+        """The present output tensors by name."""
+        return self.tensors(FieldKind.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, from 6_2 on.
+
+    Attributes:
+        name: unique in its graph.
+        tensor: how the data lies; its first consumer sees it so, unless that says otherwise.
+        data: the elements, shaped like the tensor's Sizes.
+    """
+
+    name: str
+    tensor: TensorDesc
+    data: Array = field(compare=False)
+
+    @property
+    def inputs(self) -> dict[str, TensorDesc]:
+        """None: nothing feeds a constant."""
+        return {}
+
+    @property
+    def outputs(self) -> dict[str, TensorDesc]:
+        """The tensor, as `CONSTANT_TENSOR`."""
+        return {CONSTANT_TENSOR: self.tensor}
+
+
+GraphNode = Node | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class InputEdge:
+    """From an input of the graph to an input tensor of a node."""
+
+    graph_input: str
+    node: str
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class IntermediateEdge:
+    """From an output tensor of a node, or a constant, to an input tensor of a node."""
+
+    from_node: str
+    from_tensor: str
+    to_node: str
+    to_tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputEdge:
+    """From an output tensor of a node to an output of the graph."""
+
+    node: str
+    tensor: str
+    graph_output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph. It need not be right: what DirectML must refuse can be said as well.
+
+    Attributes:
+        inputs: how the data of each graph input lies, by name, in the order of their indices.
+        outputs: the graph outputs, likewise.
+        nodes: in the order of their indices.
+        input_edges: edges from graph inputs.
+        intermediate_edges: edges between nodes.
+        output_edges: edges to graph outputs.
+    """
+
+    inputs: Mapping[str, TensorDesc]
+    outputs: Mapping[str, TensorDesc]
+    nodes: tuple[GraphNode, ...]
+    input_edges: tuple[InputEdge, ...] = ()
+    intermediate_edges: tuple[IntermediateEdge, ...] = ()
+    output_edges: tuple[OutputEdge, ...] = ()
+
+    @property
+    def by_name(self) -> dict[str, GraphNode]:
+        """The nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    @property
+    def operator_nodes(self) -> tuple[Node, ...]:
+        """The nodes that are operators, in order."""
+        return tuple(node for node in self.nodes if isinstance(node, Node))
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """The nodes that are constants, in order."""
+        return tuple(node for node in self.nodes if isinstance(node, Constant))
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The names of the nodes' operators, each once, in the order of the nodes."""
+        return tuple(dict.fromkeys(node.operator_name for node in self.operator_nodes))
+
+    def sources(self) -> dict[Slot, str | Slot]:
+        """Return what feeds each input tensor: a graph input's name, or a node's output tensor.
+
+        Of a tensor that several edges feed, the first counts.
+        """
+        sources: dict[Slot, str | Slot] = {}
+        for edge in self.input_edges:
+            sources.setdefault((edge.node, edge.tensor), edge.graph_input)
+        for link in self.intermediate_edges:
+            slot = link.to_node, link.to_tensor
+            sources.setdefault(slot, (link.from_node, link.from_tensor))
+        return sources
+
+    def output_sources(self) -> dict[str, Slot]:
+        """Return the node's output tensor that each graph output is."""
+        sources: dict[str, Slot] = {}
+        for edge in self.output_edges:
+            sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
+        return sources
+
+    def neighbours(self) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of operators that an edge joins, each once."""
+        names = {node.name: node.operator_name for node in self.operator_nodes}
+        edges = ((edge.from_node, edge.to_node) for edge in self.intermediate_edges)
+        pairs = ((names[a], names[b]) for a, b in edges if a in names and b in names)
+        return tuple(dict.fromkeys(pairs))
+
+    def in_order(self) -> tuple[GraphNode, ...]:
+        """Return the nodes so that each comes after those that feed it.
+
+        Raises:
+            CircleError: the edges make a circle.
+        """
+        by_name = self.by_name
+        waiting: dict[str, set[str]] = {name: set() for name in by_name}
+        for edge in self.intermediate_edges:
+            if edge.from_node in by_name and edge.to_node in by_name:
+                waiting[edge.to_node].add(edge.from_node)
+        order: list[GraphNode] = []
+        while waiting:
+            ready = [name for name, feeders in waiting.items() if not feeders]
+            if not ready:
+                raise CircleError(tuple(waiting))
+            order += [by_name[name] for name in ready]
+            for name in ready:
+                del waiting[name]
+            for feeders in waiting.values():
+                feeders.difference_update(ready)
+        return tuple(order)
+
+    def content(self) -> Mapping[str, Any]:
+        """Return all that a device is given, but the inputs' data, in plain values and descs."""
+        return {
+            "inputs": dict(self.inputs),
+            "outputs": dict(self.outputs),
+            "nodes": [
+                {"name": node.name, "operator": node.operator_name, "desc": node.desc}
+                if isinstance(node, Node)
+                else {"name": node.name, "tensor": node.tensor, "data": node.data.tobytes().hex()}
+                for node in self.nodes
+            ],
+            "edges": [
+                *((edge.graph_input, edge.node, edge.tensor) for edge in self.input_edges),
+                *(
+                    (edge.from_node, edge.from_tensor, edge.to_node, edge.to_tensor)
+                    for edge in self.intermediate_edges
+                ),
+                *((edge.node, edge.tensor, edge.graph_output) for edge in self.output_edges),
+            ],
+        }
+
+
+class CircleError(ValueError):
+    """Nodes that feed each other in a circle.
+
+    Attributes:
+        nodes: the circle's nodes, and those behind it.
+    """
+
+    def __init__(self, nodes: tuple[str, ...]) -> None:
+        self.nodes = nodes
+        super().__init__(f"the nodes {', '.join(nodes)} wait for each other")

@@ -1,0 +1,209 @@
+"""What is wrong with how a graph is wired, and with its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import CircleError, Constant, Graph, Node
+
+__all__ = ["WIRING_RULES", "WiringFault", "faults_of"]
+
+Place = tuple[str | int, ...]
+
+WIRING_RULES: Final = {
+    "graph-has-output": "A graph has at least one output.",
+    "edge-ends-exist": "Both ends of an edge exist.",
+    "edge-size": "Both ends of an edge see a buffer of the same number of bytes.",
+    "edge-data-type": "Both ends of an edge have the same data type.",
+    "single-source": "One edge feeds each input tensor of a node.",
+    "required-input": "An edge feeds each input tensor that a node's desc has.",
+    "acyclic": "Nodes do not feed each other in a circle.",
+    "node-feeds-something": "A node feeds another node or is an output of the graph.",
+    "owned-by-graph-input": "A tensor with the flag OWNED_BY_DML is fed by a graph input.",
+    "owned-by-all-consumers": "All consumers of a graph input are OWNED_BY_DML, or none is.",
+    "single-output-source": "One edge leads to each output of the graph.",
+    "constant-size": "A constant has at least one byte.",
+}
+"""What holds for every graph, by the name that a rejection may state.
+
+Source: the pages of DML_GRAPH_DESC and of the edges, and measured on DirectML 1.15.4, which does
+not refuse what breaks `edge-data-type` and `single-output-source`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WiringFault:
+    """One thing that is wrong with a graph.
+
+    Attributes:
+        rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
+        node: the node that it concerns; empty for the graph as a whole.
+        tensor: the tensor of the node, or the output of the graph; empty for all.
+        message: what is wrong.
+        hint: what to do, or None.
+    """
+
+    rule: str
+    node: str
+    tensor: str
+    message: str
+    hint: str | None = None
+
+
+def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
+    """Return all that is wrong with a graph: its edges, and each node's desc."""
+    return (
+        *_ends(graph),
+        *_outputs(graph),
+        *_inputs(graph),
+        *_fits(graph),
+        *_owned(graph),
+        *_order(graph),
+        *_idle(graph),
+        *_nodes(graph),
+    )
+
+
+def _ends(graph: Graph) -> Iterator[WiringFault]:
+    nodes = graph.by_name
+    rule = "edge-ends-exist"
+
+    def missing(node: str, tensor: str, *, output: bool) -> str | None:
+        if node not in nodes:
+            return f"there is no node {node}"
+        tensors = nodes[node].outputs if output else nodes[node].inputs
+        kind = "output" if output else "input"
+        return None if tensor in tensors else f"the node {node} has no {kind} {tensor}"
+
+    for edge in graph.input_edges:
+        if edge.graph_input not in graph.inputs:
+            unknown = f"there is no graph input {edge.graph_input}"
+            yield WiringFault(rule, edge.node, edge.tensor, unknown)
+        if message := missing(edge.node, edge.tensor, output=False):
+            yield WiringFault(rule, edge.node, edge.tensor, message)
+    for link in graph.intermediate_edges:
+        ends = (
+            missing(link.from_node, link.from_tensor, output=True),
+            missing(link.to_node, link.to_tensor, output=False),
+        )
+        for fault in filter(None, ends):
+            yield WiringFault(rule, link.to_node, link.to_tensor, fault)
+    for out in graph.output_edges:
+        if out.graph_output not in graph.outputs:
+            unknown = f"there is no graph output {out.graph_output}"
+            yield WiringFault(rule, "", out.graph_output, unknown)
+        if message := missing(out.node, out.tensor, output=True):
+            yield WiringFault(rule, "", out.graph_output, message)
+
+
+def _outputs(graph: Graph) -> Iterator[WiringFault]:
+    if not graph.outputs:
+        yield WiringFault("graph-has-output", "", "", "the graph has no output")
+    counts = Counter(edge.graph_output for edge in graph.output_edges)
+    for name in graph.outputs:
+        if counts[name] > 1:
+            message = f"{counts[name]} edges lead to the graph output {name}"
+            yield WiringFault("single-output-source", "", name, message)
+        elif not counts[name]:
+            message = f"no edge leads to the graph output {name}"
+            yield WiringFault("edge-ends-exist", "", name, message)
+
+
+def _inputs(graph: Graph) -> Iterator[WiringFault]:
+    counts = Counter((edge.node, edge.tensor) for edge in graph.input_edges)
+    counts.update((edge.to_node, edge.to_tensor) for edge in graph.intermediate_edges)
+    for node in graph.nodes:
+        for name in node.inputs:
+            count = counts[node.name, name]
+            if count > 1:
+                message = f"{count} edges feed {name} of the node {node.name}"
+                yield WiringFault("single-source", node.name, name, message)
+            elif not count:
+                message = f"nothing feeds {name} of the node {node.name}"
+                yield WiringFault("required-input", node.name, name, message)
+
+
+def _fits(graph: Graph) -> Iterator[WiringFault]:
+    nodes = graph.by_name
+    for (name, tensor), source in graph.sources().items():
+        consumer = nodes[name].inputs.get(tensor) if name in nodes else None
+        producer: TensorDesc | None
+        if isinstance(source, str):
+            producer, text = graph.inputs.get(source), f"the graph input {source}"
+        else:
+            feeder = nodes.get(source[0])
+            producer = feeder.outputs.get(source[1]) if feeder else None
+            text = f"{source[1]} of {source[0]}" if isinstance(feeder, Node) else source[0]
+        if consumer is not None and producer is not None:
+            yield from _edge(name, tensor, consumer, producer, text)
+
+
+def _edge(
+    node: str, tensor: str, consumer: TensorDesc, producer: TensorDesc, text: str
+) -> Iterator[WiringFault]:
+    if consumer.DataType is not producer.DataType:
+        message = f"{tensor} of {node} is {consumer.DataType}, but {text} is {producer.DataType}"
+        hint = "convert it by a node of CAST"
+        yield WiringFault("edge-data-type", node, tensor, message, hint)
+    wanted, given = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
+    if wanted != given:
+        message = (
+            f"{tensor} of {node} has {wanted:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
+            f"has {given:,} (Sizes {list(producer.Sizes)})"
+        )
+        hint = "both ends of an edge see the same buffer; repeat elements by Strides of 0"
+        yield WiringFault("edge-size", node, tensor, message, hint)
+
+
+def _owned(graph: Graph) -> Iterator[WiringFault]:
+    nodes = graph.by_name
+    owned: dict[str, list[tuple[str, str, bool]]] = {}
+    for (name, tensor), source in graph.sources().items():
+        consumer = nodes[name].inputs.get(tensor) if name in nodes else None
+        if consumer is None:
+            continue
+        is_owned = "OWNED_BY_DML" in consumer.Flags
+        if isinstance(source, str):
+            owned.setdefault(source, []).append((name, tensor, is_owned))
+        elif is_owned:
+            message = f"{tensor} of {name} is OWNED_BY_DML, but {source[0]} feeds it"
+            yield WiringFault("owned-by-graph-input", name, tensor, message)
+    for source, consumers in owned.items():
+        if len({is_owned for _, _, is_owned in consumers}) > 1:
+            name, tensor, _ = next(each for each in consumers if not each[2])
+            message = f"{source} is OWNED_BY_DML elsewhere, but not in {tensor} of {name}"
+            yield WiringFault("owned-by-all-consumers", name, tensor, message)
+
+
+def _order(graph: Graph) -> Iterator[WiringFault]:
+    try:
+        graph.in_order()
+    except CircleError as error:
+        message = f"the nodes {', '.join(error.nodes)} wait for each other"
+        yield WiringFault("acyclic", error.nodes[0], "", message)
+
+
+def _idle(graph: Graph) -> Iterator[WiringFault]:
+    feeding = {edge.from_node for edge in graph.intermediate_edges}
+    feeding |= {edge.node for edge in graph.output_edges}
+    for node in graph.nodes:
+        if node.name not in feeding:
+            message = f"{node.name} feeds no node and is no output of the graph"
+            yield WiringFault("node-feeds-something", node.name, "", message)
+
+
+def _nodes(graph: Graph) -> Iterator[WiringFault]:
+    for node in graph.nodes:
+        if isinstance(node, Constant):
+            if not node.tensor.TotalTensorSizeInBytes:
+                message = f"the constant {node.name} has no bytes"
+                yield WiringFault("constant-size", node.name, "", message)
+            continue
+        for constraint in violations(node.operator, node.desc):
+            message = f"the node {node.name} breaks {constraint} of {node.operator_name}"
+            yield WiringFault(constraint, node.name, "", message)
