@@ -10,7 +10,6 @@ from dmlconf.backends.directml.dml import BINDING_ALIGNMENT
 from dmlconf.backends.directml.operators import CompiledOperator
 from dmlconf.backends.directml.placement import Placement
 from dmlconf.cases.model import Case
-from dmlconf.cases.graph_case import GraphCase
 
 __all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "Batch", "Member", "Prepared"]
 
@@ -32,7 +31,7 @@ class Prepared:
         seconds: how long that took.
     """
 
-    case: Case | GraphCase
+    case: Case
     compiled: CompiledOperator
     placement: Placement
     seconds: float = 0.0

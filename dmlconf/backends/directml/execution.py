@@ -26,7 +26,6 @@ from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
 from dmlconf.cases.model import Case
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Executor", "Result"]
@@ -99,7 +98,7 @@ class Executor:
         self._buffers.clear()
         self._heap.release()
 
-    def prepare(self, case: Case | GraphCase) -> Prepared:
+    def prepare(self, case: Case) -> Prepared:
         """Compile a case; what is returned can be run until the next `run` has ended.
 
         Raises:
@@ -306,7 +305,7 @@ class Executor:
 class _Inputs(Mapping[str, Array]):
     """A case's inputs, each made when it is asked for, so that one at a time is in memory."""
 
-    def __init__(self, case: Case | GraphCase) -> None:
+    def __init__(self, case: Case) -> None:
         self._case = case
 
     def __getitem__(self, name: str) -> Array:

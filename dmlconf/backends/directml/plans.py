@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
-from dmlconf.cases.graph_case import GraphCase
-from dmlconf.graphs.model import Constant, Graph, GraphNode, Node
+from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, GraphNode, Node
 
 __all__ = [
     "Binding",
@@ -93,7 +93,7 @@ class GraphPlan:
 Plan = OperatorPlan | GraphPlan
 
 
-def plan(case: Case | GraphCase, *, as_graph: bool = False) -> Plan:
+def plan(case: Case, *, as_graph: bool = False) -> Plan:
     """Return what is compiled for a case.
 
     Args:
@@ -117,47 +117,51 @@ def plan(case: Case | GraphCase, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    nodes = graph.nodes
-    node_numbers = _numbers(node.name for node in nodes)
-    inputs, outputs = _numbers(graph.inputs), _numbers(graph.outputs)
-    sinks = [_tensor_numbers(node, FieldKind.INPUT) for node in nodes]
-    sources = [_tensor_numbers(node, FieldKind.OUTPUT) for node in nodes]
+    """Return the plan of a graph; what an edge names and the graph lacks has a number too high."""
+    by_name = graph.by_name
+    nodes = tuple(by_name)
+    inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)
 
-    def source(name: str, tensor: str) -> tuple[int, int]:
-        return node_numbers[name], sources[node_numbers[name]].get(tensor, 0)
-
-    def sink(name: str, tensor: str) -> tuple[int, int]:
-        return node_numbers[name], sinks[node_numbers[name]][tensor]
+    def end(name: str, tensor: str, kind: FieldKind) -> tuple[int, int]:
+        node = by_name.get(name)
+        return _number(nodes, name), _number(_tensor_names(node, kind), tensor)
 
     used = {edge.graph_input for edge in graph.input_edges}
     return GraphPlan(
-        nodes,
+        graph.nodes,
         tuple(Binding(name, desc) if name in used else None for name, desc in graph.inputs.items()),
         tuple(Binding(name, desc) for name, desc in graph.outputs.items()),
         in_place,
         tuple(
-            (inputs[edge.graph_input], *sink(edge.node, edge.tensor)) for edge in graph.input_edges
+            (_number(inputs, edge.graph_input), *end(edge.node, edge.tensor, FieldKind.INPUT))
+            for edge in graph.input_edges
         ),
         tuple(
-            (*source(edge.node, edge.tensor), outputs[edge.graph_output])
+            (*end(edge.node, edge.tensor, FieldKind.OUTPUT), _number(outputs, edge.graph_output))
             for edge in graph.output_edges
         ),
         tuple(
-            (*source(edge.from_node, edge.from_tensor), *sink(edge.to_node, edge.to_tensor))
+            (
+                *end(edge.from_node, edge.from_tensor, FieldKind.OUTPUT),
+                *end(edge.to_node, edge.to_tensor, FieldKind.INPUT),
+            )
             for edge in graph.intermediate_edges
         ),
     )
 
 
-def _numbers(names: Any) -> dict[str, int]:
-    return {name: number for number, name in enumerate(names)}
+def _number(names: Sequence[str], name: str) -> int:
+    """Return the place of a name; where it is missing, the place behind the last."""
+    return names.index(name) if name in names else len(names)
 
 
-def _tensor_numbers(node: GraphNode, kind: FieldKind) -> dict[str, int]:
-    """Return the numbers of a node's tensors of a kind; absent ones have theirs as well."""
+def _tensor_names(node: GraphNode | None, kind: FieldKind) -> tuple[str, ...]:
+    """Return the names of a node's tensors of a kind in order, absent ones included."""
+    if node is None:
+        return ()
     if isinstance(node, Constant):
-        return {}
-    return _numbers(name for name, _ in _tensors(node, kind))
+        return (CONSTANT_TENSOR,) if kind is FieldKind.OUTPUT else ()
+    return tuple(name for name, _ in _tensors(node, kind))
 
 
 def _bindings(node: Node, kind: FieldKind) -> Bindings:

@@ -28,7 +28,6 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.cases.model import Case
-from dmlconf.cases.graph_case import GraphCase
 
 __all__ = ["Runner", "failure"]
 
@@ -52,7 +51,7 @@ class Runner:
         self._executor = executor
         self._removed: Outcome | None = None
 
-    def run(self, cases: Sequence[Case | GraphCase]) -> Iterator[Outcome]:
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
         batch = Batch()
         # What is known of the cases of this batch; those that it holds have no outcome yet.
@@ -82,7 +81,7 @@ class Runner:
             yield waiting.popleft() or next(outcomes)
         self._executor.trim()
 
-    def _prepare(self, case: Case | GraphCase) -> Prepared | Outcome:
+    def _prepare(self, case: Case) -> Prepared | Outcome:
         if self._removed is not None:
             return self._removed
         began = perf_counter()
@@ -158,7 +157,7 @@ def _strayed(result: Result) -> bool:
     return any(fault.kind in _STRAYING for fault in result.faults)
 
 
-def _die(cases: Sequence[Case | GraphCase], error: NativeFaultError) -> NoReturn:
+def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
     told = cases[0].identifier
     if len(cases) > 1:
