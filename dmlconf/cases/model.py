@@ -13,7 +13,7 @@ from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.levels import LevelNeed, level_needs, required_level
+from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
 from dmlconf.tensors.datatypes import Array, DataType
@@ -197,7 +197,15 @@ class Case:
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """The feature levels that the parts of the desc need, the operator's first."""
-        return level_needs(self.operator, self.desc)
+        needs: tuple[LevelNeed, ...] = self._once(
+            "levels", lambda: level_needs(self.operator, self.desc)
+        )
+        return needs
+
+    @property
+    def lowest_level(self) -> FeatureLevel:
+        """Lowest feature level that has all parts of the desc, documented tensors or not."""
+        return highest_level(self.level_needs)
 
     @property
     def data_types(self) -> frozenset[DataType]:

@@ -16,7 +16,6 @@ from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.where import Condition
 from dmlconf.catalogue.graph import GRAPHS
-from dmlconf.catalogue.levels import highest_level
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
@@ -144,7 +143,7 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
         case = build(planned)
     except CaseError as error:
         raise InvalidFilesError(case_problems(planned.template, error)) from error
-    return highest_level(case.level_needs) <= level
+    return case.lowest_level <= level
 
 
 def keyword_matcher(expression: str) -> Matcher:

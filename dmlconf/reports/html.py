@@ -104,7 +104,10 @@ def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
     operators = sorted({verdict.operator for verdict in log.verdicts})
     tags = sorted({tag for verdict in log.verdicts for tag in verdict.tags})
     types = sorted({name for verdict in log.verdicts for name in _types(verdict)})
-    places = [{value: i for i, value in enumerate(values)} for values in (operators, tags, types)]
+    named = {verdict.feature_level for verdict in log.verdicts if verdict.feature_level}
+    levels = sorted(named, key=lambda level: tuple(map(int, level.split("_"))))
+    facets = (operators, tags, types, levels)
+    places = [{value: i for i, value in enumerate(values)} for values in facets]
     return {
         "statuses": list(map(str, statuses)),
         "fails": [status.fails_run for status in statuses],
@@ -113,6 +116,7 @@ def _data(log: RunLog, counts: Mapping[Status, int]) -> dict[str, Any]:
         "operators": list(map(printable, operators)),
         "tags": list(map(printable, tags)),
         "types": types,
+        "levels": list(map(printable, levels)),
         "command": printable(shlex.join(summary.run_command(log.header))),
         "cases": [_case(verdict, statuses, *places) for verdict in log.verdicts],
     }
@@ -137,6 +141,7 @@ def _case(
     operators: Mapping[str, int],
     tags: Mapping[str, int],
     types: Mapping[str, int],
+    levels: Mapping[str, int],
 ) -> dict[str, Any]:
     case: dict[str, Any] = {
         "i": printable(verdict.case),
@@ -150,6 +155,8 @@ def _case(
         case["e"] = str(verdict.expectation)
     if data_types := sorted({types[name] for name in _types(verdict)}):
         case["d"] = data_types
+    if verdict.feature_level is not None:
+        case["l"] = levels[verdict.feature_level]
     if verdict.reason is not None:
         case["r"] = _reason(verdict.reason)
         case["x"] = _differences(verdict.reason.differences)

@@ -18,8 +18,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.facts import facts_of
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
-from dmlconf.catalogue.levels import highest_level, spoken_level
-from dmlconf.catalogue.model import FEATURE_LEVELS
+from dmlconf.catalogue.levels import spoken_level
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.allowed import allowed_at, off_by
@@ -36,7 +35,15 @@ from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.sample import Sample, elements_digest
 
-__all__ = ["Against", "Recorded", "expectation_of", "judge", "not_run", "unsupported_reason"]
+__all__ = [
+    "Against",
+    "Recorded",
+    "expectation_of",
+    "judge",
+    "not_asked",
+    "not_run",
+    "unsupported_reason",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +80,10 @@ def unsupported_reason(case: Case, capabilities: Capabilities) -> Reason | None:
 
     The documentation lets it decline the case, or there is too little memory.
     """
-    # The highest level has everything, so most backends need no look at the desc.
-    if capabilities.feature_level < FEATURE_LEVELS[-1]:
-        needs = case.level_needs
-        required = highest_level(needs)
-        if required > capabilities.feature_level:
-            message = f"needs {spoken_level(needs)}; the backend has {capabilities.feature_level}"
-            return Reason(ReasonKind.FEATURE_LEVEL, message)
+    if case.lowest_level > capabilities.feature_level:
+        needs = spoken_level(case.level_needs)
+        message = f"needs {needs}; the backend has {capabilities.feature_level}"
+        return Reason(ReasonKind.FEATURE_LEVEL, message)
     if isinstance(case.expectation, ExpectedRejection):
         return None
     lacking = case.data_types - capabilities.data_types
@@ -128,9 +132,14 @@ def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -
     return Verdict(case, operator, tags, Status.NOT_RUN, None, Reason(kind, str(kind)))
 
 
+def not_asked(case: Case, reason: Reason) -> Verdict:
+    """Return the verdict on a case that the backend need not run, for a reason."""
+    return _verdict(case, None, Status.UNSUPPORTED, None, reason)
+
+
 def _verdict(
     case: Case,
-    outcome: Outcome,
+    outcome: Outcome | None,
     status: Status,
     provenance: Provenance | None,
     reason: Reason | None = None,
@@ -144,7 +153,7 @@ def _verdict(
         expectation=provenance,
         reason=reason,
         figures=figures or {},
-        seconds=outcome.seconds,
+        seconds=outcome.seconds if outcome is not None else 0.0,
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
         output_digests=_digests(outcome) if isinstance(outcome, Outputs) else {},
@@ -152,6 +161,7 @@ def _verdict(
         files=case.files,
         example=case.about.example,
         facts=facts_of(case),
+        feature_level=str(case.lowest_level),
     )
 
 

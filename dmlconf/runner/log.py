@@ -193,6 +193,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["example"] = str(verdict.example)
     if verdict.facts:
         data["facts"] = dict(verdict.facts)
+    if verdict.feature_level is not None:
+        data["feature_level"] = verdict.feature_level
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

@@ -22,7 +22,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
-from dmlconf.runner.judge import Against, judge, not_run, unsupported_reason
+from dmlconf.runner.judge import Against, judge, not_asked, not_run, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
 from dmlconf.runner.log_consistency import cases_digest
@@ -329,10 +329,4 @@ def runnable(
         if reason is None:
             yield case
         else:
-            location = str(case.about.location)
-            declined.append(
-                Verdict(
-                    case.identifier, case.operator_name, case.tags, Status.UNSUPPORTED, None,
-                    reason, location=location,
-                )
-            )  # fmt: skip
+            declined.append(not_asked(case, reason))

@@ -114,7 +114,9 @@ class Verdict:
         files: SHA-256 in hexadecimal of the files that the case's data are from, by name.
         example: the number or name of the page's example that the case is, or None.
         facts: of the case's desc, as `dmlconf.cases.facts.facts_of` returns them; nothing where
-            the case was not run.
+            the run never came to the case.
+        feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
+            which `--feature-level` chooses; None where the run never came to the case.
     """
 
     case: str
@@ -133,3 +135,4 @@ class Verdict:
     files: Mapping[str, str] = field(default_factory=dict)
     example: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    feature_level: str | None = None

@@ -27,7 +27,9 @@ __all__ = [
 HOSTILE: Final = "<img src=x onerror=alert(1)></script><script>alert(2)</script>\x1b[31m\u202e'\"&"
 
 
-def verdict(case: str, operator: str, status: Status, message: str = "wrong") -> Verdict:
+def verdict(
+    case: str, operator: str, status: Status, message: str = "wrong", level: str = "1_0"
+) -> Verdict:
     reason = None
     if status is not Status.PASSED:
         difference = {"tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0}
@@ -43,6 +45,7 @@ def verdict(case: str, operator: str, status: Status, message: str = "wrong") ->
     return Verdict(
         case, operator, ("matrix",), status, None, reason,
         {} if reason is None else figures, 0.001, "cases/a.yaml:3", facts=facts,
+        feature_level=level,
     )  # fmt: skip
 
 
@@ -64,7 +67,7 @@ def run_log(verdicts: list[Verdict], **environment: str) -> RunLog:
 VERDICTS: Final = [
     verdict("gather/matrix[Axis=0]", "GATHER", Status.PASSED),
     verdict("gather/matrix[Axis=1]", "GATHER", Status.FAILED),
-    verdict("tile/documented/a", "TILE", Status.PASSED),
+    verdict("tile/documented/a", "TILE", Status.PASSED, level="6_4"),
     verdict(f"tile/{HOSTILE}", "TILE", Status.BROKEN, HOSTILE),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -39,6 +40,34 @@ def test_failures_are_shown_first_and_filters_choose_others(page: Page, report: 
     assert "1 of 4 cases" in page.locator("#count").inner_text()
     page.get_by_role("button", name="Reset").click()
     expect(page.locator("#cases > li")).to_have_count(4)
+
+
+def test_a_feature_level_chooses_the_cases_that_need_it(page: Page, report: str) -> None:
+    opened(page, report)
+    for status in page.locator("[name=status]").all():
+        status.check()
+    expect(page.locator("#cases > li")).to_have_count(4)
+    levels = page.get_by_label("Feature level")
+    assert levels.locator("option").all_inner_texts() == ["all", "1_0", "6_4"]
+    levels.select_option("6_4")
+    expect(page.locator("#cases > li")).to_have_count(1)
+    assert shown(page) == ["tile/documented/a"]
+    page.locator("#cases summary").click()
+    facts = page.locator("#cases details[open] dl").first.inner_text()
+    assert "feature level\n6_4" in facts
+    levels.select_option("1_0")
+    expect(page.locator("#cases > li")).to_have_count(3)
+    page.get_by_role("button", name="Reset").click()
+    expect(page.locator("#cases > li")).to_have_count(4)
+
+
+def test_a_log_without_feature_levels_offers_no_choice_of_them(page: Page, tmp_path: Path) -> None:
+    old = [replace(verdict, feature_level=None) for verdict in VERDICTS]
+    file = tmp_path / "report.html"
+    file.write_text(html.render(run_log(old)), encoding="utf-8")
+    opened(page, file.as_uri())
+    expect(page.get_by_label("Feature level")).to_be_hidden()
+    expect(page.get_by_label("Data type")).to_be_visible()
 
 
 def test_a_link_opens_its_case_with_all_that_explains_it(page: Page, report: str) -> None:

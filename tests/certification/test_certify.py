@@ -18,7 +18,7 @@ from tests.certification.suite import (
     spoken,
     verified,
 )
-from tests.cli.process import beginning, dmlconf_here
+from tests.cli.process import beginning, dmlconf_here, text_of
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_an_interrupted_certification_goes_on(folder: Path) -> None:
     process = beginning(folder, *arguments("-o", "it.dmlcert", backend="miniature:slow"))
     journal = folder / "it.dmlcert.partial"
     deadline = time.monotonic() + 60
-    while not journal.exists() or journal.read_bytes().count(b"\n") < 3:
+    while text_of(journal).count("\n") < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)

@@ -100,6 +100,14 @@ def beginning(directory: Path, *arguments: str | Path, **more: str) -> subproces
     )
 
 
+def text_of(path: Path) -> str:
+    """Return what a file holds that another process is to write; empty while it is absent."""
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:  # A place is tried, and the trial removed, before the first case.
+        return ""
+
+
 def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

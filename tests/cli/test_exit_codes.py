@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status
-from tests.cli.process import beginning, dmlconf, write
+from tests.cli.process import beginning, dmlconf, text_of, write
 
 
 def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_6_when_the_run_is_interrupted(tmp_path: Path) -> None:
     path = write(tmp_path)
     log = tmp_path / "run.jsonl"
     process = beginning(tmp_path, "run", path, "-b", "miniature:hang", "--log", log)
-    while not (log.exists() and log.read_text("utf-8")):
+    while not text_of(log):
         assert process.poll() is None
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)

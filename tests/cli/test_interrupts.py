@@ -15,7 +15,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import TILE, beginning, dmlconf, environment
+from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
 from tests.runner.processes import running
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
@@ -34,7 +34,7 @@ def run_until(directory: Path, lines: int, backend: str, *more: str) -> subproce
     """Start a run, and return it as soon as its log has that many lines."""
     process = started(directory, "run", *CASES, "-b", backend, "--log", LOG, *more)
     log = directory / LOG
-    while not log.exists() or log.read_text("utf-8").count("\n") < lines:
+    while text_of(log).count("\n") < lines:
         assert process.poll() is None
         time.sleep(0.01)
     return process

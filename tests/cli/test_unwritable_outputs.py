@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.runner.log import read_log
-from tests.cli.process import DMLCONF, TILE, beginning, dmlconf, environment
+from tests.cli.process import DMLCONF, TILE, beginning, dmlconf, environment, text_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and shells")
 
@@ -111,7 +111,7 @@ def test_a_log_that_is_no_file_is_refused(case: Path, kind: str) -> None:
 def test_a_second_run_on_one_log_is_refused(case: Path) -> None:
     first = beginning(case.parent, "run", "case.yaml", "-b", "miniature:hang", "--log", "x.jsonl")
     log = case.parent / "x.jsonl"
-    while not log.exists() or not log.read_text("utf-8"):
+    while not text_of(log):
         assert first.poll() is None
     written = log.read_text("utf-8")
     second = dmlconf(case.parent, "run", "case.yaml", "--log", "x.jsonl")

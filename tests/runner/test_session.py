@@ -81,6 +81,19 @@ def test_a_backend_of_the_first_level_declines(tmp_path: Path) -> None:
     assert log.complete
 
 
+@pytest.mark.parametrize("backend", ["numpy", "miniature:first-level"])
+def test_each_case_that_a_run_comes_to_has_its_feature_level(tmp_path: Path, backend: str) -> None:
+    [verdict] = logged(tmp_path, plan(tmp_path, "stated"), backend).verdicts
+    assert verdict.feature_level == "3_1"
+    assert verdict.facts["InputTensor"].startswith("FLOAT32")
+
+
+def test_a_case_that_a_run_never_comes_to_has_no_feature_level(tmp_path: Path) -> None:
+    log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
+    levels = {verdict.status: verdict.feature_level for verdict in log.verdicts}
+    assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
+
+
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1

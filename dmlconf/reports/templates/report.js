@@ -30,7 +30,9 @@
   options("operator", data.operators);
   options("tag", data.tags);
   options("type", data.types);
+  options("level", data.levels);
   if (!data.types.length) form.elements.type.closest("label").hidden = true;
+  if (!data.levels.length) form.elements.level.closest("label").hidden = true;
   for (const [index, status] of data.statuses.entries()) {
     if (!data.counts[index]) continue;
     const label = make("label"), box = make("input");
@@ -46,6 +48,7 @@
     const operator = data.operators.indexOf(form.elements.operator.value);
     const tag = data.tags.indexOf(form.elements.tag.value);
     const type = data.types.indexOf(form.elements.type.value);
+    const level = data.levels.indexOf(form.elements.level.value);
     const boxes = [...form.querySelectorAll("[name=status]:checked")].map((b) => Number(b.value));
     const wanted = boxes.length ? new Set(boxes) : null;
     const result = [];
@@ -54,6 +57,7 @@
       if (operator >= 0 && entry.o !== operator) continue;
       if (tag >= 0 && !entry.t.includes(tag)) continue;
       if (type >= 0 && !(entry.d || []).includes(type)) continue;
+      if (level >= 0 && entry.l !== level) continue;
       if (text && !entry.i.toLowerCase().includes(text) &&
           !(entry.r && (entry.r.message + entry.r.kind).toLowerCase().includes(text))) continue;
       result.push(index);
@@ -62,7 +66,7 @@
   }
 
   function clear() {
-    for (const name of ["text", "operator", "tag", "type"]) form.elements[name].value = "";
+    for (const name of ["text", "operator", "tag", "type", "level"]) form.elements[name].value = "";
     for (const box of form.querySelectorAll("[name=status]")) box.checked = false;
   }
 
@@ -126,7 +130,7 @@
     }
     node.append(facts([["operator", data.operators[entry.o]], ["at", entry.a],
       ["tags", entry.t.map((tag) => data.tags[tag]).join(", ")],
-      ["expected values", entry.e], ["time", entry.m ? `${entry.m} ms` : ""],
+      ["feature level", data.levels[entry.l]], ["expected values", entry.e], ["time", entry.m ? `${entry.m} ms` : ""],
       ...Object.entries(entry.f || {}).map(([k, v]) => [k, typeof v === "object" ? JSON.stringify(v) : v])]));
     if (entry.x && entry.x.length) node.append(make("h3", "First elements that differ"),
       table(entry.x[0].keys, entry.x.map((x) => x.values), `First elements that differ, ${entry.i}`));
