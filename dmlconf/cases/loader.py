@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from dmlconf.cases.build import build
 from dmlconf.cases.discovery import case_files
@@ -22,6 +21,7 @@ from dmlconf.cases.schema import (
     graph_entry_checker,
     node_checker,
 )
+from dmlconf.cases.scope import may_hold
 from dmlconf.cases.validated import CheckedFile, Validated, is_valid
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.graph import GRAPHS
@@ -117,7 +117,7 @@ def load_suite(
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name + content + b"\0")
-        if not _wanted(path, content, operators, files):
+        if not may_hold(path, content, operators, files):
             continue
         try:
             checked.append(_checked(path, content, validated, every_case))
@@ -175,46 +175,12 @@ def _checked(
     return validated.put(content, document.data, templates, first_cases)
 
 
-_OPERATOR_LINE: Final = re.compile(rb"^operator:[ \t]*['\"]?(\w+)", re.MULTILINE)
-_GRAPH_LINE: Final = re.compile(rb"^graph:", re.MULTILINE)
-
-
 def _content(path: Path) -> bytes:
     """Return a file's bytes; nothing of one that reading it as a document will refuse."""
     try:
         return read_bytes(path, LARGEST_FILE_BYTES)
     except UnreadableFileError:
         return b""
-
-
-def _wanted(
-    path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
-) -> bool:
-    """Tell whether a file may hold a wanted case, from its name and the line of its operator."""
-    if not operators and not files:
-        return True
-    line = _OPERATOR_LINE.search(content)
-    if line is None:
-        return not _GRAPH_LINE.search(content) or _wanted_graphs(path, content, operators, files)
-    try:
-        name = catalogue.operator_name(line[1].decode())
-    except LookupError:
-        return True
-    if operators and name not in operators:
-        return False
-    return not files or (name, path.stem) in files
-
-
-def _wanted_graphs(
-    path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
-) -> bool:
-    """Tell whether a file of graphs may hold a wanted one: a graph is found by its nodes too."""
-    if operators and GRAPHS not in operators:
-        entries = map(catalogue.operator, operators)
-        names = (name for entry in entries for name in (entry.name, *entry.aliases))
-        if not any(name.encode() in content for name in names):
-            return False
-    return not files or (GRAPHS, path.stem) in files
 
 
 def _templates(document: Document) -> list[CaseTemplate]:
