@@ -1,4 +1,4 @@
-"""`dmlconf strength`: how much of what may be wrong a suite notices, in three figures."""
+"""`dmlconf strength`: how much of what may be wrong a suite notices, in four figures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.cases.selection import MODEL_TAG
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
@@ -25,10 +26,11 @@ from dmlconf.cli.selection import (
 from dmlconf.strength import measurement as figures
 from dmlconf.strength import report
 from dmlconf.strength.case_report import case_share
-from dmlconf.strength.drivers.catalogue import driver_defects
+from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
 from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.drivers.report import driver_share
+from dmlconf.strength.drivers.size_report import size_share
 from dmlconf.strength.measure import Method, Strength
 from dmlconf.strength.measurement import Measurement
 from dmlconf.strength.parallel import measure_in_processes
@@ -43,7 +45,9 @@ _FORMATS: Final[Mapping[str, Callable[[Measurement], str]]] = {
 }
 
 _FIGURES: Final = ("defects", "perturbations", "drivers")
-_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers")
+_OF_MODELS: Final = "sizes"
+"""The figure of the cases of models, which takes long and is measured only when asked for."""
+_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers", _OF_MODELS)
 
 
 def _thresholds(
@@ -72,8 +76,9 @@ def _thresholds(
     "--figure",
     "chosen",
     multiple=True,
-    type=click.Choice(_FIGURES),
-    help="Measure this figure only: by defect and case, perturbation, or driver defect.",
+    type=click.Choice((*_FIGURES, _OF_MODELS)),
+    help="Measure this figure only: by defect and case, perturbation, driver defect, or "
+    "defect of size.",
 )
 @option(
     "--sample",
@@ -97,7 +102,7 @@ def _thresholds(
     metavar="[FIGURE=]PERCENT",
     help="Fail where a figure is lower: defects (the least of an operator, and no "
     "legitimate difference fails), cases, perturbations (the least of a kind), "
-    "drivers.",
+    "drivers, sizes.",
 )
 @option("-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing.")
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -117,7 +122,7 @@ def command(
 ) -> int:
     """Spoil correct outputs, and tell which share the suite notices.
 
-    Three figures, for every case under PATHS (the bundled suite where there are none) that a run
+    Figures, for every case under PATHS (the bundled suite where there are none) that a run
     would pass:
 
     By defect and by case: kinds of defects of every operator. One is caught if the verdict of at
@@ -130,17 +135,24 @@ def command(
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
     tried on the cases that meet its conditions. What survives names the case that is missing.
 
+    By defect of size, with --figure sizes only: what kernels do wrong at the sizes of real layers,
+    tried on the cases with the tag `model`.
+
     Exit codes: as `run`; 1 where a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)
-    plan = leave_out_models(paths, plan, selection, "because they take long")
+    models = [case for case in plan if MODEL_TAG in case.template.tags]
+    wanted = chosen or _FIGURES
+    if wanted == (_OF_MODELS,):
+        plan = models
+    else:
+        plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection)
-    wanted = chosen or _FIGURES
     processes = jobs or 1
     method = Method("defects" in wanted, "perturbations" in wanted, seed)
-    strength, drivers = Strength(), None
+    strength, drivers, sizes = Strength(), None, None
     if method.defects or method.perturbations:
         cases = sampled(plan, sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -155,7 +167,21 @@ def command(
                 plan, suite_paths(paths), processes, sample, seed, lambda: advance(False)
             )
         drivers = DriverFigure.of(driver_defects(), survey, noticed)
-    measured = Measurement(strength, drivers, method.defects, method.perturbations, seed, sample)
+    if _OF_MODELS in wanted:
+        with progress(len(models), quiet=quiet, color=color) as advance:
+            survey, noticed = measure_drivers(
+                models,
+                suite_paths(paths),
+                processes,
+                sample,
+                seed,
+                lambda: advance(False),
+                size_defects(),
+            )
+        sizes = DriverFigure.of(size_defects(), survey, noticed)
+    measured = Measurement(
+        strength, drivers, method.defects, method.perturbations, seed, sample, sizes
+    )
     table = figures.render_table(measured, verbose=verbose)
     written = write(reports, lambda name: _FORMATS[name](measured), table, color)
     return _exit_code(measured, thresholds) or (ExitCode.SUCCESS if written else ExitCode.OUTPUT)
@@ -209,9 +235,17 @@ def _weak_drivers(measured: Measurement, least: float) -> list[str]:
     return [f"by driver defect: {found:.2f}%, less than {least:g}%"] if found < least else []
 
 
+def _weak_sizes(measured: Measurement, least: float) -> list[str]:
+    if measured.sizes is None:
+        return ["defects of size were not measured"]
+    found = size_share(measured.sizes)
+    return [f"by defect of size: {found:.2f}%, less than {least:g}%"] if found < least else []
+
+
 _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
     "defects": _weak_operators,
     "cases": _weak_cases,
     "perturbations": _weak_perturbations,
     "drivers": _weak_drivers,
+    _OF_MODELS: _weak_sizes,
 }

@@ -69,6 +69,8 @@ class Accumulation:
         quantum: a power of two that all terms are multiples of, 0 where there is none.
         half: whether sums may be FLOAT16.
         varied: whether elements are many and different, so that their errors are independent.
+        terms_vary: whether what is added up differs from term to term, so that the errors of one
+            sum are independent.
     """
 
     rule: PrecisionRule
@@ -79,6 +81,7 @@ class Accumulation:
     quantum: float
     half: bool
     varied: bool
+    terms_vary: bool
 
     @property
     def may_overflow(self) -> bool:
@@ -220,7 +223,7 @@ class Accumulation:
         terms = self.rule.products
         most = 2.0 * terms
         likely = roundings(terms)
-        if likely >= most or self.varied:
+        if likely >= most or self.terms_vary:
             return likely
         # Equal terms err alike: each by a share of the sum of those before it.
         size: Array = np.divide(

@@ -17,6 +17,13 @@ from dmlconf.strength.drivers.report import (
     driver_sentence,
     report_sentence,
 )
+from dmlconf.strength.drivers.size_report import (
+    SIZE_HEADINGS,
+    size_data,
+    size_lines,
+    size_sentence,
+    size_table,
+)
 from dmlconf.strength.measure import Strength
 from dmlconf.strength.perturbation_report import (
     perturbation_data,
@@ -41,7 +48,11 @@ _INTRODUCTION: Final = """\
   alone; elements of which a rule permits any value count as not noticed.
 - By driver defect: a catalogue of what drivers do wrong, `dmlconf/strength/drivers/defects/`, with
   the public report that each is rebuilt from. Each is tried on the cases that meet its conditions,
-  and caught if it is in every operator that it names."""
+  and caught if it is in every operator that it names.
+- By defect of size: a catalogue of what kernels do wrong at the sizes of real layers only,
+  `dmlconf/strength/drivers/sizes/`: tiles at the edge, remainders, sums in FLOAT16, workgroups,
+  strides, indices, owned weights. Each is tried on cases with the tag `model`, and each case in
+  which it changes an output must notice it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +66,7 @@ class Measurement:
         perturbations: whether elements were perturbed.
         seed: of all chance.
         sample: how many cases of each operator and driver defect were tried; None for all.
+        sizes: defects of size, or None.
     """
 
     strength: Strength
@@ -63,6 +75,7 @@ class Measurement:
     perturbations: bool = True
     seed: int = 0
     sample: int | None = None
+    sizes: DriverFigure | None = None
 
     @property
     def noticed(self) -> Mapping[str, CaseTally]:
@@ -81,6 +94,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         yield driver_sentence(measurement.drivers)
         if measurement.drivers.by_report:
             yield report_sentence(measurement.drivers)
+    if measurement.sizes is not None:
+        yield size_sentence(measurement.sizes)
     if measurement.sample is not None:
         yield (
             f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
@@ -95,6 +110,8 @@ def _remarks(measurement: Measurement) -> Iterator[str]:
         yield from perturbation_lines(measurement.strength.perturbed)
     if measurement.drivers is not None:
         yield from driver_lines(measurement.drivers)
+    if measurement.sizes is not None:
+        yield from size_lines(measurement.sizes)
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
@@ -146,6 +163,12 @@ def render_markdown(measurement: Measurement) -> str:
         lines += ["## By driver defect", "", "What survives, and the case that is missing:", ""]
         lines += [f"- {printable(one)}" for one in driver_lines(measurement.drivers)]
         lines.append("")
+    if measurement.sizes is not None:
+        lines += ["## By defect of size", "", _row(SIZE_HEADINGS), "|---|---:|---:|---:|---:|---:|"]
+        lines += [_row(row) for row in size_table(measurement.sizes)]
+        lines += ["", "What survives in all cases of an operator that were tried:", ""]
+        lines += [f"- {printable(one)}" for one in size_lines(measurement.sizes)]
+        lines.append("")
     if measurement.defects:
         lines += ["## By case", "", f"{case_sentence(measurement.noticed)}.", ""]
         lines += [f"- {printable(one)}" for one in case_lines(measurement.noticed)]
@@ -160,10 +183,11 @@ def _command(measurement: Measurement) -> str:
         "defects": measurement.defects,
         "perturbations": measurement.perturbations,
         "drivers": measurement.drivers is not None,
+        "sizes": measurement.sizes is not None,
     }
-    options = (
-        [] if all(measured.values()) else [f"--figure {n}" for n, on in measured.items() if on]
-    )
+    figures = [name for name, chosen in measured.items() if chosen]
+    usual = figures == ["defects", "perturbations", "drivers"]
+    options = [] if usual else [f"--figure {name}" for name in figures]
     if measurement.sample is not None:
         options.append(f"--sample {measurement.sample}")
     if measurement.seed:
@@ -188,4 +212,6 @@ def render_json(measurement: Measurement) -> str:
         data["perturbations"] = perturbation_data(measurement.strength.perturbed, measurement.seed)
     if measurement.drivers is not None:
         data["drivers"] = driver_data(measurement.drivers)
+    if measurement.sizes is not None:
+        data["sizes"] = size_data(measurement.sizes)
     return json.dumps(data, indent=2)

@@ -221,6 +221,15 @@ def test_equal_errors_of_equal_elements_do_not_count_as_many() -> None:
     assert pair.judged(accumulated_evenly(pair)).passed
 
 
+def test_long_sums_of_equal_terms_have_room_that_those_of_different_terms_lack() -> None:
+    expected = np.full(128, 0.25, np.float16)
+    actual = expected - np.float16(0.001)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", 1 << 17)
+    differing = np.linspace(0.25, 0.5, 128)
+    for sizes, passes in ((np.full(128, 0.5), True), (differing, False)):
+        assert compare(actual, expected, rule, Allowed(sizes, exact=expected)).passed is passes
+
+
 def accumulated_evenly(pair: Product) -> Array:
     total = np.float32(0)
     for value in pair.a[0]:

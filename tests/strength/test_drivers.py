@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.cases.loader import load_suite
+from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.expressions import ExpressionError
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.strength.drivers.catalogue import driver_defects, reports
 from dmlconf.strength.drivers.conditions import condition
 from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.drivers.report import driver_data, driver_lines, driver_share
+from dmlconf.strength.drivers.run import Run
 from tests.cli.process import dmlconf_here
 
 CUMULATION = """
@@ -54,6 +56,21 @@ cases:
       EndPadding: [0, 0]
 """
 
+POOLING = """
+operator: MAX_POOLING2
+cases:
+  - name: dilation-and-padding
+    desc:
+      InputTensor: {Sizes: [1, 1, 1, 9], DataType: FLOAT32, values: [1, 9, 2, 8, 3, 7, 4, 6, 5]}
+      OutputTensor: {Sizes: [1, 1, 1, 9], DataType: FLOAT32}
+      OutputIndicesTensor: {Sizes: [1, 1, 1, 9], DataType: UINT32}
+      Strides: [1, 1]
+      WindowSize: [1, 2]
+      StartPadding: [0, 1]
+      EndPadding: [0, 1]
+      Dilations: [1, 2]
+"""
+
 ROUNDING = """
 operator: ELEMENT_WISE_ROUND
 cases:
@@ -78,6 +95,14 @@ def figure_of(file: Path, sample: int | None = None) -> DriverFigure:
     return DriverFigure.of(driver_defects(), survey, strength)
 
 
+def pooling(directory: Path) -> Run:
+    file = directory / "suite.yaml"
+    file.write_text(POOLING, encoding="utf-8")
+    [planned] = load_suite([file]).plan()
+    case = valid_case(planned)
+    return Run(case, case.inputs(), evaluate(case, case.inputs()))
+
+
 def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
     defects = driver_defects()
     assert len(defects) >= 150
@@ -99,6 +124,26 @@ def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
     ):
         assert found[name].fate is Fate.CAUGHT
         assert found[name].missing == ""
+
+
+def test_a_defect_gives_the_wrong_results_of_the_report_that_it_is_rebuilt_from(
+    tmp_path: Path,
+) -> None:
+    run = pooling(tmp_path)
+    [defect] = [d for d in driver_defects() if d.report and d.report.name == "onnxruntime-29637"]
+    wrong = defect.inject(run)
+    assert wrong is not None
+    assert run.outputs["OutputTensor"].ravel().tolist() == [9, 2, 9, 3, 8, 4, 7, 5, 6]
+    assert wrong["OutputTensor"].ravel().tolist() == [1, 2, 9, 3, 8, 4, 7, 5, 6]
+
+
+def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: Path) -> None:
+    run = pooling(tmp_path)
+    [defect] = [d for d in driver_defects() if d.name == "max pooling indices count the padding"]
+    wrong = defect.inject(run)
+    assert wrong is not None
+    right = run.outputs["OutputIndicesTensor"].ravel()
+    assert wrong["OutputIndicesTensor"].ravel().tolist() == (right + 1).tolist()
 
 
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:

@@ -21,15 +21,24 @@ from dmlconf.strength.drivers.function_formulas import FUNCTION_FORMULAS
 from dmlconf.strength.drivers.integer_formulas import INTEGER_FORMULAS, quantized
 from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
 from dmlconf.strength.drivers.tensor_formulas import TENSOR_FORMULAS
+from dmlconf.strength.drivers.window_formulas import WINDOW_FORMULAS
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["DriverDefect", "Report", "defect_files", "driver_defects", "reports"]
+__all__ = [
+    "DriverDefect",
+    "Report",
+    "defect_files",
+    "driver_defects",
+    "reports",
+    "size_defects",
+]
 
 _HERE: Final = Path(__file__).parent
 _FORMULAS: Final[Mapping[str, Fault]] = {
     **FUNCTION_FORMULAS,
     **INTEGER_FORMULAS,
     **TENSOR_FORMULAS,
+    **WINDOW_FORMULAS,
 }
 _SECOND: Final = "second_dispatch"
 
@@ -101,19 +110,29 @@ def reports() -> Mapping[str, Report]:
     return {name: Report(name, **entry) for name, entry in data.items()}
 
 
-def defect_files() -> list[Path]:
-    """Return the files of the catalogue."""
-    return sorted((_HERE / "defects").glob("*.yaml"))
+def defect_files(folder: str = "defects") -> list[Path]:
+    """Return the files of the catalogue: those of a folder beside this module."""
+    return sorted((_HERE / folder).glob("*.yaml"))
 
 
 @cache
 def driver_defects() -> tuple[DriverDefect, ...]:
-    """Return all driver defects, by file and in the file's order.
+    """Return all driver defects of every size, by file and in the file's order.
 
     Raises:
         InvalidFilesError: a file does not fit `schemas/driver-defects.schema.json`.
     """
-    documents = [read_document(path) for path in defect_files()]
+    return _defects(defect_files())
+
+
+@cache
+def size_defects() -> tuple[DriverDefect, ...]:
+    """Return the driver defects that are tried on cases of models, like `driver_defects`."""
+    return _defects(defect_files("sizes"))
+
+
+def _defects(paths: Sequence[Path]) -> tuple[DriverDefect, ...]:
+    documents = [read_document(path) for path in paths]
     checker = Checker(bundled_schema("driver-defects"))
     problems = [
         p for document in documents for p in schema_problems(document, checker, document.data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 from zlib import crc32
@@ -11,7 +11,8 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.strength.drivers.attributes import exchanged, set_attributes
-from dmlconf.strength.drivers.places import read, write
+from dmlconf.strength.drivers.long_sums import half_sums
+from dmlconf.strength.drivers.places import overflow, read, write
 from dmlconf.strength.drivers.run import Arrays, Fault, Run, Settings
 from dmlconf.strength.injection import Site
 from dmlconf.strength.sums import added_up, partial_sums, summed_axis
@@ -284,14 +285,22 @@ def _alias(run: Run, settings: Settings) -> Arrays | None:
 
 
 def _owned(run: Run, settings: Settings) -> Arrays | None:
-    """Spoil the inputs that DirectML owns; settings: `value`, zero or reversed."""
-    inputs = {}
-    for name, array in run.inputs.items():
-        if "OWNED_BY_DML" in run.tensor(name).Flags:
-            reverse = settings["value"] == "reversed"
-            spoiled = np.flip(array.ravel()).reshape(array.shape) if reverse else array * 0
-            inputs[name] = np.ascontiguousarray(spoiled)
+    """Spoil the inputs that DirectML owns; settings: `value`, one of `_SPOILED`."""
+    spoiled = _SPOILED[settings["value"]]
+    inputs = {
+        name: np.ascontiguousarray(spoiled(array.ravel())).reshape(array.shape)
+        for name, array in run.inputs.items()
+        if "OWNED_BY_DML" in run.tensor(name).Flags
+    }
     return run.again(inputs) if inputs else None
+
+
+_SPOILED: Final[Mapping[str, Callable[[Array], Array]]] = {
+    "zero": np.zeros_like,
+    "reversed": np.flip,
+    # Numbers of the same kind, as another layer's weights are.
+    "shifted": lambda flat: np.roll(flat, flat.size // 2 + 1),
+}
 
 
 def _second_output(run: Run, settings: Settings) -> Arrays | None:
@@ -358,6 +367,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "flush": _flush,
     "gates": _gates,
     "grouped": _grouped,
+    "half_sums": half_sums,
     "heads": _heads,
     "high_word": _high_word,
     "lowest_bit": _lowest_bit,
@@ -368,6 +378,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
     "noise": _noise,
     "other_operator": _other_operator,
     "owned": _owned,
+    "overflow": overflow,
     "packed": _packed,
     "read": read,
     "reverse": _reverse,

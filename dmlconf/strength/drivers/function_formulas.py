@@ -96,6 +96,12 @@ def _power(
     return fault
 
 
+def _sigmoid_by_tanh(source: Array, output: Array) -> Array:
+    half = np.float32(0.5)
+    found: Array = half + half * np.tanh(half * source.astype(np.float32))
+    return found
+
+
 def _power_in_float16(base: Array, exponent: Any, output: Array) -> Array:
     logarithm = np.log2(np.abs(base)).astype(np.float16)
     power = np.exp2((logarithm * np.asarray(exponent, np.float16)).astype(np.float32))
@@ -160,6 +166,7 @@ FUNCTION_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]]
     "power_in_float16": _power(_power_in_float16),
     "power_of_negative_is_nan": _power(lambda x, e, y: np.where(x < 0, np.nan, y)),
     "quadrant_ignored": _binary(lambda a, b, y: np.where(b < 0, np.arctan(a / b), y)),
+    "sigmoid_by_tanh": _unary(_sigmoid_by_tanh),
     "sigmoid_overflow": _unary(lambda x, y: np.where(x > _overflow_at(y), y.dtype.type(np.nan), y)),
     "small_is_zero": _unary(lambda x, y: np.where(np.abs(x) < 1e-4, 0, y)),
     "softplus_overflow": _unary(lambda x, y: np.where(x > _overflow_at(y), np.inf, y)),

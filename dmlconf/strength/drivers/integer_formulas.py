@@ -72,6 +72,15 @@ def _shift_extends_sign(run: Run, settings: Settings) -> Arrays | None:
     return {"OutputTensor": (signed >> shift).astype(f"i{a.itemsize}").view(a.dtype)}
 
 
+def _index_without_lowest_bit(run: Run, settings: Settings) -> Arrays | None:
+    indices = {
+        name: np.where(array > 0xFFFF, array & ~array.dtype.type(1), array)
+        for name, array in run.outputs.items()
+        if "Ind" in name or run.case.operator_name.startswith("ARG")
+    }
+    return indices or None
+
+
 def _bits_of_sign_extension(run: Run, settings: Settings) -> Arrays | None:
     name, output = next(iter(run.outputs.items()))
     source = next(iter(run.inputs.values()))
@@ -175,6 +184,7 @@ INTEGER_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] 
     "arithmetic_saturates": _arithmetic_saturates,
     "bits_of_sign_extension": _bits_of_sign_extension,
     "carry_lost": _carry_lost,
+    "index_without_lowest_bit": _index_without_lowest_bit,
     "low_byte": _low_byte,
     "mean_overflows": _mean_overflows,
     "nibbles_exchanged": _nibbles_exchanged,

@@ -13,7 +13,7 @@ from dmlconf.cases.model import Case
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
 from dmlconf.runner.verdict import Status
-from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
+from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects, size_defects
 from dmlconf.strength.drivers.run import Arrays, Run
 from dmlconf.strength.drivers.survey import Subject
 from dmlconf.strength.judging import CaseJudge
@@ -75,7 +75,7 @@ class DriverStrength:
 
 @cache
 def _by_name() -> Mapping[str, DriverDefect]:
-    return {defect.name: defect for defect in driver_defects()}
+    return {defect.name: defect for defect in (*driver_defects(), *size_defects())}
 
 
 def measure_case(

@@ -12,7 +12,7 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import suite_expectations
 from dmlconf.runner.judge import Against
-from dmlconf.strength.drivers.catalogue import driver_defects
+from dmlconf.strength.drivers.catalogue import DriverDefect, driver_defects
 from dmlconf.strength.drivers.measure import DriverStrength, measure_case
 from dmlconf.strength.drivers.survey import Subject, Survey, survey
 
@@ -31,6 +31,7 @@ def measure_drivers(
     sample: int | None = None,
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
+    defects: Sequence[DriverDefect] | None = None,
 ) -> tuple[Survey, DriverStrength]:
     """Return what the cases meet, and what they notice.
 
@@ -41,12 +42,13 @@ def measure_drivers(
         sample: how many cases at most each defect of an operator is tried on; None for all.
         seed: of the choice of these.
         advance: is called after each case.
+        defects: what to try, of `driver_defects` (all of these where None) or `size_defects`.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    found = survey(map(valid_case, plan), driver_defects())
+    found = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
     tries = [(plan[place], list(s)) for place, s in found.chosen(sample, seed).items()]
     strength = DriverStrength()
     if jobs == 1:

@@ -11,7 +11,7 @@ import numpy as np
 from dmlconf.strength.drivers.run import Arrays, Run, Settings
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["read", "write"]
+__all__ = ["overflow", "read", "write"]
 
 
 def write(run: Run, settings: Settings) -> Arrays | None:
@@ -38,6 +38,38 @@ def read(run: Run, settings: Settings) -> Arrays | None:
     return None if array is None else run.again({name: array})
 
 
+def overflow(run: Run, settings: Settings) -> Arrays | None:
+    """Return the outputs of a kernel whose index of elements overflows.
+
+    Settings: `bits` of the index, and `of`, inputs or outputs. An input's elements beyond are read
+    from its beginning; an output's are written there, and their own places stay zero.
+    """
+    most = 1 << settings["bits"]
+    reads = settings["of"] == "inputs"
+    arrays = run.inputs if reads else run.outputs
+    changed = {
+        name: (_read_again if reads else _written_again)(array.ravel(), most).reshape(array.shape)
+        for name, array in arrays.items()
+        if array.size > most
+    }
+    if not changed:
+        return None
+    return run.again(changed) if reads else changed
+
+
+def _read_again(flat: Array, most: int) -> Array:
+    return np.resize(flat[:most], flat.size)
+
+
+def _written_again(flat: Array, most: int) -> Array:
+    """Return what is left where later elements take the places of earlier ones."""
+    left = np.zeros_like(flat)
+    for start in range(0, flat.size, most):
+        part = flat[start : start + most]
+        left[: part.size] = part
+    return left
+
+
 def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
     rows, restored = _laid_out(run, array, settings)
     length = rows.shape[-1]
@@ -56,13 +88,25 @@ def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
 
 
 def _start(settings: Settings, length: int) -> int:
+    if "last_tile" in settings:
+        return int(settings["last_tile"])
     start = settings.get("from", settings.get("rows_from", 0))
     return length // 2 if start == "half" else int(start)
 
 
 def _chosen(settings: Settings, length: int, start: int) -> Array:
-    """Return the indices along the axis: `from`, `last`, `first`, `tile`, `every`, or all."""
+    """Return the indices along the axis, or all.
+
+    Settings: `from`, `last`, `first`, `tile` (what whole tiles leave over), `last_tile` (whole or
+    not, where it is not the only one), `edge` (the last element of the last whole group), `every`.
+    """
     indices = np.arange(length)
+    if "last_tile" in settings:
+        tile = settings["last_tile"]
+        return indices[(length - 1) // tile * tile :] if length > tile else indices[:0]
+    if "edge" in settings:
+        last = length // settings["edge"] * settings["edge"]
+        return indices[max(last - 1, 0) : last]
     if "last" in settings:
         return (
             indices[max(length - settings["last"], 0) :]
@@ -105,6 +149,8 @@ def _axes(run: Run, array: Array, axis: int | str) -> list[int]:
         return [a for a in dict.fromkeys(desc["Axes"]) if a < rank]
     if axis == "axis":
         return [min(int(desc["Axis"]), rank - 1)]
+    if axis == "window":
+        return list(range(1, rank))
     if axis == "product":
         return [rank - 2 if desc.get("TransA") == "TRANSPOSE" else rank - 1]
     if axis == "batch":
@@ -192,6 +238,7 @@ VALUES: Final[Mapping[str, _Value]] = {
     "next": lambda rows, chosen, start, desc: rows[:, (chosen + 1) % rows.shape[-1]],
     "first": lambda rows, chosen, start, desc: rows[:, [0]],
     "constant": lambda rows, chosen, start, desc: rows[:1, :1],
+    "tile_before": lambda rows, chosen, start, desc: rows[:, chosen - start],
     "wrapped": _wrapped,
     "smallest": _smallest,
     "worst": _worst,

@@ -83,6 +83,14 @@ def _in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     return mean, ((x - mean) ** 2).mean(axes, keepdims=True)
 
 
+def _square_sum_in_float16(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """Add up squares in FLOAT16, in which their sum may be infinite though their mean is not."""
+    x = source.astype(np.float64)
+    mean = np.square(x).mean(axes, keepdims=True)
+    count = source.size // mean.size
+    return np.zeros(()), np.where(mean * count > np.finfo(np.float16).max, np.inf, mean)
+
+
 def _unbiased(source: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     mean, variance = _usual(source, axes)
     count = int(np.prod([source.shape[axis] for axis in axes]))
@@ -128,6 +136,21 @@ def _unbiased_output_variance(run: Run, settings: Settings) -> Arrays | None:
     if count < 2:
         return None
     return {"OutputVarianceTensor": (variance * (count / (count - 1))).astype(variance.dtype)}
+
+
+def _training_squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
+    """Add up the squares of deviations in FLOAT16, which may overflow where the mean does not."""
+    source, variance = run.inputs["InputTensor"], run.outputs["OutputVarianceTensor"]
+    axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
+    x = source.astype(np.float64)
+    squares = np.square(x - x.mean(axes, keepdims=True)).sum(axes, keepdims=True)
+    lost = squares > float(np.finfo(np.float16).max)
+    outputs = {"OutputVarianceTensor": np.where(lost, variance.dtype.type(np.inf), variance)}
+    if run.desc.get("FusedActivation") is None and "FusedAddTensor" not in run.inputs:
+        output = run.outputs["OutputTensor"]
+        bias = np.broadcast_to(run.inputs["BiasTensor"], output.shape)
+        outputs["OutputTensor"] = np.where(lost, bias, output).astype(output.dtype)
+    return outputs
 
 
 def _softmax(
@@ -276,9 +299,12 @@ TENSOR_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] =
         run, run.outputs["OutputTensor"].dtype, shifted=False
     ),
     "squares_in_float16": _squares_in_float16,
+    "square_sum_in_float16": _normalization(_square_sum_in_float16),
     "statistics_of_first": _statistics_of_first,
+    "training_squares_in_float16": _training_squares_in_float16,
     "unbiased_output_variance": _unbiased_output_variance,
     "unbiased_variance": _normalization(_unbiased),
+    "variance_about_mean": _normalization(_usual),
     "variance_in_float16": _normalization(_variance_in_float16),
     "variance_of_squares": _normalization(_of_squares),
 }

@@ -1,0 +1,82 @@
+"""The figure of defects of size as lines and as data: what layers of networks notice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.report import driver_data, driver_lines
+from dmlconf.strength.tallies import share
+
+__all__ = [
+    "SIZE_HEADINGS",
+    "size_data",
+    "size_lines",
+    "size_sentence",
+    "size_share",
+    "size_table",
+]
+
+SIZE_HEADINGS: Final = ("Defect", "Operators", "Cases tried", "Hidden", "Not noticed", "Share")
+
+_NOT_TRIED: Final = (Fate.UNMET, Fate.WITHOUT_PLACE)
+"""A defect that no case can have, or that has no place in those tried, tells nothing of them."""
+
+
+def size_share(figure: DriverFigure) -> float:
+    """Return of how many of a hundred cases in which a defect changes an output it is noticed."""
+    caught, ran = _counts(figure.subjects)
+    return share(caught, ran)
+
+
+def size_sentence(figure: DriverFigure) -> str:
+    """Say the figure in one sentence."""
+    tried = [subject for subject in figure.subjects if subject.fate not in _NOT_TRIED]
+    pairs = sum(subject.fate is Fate.CAUGHT for subject in tried)
+    caught, ran = _counts(tried)
+    return (
+        f"by defect of size: {pairs:,} of {len(tried):,} pairs of defect and operator "
+        f"({share(pairs, len(tried)):.2f}%), by {caught:,} of {ran:,} cases "
+        f"({share(caught, ran):.2f}%), in layers of networks"
+    )
+
+
+def size_table(figure: DriverFigure) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each defect, as `SIZE_HEADINGS` has its columns."""
+    for name, subjects in figure.by_defect.items():
+        tried = [subject for subject in subjects if subject.fate not in _NOT_TRIED]
+        caught, ran = _counts(tried)
+        hidden = sum(subject.tally.hidden for subject in tried)
+        yield (
+            name,
+            f"{len(tried):,}",
+            f"{ran:,}",
+            f"{hidden:,}",
+            f"{ran - hidden - caught:,}",
+            f"{share(caught, ran):.2f}%" if ran else "-",
+        )
+
+
+def size_lines(figure: DriverFigure) -> Iterator[str]:
+    """Yield a line for each pair that survives, and how many were not tried."""
+    survivors = [subject for subject in figure.subjects if subject.fate not in _NOT_TRIED]
+    yield from driver_lines(DriverFigure(survivors, figure.cases_tried))
+    fates = Counter(subject.fate for subject in figure.subjects)
+    yield (
+        f"{fates[Fate.UNMET]:,} pairs have no case of that size, {fates[Fate.WITHOUT_PLACE]:,} no "
+        "place in an output"
+    )
+
+
+def size_data(figure: DriverFigure) -> dict[str, Any]:
+    """Return the figure for JSON."""
+    return {**driver_data(figure), "share": size_share(figure)}
+
+
+def _counts(subjects: Sequence[SubjectFigure]) -> tuple[int, int]:
+    return (
+        sum(subject.tally.caught for subject in subjects),
+        sum(subject.tally.ran for subject in subjects),
+    )

@@ -1,0 +1,65 @@
+"""Formulas that a kernel may slide windows by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+from dmlconf.strength.drivers.run import Arrays, Run, Settings
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["WINDOW_FORMULAS"]
+
+
+def _maximum_from_clamped_start(run: Run, settings: Settings) -> Arrays | None:
+    """Move a window that begins in the padding to the input's first element, with its dilation."""
+    desc, source, output = run.desc, run.inputs["InputTensor"], run.outputs["OutputTensor"]
+    window, dilations = desc["WindowSize"], desc["Dilations"]
+    starts, ends = [], []
+    for axis, size in enumerate(output.shape[2:]):
+        first = np.arange(size) * desc["Strides"][axis] - desc["StartPadding"][axis]
+        starts.append(np.maximum(first, 0))
+        reach = first + (window[axis] - 1) * dilations[axis] + 1
+        ends.append(np.minimum(reach, source.shape[2 + axis]))
+    found = np.full(output.shape, _least(source), source.dtype)
+    for steps in product(*map(range, window)):
+        places, inside = [], np.ones(output.shape[2:], np.bool_)
+        for axis, step in enumerate(steps):
+            place = starts[axis] + step * dilations[axis]
+            shape = [1] * len(window)
+            shape[axis] = -1
+            inside &= (place < ends[axis]).reshape(shape)
+            places.append(np.minimum(place, source.shape[2 + axis] - 1))
+        seen = source[(..., *np.ix_(*places))]
+        found = np.where(inside, np.maximum(found, seen), found)
+    return {"OutputTensor": found}
+
+
+def _least(array: Array) -> Array | float:
+    return -np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+
+
+def _indices_of_padded_input(run: Run, settings: Settings) -> Arrays | None:
+    indices = run.outputs.get("OutputIndicesTensor")
+    if indices is None:
+        return None
+    sizes = run.inputs["InputTensor"].shape
+    padded = list(sizes)
+    places = list(np.unravel_index(np.minimum(indices, np.prod(sizes) - 1).astype(np.int64), sizes))
+    for axis, (before, behind) in enumerate(
+        zip(run.desc["StartPadding"], run.desc["EndPadding"], strict=True), 2
+    ):
+        padded[axis] += before + behind
+        places[axis] = places[axis] + before
+    found = np.ravel_multi_index(tuple(places), tuple(padded))
+    return {"OutputIndicesTensor": found.astype(indices.dtype)}
+
+
+WINDOW_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {
+    "indices_of_padded_input": _indices_of_padded_input,
+    "maximum_from_clamped_start": _maximum_from_clamped_start,
+}
+"""Faults of windows by name."""

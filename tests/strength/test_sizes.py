@@ -1,0 +1,144 @@
+"""Defects of size: tiles, remainders, workgroups, strides, indices, and the cases that see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.strength.drivers.catalogue import driver_defects, size_defects
+from dmlconf.strength.drivers.figure import DriverFigure, Fate, SubjectFigure
+from dmlconf.strength.drivers.parallel import measure_drivers
+from dmlconf.strength.drivers.size_report import size_share
+from tests.cli.process import dmlconf_here
+
+NEGATION = """
+operator: ELEMENT_WISE_NEGATE
+cases:
+  - name: rows
+    desc:
+      InputTensor: {Sizes: [1, 3, 9, COLUMNS], DataType: FLOAT32, fill: FILL}
+      OutputTensor: {Sizes: [1, 3, 9, COLUMNS], DataType: FLOAT32}
+"""
+
+PRODUCT = """
+operator: GEMM
+cases:
+  - name: long
+    desc:
+      ATensor: {Sizes: [1, 1, 4, 2052], DataType: FLOAT16, fill: {uniform: {low: 0, high: 1}}}
+      BTensor:
+        Sizes: [1, 1, 2052, 40]
+        DataType: FLOAT16
+        Flags: FLAGS
+        fill: {uniform: {low: 0, high: 1, seed: 1}}
+      OutputTensor: {Sizes: [1, 1, 4, 40], DataType: FLOAT16}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 0.25
+      Beta: 0.0
+"""
+
+VARIED = "{sequence: {start: 1}}"
+
+
+def figure_of(directory: Path, text: str) -> DriverFigure:
+    file = directory / "model.yaml"
+    file.write_text(text, encoding="utf-8")
+    plan = list(load_suite([file]).plan())
+    survey, strength = measure_drivers(plan, [file], 1, defects=size_defects())
+    return DriverFigure.of(size_defects(), survey, strength)
+
+
+def measured(directory: Path, text: str) -> dict[str, SubjectFigure]:
+    figure = figure_of(directory, text)
+    return {subject.defect.name: subject for subject in figure.subjects}
+
+
+def negation(columns: int, fill: str = VARIED) -> str:
+    return NEGATION.replace("COLUMNS", str(columns)).replace("FILL", fill)
+
+
+def test_each_defect_says_which_kernel_may_have_it_and_is_no_other() -> None:
+    names = [defect.name for defect in size_defects()]
+    assert len(names) >= 80
+    assert len({*names, *(defect.name for defect in driver_defects())}) == len(names) + len(
+        driver_defects()
+    )
+    assert all(defect.plausible for defect in size_defects())
+
+
+@pytest.mark.parametrize("fault", ["is not computed", "is wrong", "repeats the tile before"])
+def test_a_last_tile_is_noticed_whole_or_not(tmp_path: Path, fault: str) -> None:
+    for columns in (16, 17):
+        subject = measured(tmp_path, negation(columns))[f"last tile of 8 columns {fault}"]
+        assert subject.fate is Fate.CAUGHT
+
+
+def test_a_tensor_of_one_tile_has_no_last_one(tmp_path: Path) -> None:
+    subject = measured(tmp_path, negation(8))["last tile of 8 columns is not computed"]
+    assert subject.fate is Fate.UNMET
+
+
+def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:
+    found = measured(tmp_path, negation(17, "{constant: {value: 1}}"))
+    assert found["last tile of 8 columns repeats the tile before"].fate is Fate.HIDDEN
+    assert found["last tile of 8 columns is not computed"].fate is Fate.CAUGHT
+
+
+def test_one_lost_element_of_a_workgroup_is_noticed(tmp_path: Path) -> None:
+    found = measured(tmp_path, negation(100))
+    assert found["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
+    assert found["last element of each group of 64 threads is lost"].tally.caught == 1
+
+
+def test_an_index_overflows_only_beyond_its_bits(tmp_path: Path) -> None:
+    few, many = measured(tmp_path, negation(100)), measured(tmp_path, negation(2500))
+    for name in ("index of an output overflows 16 bits", "index of an input overflows 16 bits"):
+        assert few[name].fate is Fate.UNMET
+        assert many[name].fate is Fate.CAUGHT
+
+
+def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path: Path) -> None:
+    found = measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))
+    for every in (16, 32, 64):
+        assert found[f"product holds FLOAT16 sums after every {every} terms"].fate is Fate.CAUGHT
+    assert found["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
+
+
+def test_weights_of_another_case_are_noticed_where_directml_owns_them(tmp_path: Path) -> None:
+    name = "weights that DirectML owns are those of the case before"
+    assert measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))[name].fate is Fate.UNMET
+    assert measured(tmp_path, PRODUCT.replace("FLAGS", "[OWNED_BY_DML]"))[name].fate is Fate.CAUGHT
+
+
+def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:
+    assert size_share(figure_of(tmp_path, negation(17))) == 100
+    assert size_share(figure_of(tmp_path, negation(17, "{constant: {value: 1}}"))) < 100
+
+
+def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_path: Path) -> None:
+    (tmp_path / "model.yaml").write_text(negation(17))
+    (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))
+    found = dmlconf_here(
+        tmp_path, "strength", ".", "--figure", "sizes", "--fail-under", "sizes=100",
+        "--report", "json:found.json", "--report", "markdown:found.md",
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout + found.stderr
+    data = json.loads((tmp_path / "found.json").read_text())["sizes"]
+    assert data["share"] == 100
+    assert data["cases_tried"] == 1
+    page = (tmp_path / "found.md").read_text()
+    assert "| last tile of 8 columns is not computed | 1 | 1 | 0 | 0 | 100.00% |" in page
+    assert "--figure sizes" in page
+
+
+def test_hidden_defects_fail_the_command_below_its_threshold(tmp_path: Path) -> None:
+    (tmp_path / "model.yaml").write_text(negation(17, "{constant: {value: 1}}"))
+    found = dmlconf_here(
+        tmp_path, "strength", ".", "--figure", "sizes", "--fail-under", "sizes=100"
+    )
+    assert found.returncode == 1
+    assert "by defect of size" in found.stderr
