@@ -11,7 +11,7 @@ from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.files import CaseFiles
 from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.graph_case import GraphCase, fault_place
-from dmlconf.cases.graph_nodes import NodeReader, Source, node_entries
+from dmlconf.cases.graph_nodes import NodeReader, Source, UnreadSourceError, node_entries
 from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
 from dmlconf.cases.tensor_entry import read_tensor
 from dmlconf.cases.tolerance import read_tolerances
@@ -62,7 +62,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     with faults.collected():
         reader.read_all()
     outputs = _outputs(evaluated(written["outputs"], names), reader, faults)
-    faults.raise_any()
+    faults.raise_causes(UnreadSourceError)
     graph = _graph(inputs, outputs, constants, [entry.name for entry in entries], reader)
     if not rejected:
         _require_wiring(graph)

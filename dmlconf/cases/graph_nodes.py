@@ -19,7 +19,7 @@ from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace
 from dmlconf.graphs.model import CONSTANT_TENSOR, Node, Slot
 
-__all__ = ["NodeEntry", "NodeReader", "Source", "node_entries"]
+__all__ = ["NodeEntry", "NodeReader", "Source", "UnreadSourceError", "node_entries"]
 
 MOST_NODES: Final = 1024
 """Of one entry that is repeated."""
@@ -166,7 +166,7 @@ class NodeReader:
             if name not in self._failed:
                 with faults.collected():
                     self._node(name)
-        faults.raise_any()
+        faults.raise_causes(UnreadSourceError)
 
     def source(self, text: Any, where: Where) -> Source:
         """Return the source that a case names.
@@ -217,7 +217,7 @@ class NodeReader:
             return self.nodes[name]
         if name in self._failed:
             # Its own faults are told where it stands.
-            raise _Unread(where, f"the node {name} cannot be read")
+            raise UnreadSourceError(where, f"the node {name} cannot be read")
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
         if name in self._reading:
@@ -244,7 +244,7 @@ class NodeReader:
                     desc[field.name] = self._field(entry, field, desc)
                 except CaseError as error:
                     faults.add(error)
-            faults.raise_any()
+            faults.raise_causes(UnreadSourceError)
         where = ("nodes", entry.key, "desc")
         for count, arrays in entry.operator.count_fields.items():
             desc[count] = array_length(count, desc, arrays, where)
@@ -335,8 +335,8 @@ class NodeReader:
         return read_tensor(own, name, {}, self._files, where)
 
 
-class _Unread(CaseError):
-    """A source that could not be read itself."""
+class UnreadSourceError(CaseError):
+    """A source that could not be read itself, which is told where it stands."""
 
 
 def _first_output(entry: NodeEntry) -> str:

@@ -233,8 +233,9 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
         by_chance = [array.astype(np.float64) - right for array in values[-RANDOM_SAMPLES:]]
         deviation = np.sqrt(np.mean(np.square(np.stack(by_chance)), axis=0))
         widening = np.where(np.isfinite(deviation), WIDENING * deviation, 0.0)
-        low = np.minimum(_least(found), room.lowest - widening)
-        high = np.maximum(_greatest(found), room.highest + widening)
+        own = np.stack([room.lowest - widening, room.highest + widening])
+        low = np.minimum(_least(found), _least(own))
+        high = np.maximum(_greatest(found), _greatest(own))
     nothing = ~np.isfinite(found).any(axis=0)
     low = np.where(nothing, right, np.where(np.isnan(low), right, low))
     high = np.where(nothing, right, np.where(np.isnan(high), right, high))
