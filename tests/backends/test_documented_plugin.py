@@ -12,6 +12,7 @@ from dmlconf.runner.verdict import Status
 from tests.cli.process import dmlconf
 from tests.runner.test_pool import plugin
 
+CHOICE = "FLOAT32 and not graphs"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
@@ -28,7 +29,7 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "-o",
         "ELEMENT_WISE_ADD",
         "-k",
-        "FLOAT32 and not graphs",
+        CHOICE,
         "-b",
         "mine",
         "--log",
@@ -40,7 +41,5 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = code.replace("np.add(a, b", "np.subtract(a, b")
     (tmp_path / "plugin" / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(
-        tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", "FLOAT32 and not graphs", "-b", "mine"
-    )
+    again = dmlconf(tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", CHOICE, "-b", "mine")
     assert again.returncode == 1
