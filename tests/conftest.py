@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from dmlconf.cases.loader import Suite, load_suite
-from dmlconf.cli.cache import VARIABLE
+from dmlconf.cli.cache import VARIABLE, user_store
 from dmlconf.resources import cases_directory
 
 # The same examples each time, so that no change is refused by luck; others are found by
@@ -27,15 +27,24 @@ NEEDS: Final = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Keep what tests check out of the user's cache folder, in processes that they start too."""
-    os.environ[VARIABLE] = str(tmp_path_factory.mktemp("cache"))
+def _own_caches(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep checked files and compiled modules in folders of this session.
+
+    All of its processes share them, as a user's commands do: hundreds are started, and each would
+    compile the package again where the environment forbids Python to keep compiled modules.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    for variable, name in ((VARIABLE, "cache"), ("PYTHONPYCACHEPREFIX", "compiled")):
+        (shared / name).mkdir(mode=0o700, exist_ok=True)
+        os.environ[variable] = str(shared / name)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")
 def bundled_suite() -> Suite:
-    """The suite in `cases/`, which takes seconds to load."""
-    return load_suite([cases_directory()])
+    """The suite in `cases/`; the first test process that loads it checks all of its files."""
+    return load_suite([cases_directory()], store=user_store())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,7 +19,7 @@ from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import schemas_directory
 
-__all__ = ["lint_catalogue", "lint_operator"]
+__all__ = ["lint_catalogue", "lint_common", "lint_operator"]
 
 LONGEST_EXPRESSION: Final = 200
 """Characters that a person reads without losing the beginning."""
@@ -27,7 +27,7 @@ LONGEST_EXPRESSION: Final = 200
 
 def lint_catalogue() -> list[Problem]:
     """Return every problem of the catalogue, over all of its files."""
-    problems = _lint_common(schemas_directory() / "common.yaml")
+    problems = lint_common(schemas_directory() / "common.yaml")
     names: Counter[str] = Counter()
     for path in loader.operator_files():
         problems += lint_operator(path)
@@ -84,7 +84,8 @@ def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], 
             above.add(name)
 
 
-def _lint_common(path: Path) -> list[Problem]:
+def lint_common(path: Path) -> list[Problem]:
+    """Return every problem of the file that holds what all operators share."""
     problems = _schema(path, "common")
     if problems:
         return problems

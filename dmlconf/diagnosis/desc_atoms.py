@@ -335,5 +335,11 @@ def _case(
         builder.add(f"{flag} in Flags", 6, flagged)
         builder.add(f"{flag} not in Flags", 7, ~flagged)
     tags = Column(verdict.tags for verdict in verdicts)
-    for tag in sorted({tag for of_case in tags.distinct for tag in of_case}):
-        builder.add(f'"{tag}" in Tags', 10, tags.mask(partial(_has, tag)))
+    codes: dict[str, list[int]] = {}
+    for code, of_case in enumerate(tags.distinct):
+        for tag in of_case:
+            codes.setdefault(tag, []).append(code)
+    for tag, tagged in sorted(codes.items()):
+        has_tag = np.zeros(len(tags.distinct), bool)
+        has_tag[tagged] = True
+        builder.add(f'"{tag}" in Tags', 10, has_tag[tags.codes])

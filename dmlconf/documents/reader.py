@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -45,6 +45,7 @@ _NAMED: Final[dict[str, Any]] = {
 }
 
 
+@lru_cache(maxsize=4096)  # Names of fields and types, and small numbers, are most of a suite.
 def _scalar(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
@@ -82,8 +83,13 @@ class _Built(NamedTuple):
 class _Builder:
     """Turn parser events into values, counting what aliases would expand to."""
 
-    def __init__(self, events: Iterator[Any]) -> None:
-        self._events = events
+    def __init__(self, next_event: Callable[[], Any]) -> None:
+        """Begin.
+
+        Args:
+            next_event: takes the parser's next event.
+        """
+        self._next = next_event
         self._anchors: dict[str, _Built] = {}
         self._section = ""
         self.duplicates: list[_Stop] = []
@@ -100,9 +106,6 @@ class _Builder:
             raise _Stop("a second YAML document begins; one file holds one", after.start_mark)
         return value
 
-    def _next(self) -> Any:
-        return next(self._events)
-
     def _value(self, event: Any, depth: int) -> _Built:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
@@ -113,7 +116,7 @@ class _Builder:
         if event.tag is not None:
             raise _Stop(f"tag {event.tag} is not allowed", event.start_mark, "leave the tag out")
         if isinstance(event, yaml.ScalarEvent):
-            built = _Built(_plain(event) if event.implicit[0] else event.value)
+            built = _Built(_text_or_plain(event))
         else:
             _limit_nesting(depth + 1, event)
             is_list = isinstance(event, yaml.SequenceStartEvent)
@@ -127,6 +130,10 @@ class _Builder:
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             if depth == 1:
                 self.item_lines.setdefault(self._section, []).append(event.start_mark.line + 1)
+            if _is_simple(event):
+                values.append(_text_or_plain(event))
+                count = self._counted(count + 1, event)
+                continue
             item = self._value(event, depth + 1)
             values.append(item.value)
             count = self._counted(count + item.size, event)
@@ -154,6 +161,10 @@ class _Builder:
             if depth == 0:
                 self._section = key.value
             event = self._next()
+            if _is_simple(event):
+                values[key.value] = _text_or_plain(event)
+                count = self._counted(count + 1, event)
+                continue
             item = self._value(event, depth + 1)
             values[key.value] = item.value
             count = self._counted(count + item.size, event)
@@ -171,7 +182,15 @@ class _Builder:
         return count
 
 
-def _plain(event: Any) -> Any:
+def _is_simple(event: Any) -> bool:
+    """Tell whether an event is a scalar without tag and anchor, as most are."""
+    return type(event) is yaml.ScalarEvent and event.tag is None and event.anchor is None
+
+
+def _text_or_plain(event: Any) -> Any:
+    """Return the value of a scalar: text where it is quoted."""
+    if not event.implicit[0]:
+        return event.value
     try:
         return _scalar(event.value)
     except ValueError as error:
@@ -279,8 +298,8 @@ def read_document(path: Path) -> Document:
         InvalidFilesError: the file cannot be read or breaks the rules above.
     """
     text = _decoded(path)
-    builder = _Builder(iter(yaml.parse(text, Loader=_Loader)))
     try:
+        builder = _Builder(_Loader(text).get_event)
         data = builder.document()
     except _Stop as stop:
         raise InvalidFilesError(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import dmlconf
-from dmlconf.catalogue.lint import lint_catalogue, lint_operator
+from dmlconf.catalogue.lint import lint_catalogue, lint_common, lint_operator
 from dmlconf.catalogue.loader import operator_files
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.resources import schemas_directory
@@ -596,9 +596,9 @@ def test_finds_a_name_of_two_operators(copy: Path) -> None:
     ]
 
 
-def test_finds_faults_of_what_all_operators_share(copy: Path) -> None:
-    common = copy / "schemas" / "common.yaml"
-    text = common.read_text("utf-8")
+def test_finds_faults_of_what_all_operators_share(tmp_path: Path) -> None:
+    text = (schemas_directory() / "common.yaml").read_text("utf-8")
+    assert not lint_common(write(tmp_path, text, "common.yaml"))
     for old, new, message in (
         ("Tensor.Sizes)", "Tensor.Sizes", "'(' was never closed"),
         ("in Tensor.Sizes)", "in Tenser.Sizes)", "only Tensor is known here, not Tenser"),
@@ -608,7 +608,6 @@ def test_finds_faults_of_what_all_operators_share(copy: Path) -> None:
         ("WRAP: 6_4}", "WRAP: 6_5}", "6_5 is no feature level"),
     ):
         assert old in text
-        common.write_text(text.replace(old, new, 1), "utf-8")
-        (line,) = catalogue_problems(copy)
-        assert line.startswith(f"schemas{os.sep}common.yaml:")
-        assert message in line
+        (problem,) = lint_common(write(tmp_path, text.replace(old, new, 1), "common.yaml"))
+        assert problem.line
+        assert message in problem.message

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.process import dmlconf, write
+from tests.cli.process import dmlconf, dmlconf_here, write
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the libraries are those of WSL 2")
 
@@ -46,13 +46,13 @@ def compiled(source: str, path: Path) -> Path:
     ],
 )
 def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], told: str) -> None:
-    done = dmlconf(tmp_path, *arguments, "--directml", "DirectML.dll")
+    done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"--directml: {told}" in done.stderr
 
 
 def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
+    done = dmlconf_here(tmp_path, "run", "-b", "directml", "--directml", "a,b.dll")
     assert done.returncode == 2
     assert "DMLCONF_DIRECTML" in done.stderr
 
@@ -64,7 +64,7 @@ def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
 def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) -> None:
     small = write(tmp_path)
     cases = [] if arguments == ["devices"] else [small]
-    done = dmlconf(
+    done = dmlconf_here(
         tmp_path, *arguments, *cases, "--directml", "missing.dll", DMLCONF_DIRECTML=str(small)
     )
     assert (done.returncode, done.stdout) == (4, "")
@@ -74,14 +74,14 @@ def test_4_for_a_file_that_is_not_there(tmp_path: Path, arguments: list[str]) ->
 
 
 def test_4_for_a_folder(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", tmp_path)
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", "directml", "--directml", tmp_path)
     assert done.returncode == 4
     assert f"the option path: {tmp_path} (a folder, not a file)" in done.stderr
 
 
 def test_a_path_of_the_backend_s_own_comes_first(tmp_path: Path) -> None:
     backends = ("-b", "directml:path=own.dll", "-b", "directml")
-    done = dmlconf(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), *backends, "--directml", "given.dll")
     assert done.returncode == 4
     assert "own.dll (no such file)" in done.stderr
     assert "given.dll" not in done.stderr

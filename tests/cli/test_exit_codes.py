@@ -1,4 +1,4 @@
-"""Every exit code, from a real process, for the reason that the table gives."""
+"""Every exit code for the reasons that the table gives, once from a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status
-from tests.cli.process import beginning, dmlconf, text_of, write
+from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
 
 
 def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_0_when_no_verdict_fails(tmp_path: Path) -> None:
 
 
 def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", "--tag", "documented")
+    done = dmlconf_here(tmp_path, "run", "--tag", "documented")
     assert done.returncode == 0, done.stdout + done.stderr
     # What only a device with shader model 6 computes is in no recording yet.
     closing = re.search(r"PASSED: (\d+) passed(?:, (\d+) unchecked)? of (\d+) cases", done.stdout)
@@ -48,7 +48,7 @@ def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
     ],
 )
 def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, told: str) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", f"miniature:{fault}")
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"miniature:{fault}")
     assert done.returncode == 1
     assert f"tile/tile/stated: {told}" in done.stdout or f"tile/stated: {told}" in done.stdout
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
@@ -61,7 +61,7 @@ def test_1_when_a_backend_hangs(tmp_path: Path) -> None:
 
 
 def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
-    done = dmlconf(tmp_path, "run", "-o", "TILE", "-b", "miniature:zeros", "-x")
+    done = dmlconf_here(tmp_path, "run", "-o", "TILE", "-b", "miniature:zeros", "-x")
     assert done.returncode == 1
     assert "not run" in done.stdout
 
@@ -89,7 +89,7 @@ def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
     ],
 )
 def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> None:
-    done = dmlconf(tmp_path, *arguments)
+    done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
@@ -98,7 +98,7 @@ def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> N
 @pytest.mark.parametrize("command", ["run", "list", "validate"])
 def test_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
     path = write(tmp_path, "operator: TILE\ncases: [{name: a, dsc: {}}]\n")
-    done = dmlconf(tmp_path, command, path)
+    done = dmlconf_here(tmp_path, command, path)
     assert done.returncode == 3
     assert f"{path}:2:19: unknown field `dsc`" in done.stderr
     assert "did you mean `desc`?" in done.stderr
@@ -107,7 +107,7 @@ def test_3_for_an_invalid_file(tmp_path: Path, command: str) -> None:
 
 def test_3_for_what_is_not_there_or_holds_no_case(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    done = dmlconf(tmp_path, "run", "empty", "nothing.yaml")
+    done = dmlconf_here(tmp_path, "run", "empty", "nothing.yaml")
     assert done.returncode == 3
     assert "the folder holds no case file" in done.stderr
     assert "there is no such file or folder" in done.stderr
@@ -129,7 +129,7 @@ def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
     ],
 )
 def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, told: str) -> None:
-    done = dmlconf(tmp_path, "run", write(tmp_path), "-b", backend)
+    done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", backend)
     assert done.returncode == 4
     assert told in done.stderr
     assert "Traceback" not in done.stderr
@@ -146,9 +146,22 @@ def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, told: str
 )
 def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], told: str) -> None:
     path = write(tmp_path, name="tile.yaml")
-    done = dmlconf(tmp_path, "run", path, *arguments)
+    done = dmlconf_here(tmp_path, "run", path, *arguments)
     assert done.returncode == 5
     assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (2, ["run", "-j", "none"]),
+        (4, ["run", "tile.yaml", "-b", "nmpy"]),
+        (5, ["run", "tile.yaml", "-k", "nothing-is-called-so"]),
+    ],
+)
+def test_a_process_ends_with_the_code(tmp_path: Path, code: int, arguments: list[str]) -> None:
+    write(tmp_path)
+    assert dmlconf(tmp_path, *arguments).returncode == code
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dmlconf.runner.log import read_log
-from tests.cli.process import DMLCONF, TILE, dmlconf, environment
+from tests.cli.process import DMLCONF, TILE, dmlconf, environment, write
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes there")
 
@@ -60,7 +60,9 @@ def test_a_name_that_is_too_long_is_refused(tmp_path: Path, command: str) -> Non
 
 def test_a_folder_that_is_gone_is_no_fault_of_dmlconf(tmp_path: Path) -> None:
     script = f"mkdir gone; cd gone; rmdir ../gone; {' '.join(DMLCONF)}"
-    arguments = ("run -o TILE -q", "run x.yaml", "run -o TILE -q --report json:x.json", "validate")
+    run = "run -o TILE --quick -q"
+    file = write(tmp_path)
+    arguments = (run, "run x.yaml", f"{run} --report json:x.json", f"validate {file}")
     codes = [
         subprocess.run(
             ["bash", "-c", f"{script} {each}"], cwd=tmp_path, env=environment(tmp_path),

@@ -1,4 +1,4 @@
-"""`dmlconf record` and the recordings that it makes, in real processes."""
+"""`dmlconf record` and the recordings that it makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.runner.log import read_log
-from tests.cli.process import dmlconf, write
+from tests.cli.process import dmlconf_here, write
 
 MIXED = """
 operator: TILE
@@ -46,7 +46,7 @@ def right(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def record(directory: Path, *arguments: str | Path) -> Path:
     """Record a suite, and return the file."""
     path = directory / "x.dmlrec"
-    done = dmlconf(directory, "record", *arguments, "-b", RIGHT, "-o", path)
+    done = dmlconf_here(directory, "record", *arguments, "-b", RIGHT, "-o", path)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -65,19 +65,19 @@ def inside(directory: Path) -> list[str]:
 def test_records_and_replays(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     path = record(tmp_path, suite)
-    done = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}", "--log", "log.jsonl")
+    done = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}", "--log", "log.jsonl")
     assert done.returncode == 0, done.stdout + done.stderr
     log = read_log(tmp_path / "log.jsonl")
     assert {verdict.status for verdict in log.verdicts} == {"passed"}
     assert log.header.environment["version"].startswith("miniature ")
     assert log.header.environment["adapter"] == "slow"
-    parallel = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}", "-j", "2", "-q")
+    parallel = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}", "-j", "2", "-q")
     assert parallel.returncode == 0
 
 
 def test_says_what_it_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    done = dmlconf(tmp_path, "record", suite, "-b", RIGHT, "-o", "x.dmlrec")
+    done = dmlconf_here(tmp_path, "record", suite, "-b", RIGHT, "-o", "x.dmlrec")
     count = len(read_recording(tmp_path / "x.dmlrec").entries)
     assert done.stdout == f"x.dmlrec: recorded {count} of {count} cases\n"
     assert done.stderr == ""
@@ -92,9 +92,11 @@ def test_the_same_bytes_when_recorded_again_with_any_number_of_workers(tmp_path:
 
 def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes) -> None:
     suite = write(tmp_path, MIXED)
-    before = dmlconf(tmp_path, "run", suite, "--report", "json")
+    before = dmlconf_here(tmp_path, "run", suite, "--report", "json")
     path = kept(tmp_path, right)
-    after = dmlconf(tmp_path, "run", suite, "--against", f"recording:{path}", "--report", "json")
+    after = dmlconf_here(
+        tmp_path, "run", suite, "--against", f"recording:{path}", "--report", "json"
+    )
     assert json.loads(before.stdout)["summary"]["unchecked"] > 0
     report = json.loads(after.stdout)
     assert report["summary"]["unchecked"] == 0
@@ -107,7 +109,7 @@ def test_a_recording_turns_unchecked_into_recorded(tmp_path: Path, right: bytes)
 def test_wrong_results_fail_against_a_recording(tmp_path: Path, right: bytes) -> None:
     suite = write(tmp_path, MIXED)
     path = kept(tmp_path, right)
-    done = dmlconf(
+    done = dmlconf_here(
         tmp_path, "run", suite, "-b", "miniature:zeros", "--against", f"recording:{path}"
     )
     assert done.returncode == 1
@@ -125,16 +127,16 @@ def own_suite(directory: Path, recording: bytes) -> Path:
 
 def test_a_suites_own_recording_is_used_by_default(tmp_path: Path, right: bytes) -> None:
     own_suite(tmp_path, right)
-    done = dmlconf(tmp_path, "run", "suite", "--report", "json")
+    done = dmlconf_here(tmp_path, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
     own = str(Path("suite", "recordings", "a.dmlrec"))
     assert report["summary"]["unchecked"] == 0
     assert report["run"]["against"] == f"recording:{own}"
-    other = dmlconf(tmp_path, "run", "suite", "-b", "miniature:zeros", "--report", "json")
+    other = dmlconf_here(tmp_path, "run", "suite", "-b", "miniature:zeros", "--report", "json")
     assert json.loads(other.stdout)["run"]["against"] == f"recording:{own}, else numpy"
     assert other.returncode == 1
     assert " --against " not in other.stderr
-    numpy = dmlconf(tmp_path, "run", "suite", "--against", "numpy", "--report", "json")
+    numpy = dmlconf_here(tmp_path, "run", "suite", "--against", "numpy", "--report", "json")
     assert json.loads(numpy.stdout)["summary"]["unchecked"] > 0
 
 
@@ -143,7 +145,7 @@ def test_a_stale_recording_of_the_suite_is_warned_of_and_passes_nothing(
 ) -> None:
     folder = own_suite(tmp_path, right)
     write(folder, MIXED.replace(".inf, -.inf", "1, 2"))
-    done = dmlconf(tmp_path, "run", "suite", "--log", "log.jsonl")
+    done = dmlconf_here(tmp_path, "run", "suite", "--log", "log.jsonl")
     assert done.returncode == 0
     own = Path("suite", "recordings", "a.dmlrec")
     assert f"Warning: {own} has another desc or other inputs for 1 case " in done.stderr
@@ -158,7 +160,7 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: by
     path = kept(tmp_path, right)
     other = MIXED.replace(".inf, -.inf", "1, 2").replace("name: invalid", "name: unknown")
     suite = write(tmp_path, other)
-    done = dmlconf(tmp_path, "run", suite, "-b", f"recording:{path}")
+    done = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}")
     assert done.returncode == 1
     assert "BROKEN tile/tile/special: backend error" in done.stdout
     assert "the recording has another desc or other inputs" in done.stdout
@@ -171,7 +173,9 @@ def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -
     stale = len(read_recording(path).entries) - 1
     other = MIXED.replace("fill: sequence", "fill: {constant: {value: 2}}")
     suite = write(tmp_path, other.replace(".inf, -.inf", "1, 2"))
-    done = dmlconf(tmp_path, "run", suite, "--against", f"recording:{path}", "--log", "log.jsonl")
+    done = dmlconf_here(
+        tmp_path, "run", suite, "--against", f"recording:{path}", "--log", "log.jsonl"
+    )
     assert done.returncode == 4
     assert f"is stale: it has another desc or other inputs for {stale} of the " in done.stderr
     assert len([line for line in done.stderr.splitlines() if line.startswith("  tile/")]) == 10
@@ -182,7 +186,7 @@ def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -
 
 def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> None:
     path = kept(tmp_path, right)
-    done = dmlconf(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
+    done = dmlconf_here(tmp_path, "run", "--against", f"recording:{path}", "--operator", "GATHER")
     assert done.returncode == 4
     assert "was made for another suite" in done.stderr
 
@@ -207,7 +211,7 @@ def test_4_for_what_is_no_recording(
         path.write_bytes(whole[: len(whole) // 2])
     elif content is not None:
         path.write_bytes(content)
-    done = dmlconf(tmp_path, "run", suite, use, "recording:x.dmlrec")
+    done = dmlconf_here(tmp_path, "run", suite, use, "recording:x.dmlrec")
     assert done.returncode == 4
     assert done.stderr.startswith("Error: x.dmlrec: ")
     assert told in done.stderr
@@ -216,10 +220,12 @@ def test_4_for_what_is_no_recording(
 
 def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
-    done = dmlconf(tmp_path, "record", suite, "-b", "numpy", "-o", "x.dmlrec")
+    done = dmlconf_here(tmp_path, "record", suite, "-b", "numpy", "-o", "x.dmlrec")
     assert done.returncode == 0
     assert "Warning: numpy is the reference" in done.stderr
-    run = dmlconf(tmp_path, "run", suite, "--against", "recording:x.dmlrec", "--report", "json")
+    run = dmlconf_here(
+        tmp_path, "run", suite, "--against", "recording:x.dmlrec", "--report", "json"
+    )
     assert "proves nothing" in run.stderr
     assert json.loads(run.stdout)["summary"]["unchecked"] > 0
 
@@ -227,7 +233,7 @@ def test_the_reference_is_recorded_with_a_warning(tmp_path: Path) -> None:
 def test_what_breaks_is_told_and_not_recorded(tmp_path: Path) -> None:
     suite = write(tmp_path, MIXED)
     backend = "miniature:crash,on=INT8"
-    done = dmlconf(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
+    done = dmlconf_here(tmp_path, "record", suite, "-b", backend, "-o", "x.dmlrec")
     assert done.returncode == 1
     assert "not recorded: 2 cases broken: crash" in done.stderr
     assert "BROKEN tile/tile[DataType=INT8]: crash: its process died" in done.stderr
@@ -241,7 +247,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
     suite = write(tmp_path)
     old = tmp_path / "x.dmlrec"
     old.write_bytes(b"old")
-    done = dmlconf(tmp_path, "record", suite, "-b", f"miniature:{fault}", "-o", old)
+    done = dmlconf_here(tmp_path, "record", suite, "-b", f"miniature:{fault}", "-o", old)
     assert done.returncode == 1
     assert "1 case broken: other outputs than the desc has" in done.stderr
     assert "nothing could be recorded" in done.stderr
@@ -250,7 +256,7 @@ def test_nothing_is_written_where_nothing_can_be_recorded(tmp_path: Path, fault:
 
 
 def test_what_the_backend_may_decline_is_told_and_not_recorded(tmp_path: Path) -> None:
-    done = dmlconf(
+    done = dmlconf_here(
         tmp_path, "record", "-b", "miniature:first-level", "-o", "x.dmlrec",
         "--operator", "TILE", "-k", "tile/matrix/every-axis and FLOAT16",
     )  # fmt: skip
@@ -270,7 +276,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
         "     operators: [TILE], data_types: any}\n",
         encoding="utf-8",
     )
-    done = dmlconf(
+    done = dmlconf_here(
         tmp_path, "record", suite, "-b", "miniature:rejects", "-o", "x.dmlrec",
         "--substrate", limits,
     )  # fmt: skip
@@ -301,7 +307,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
 def test_errors_have_their_exit_codes(
     tmp_path: Path, arguments: list[str], code: int, told: str
 ) -> None:
-    done = dmlconf(tmp_path, "record", *arguments)
+    done = dmlconf_here(tmp_path, "record", *arguments)
     assert done.returncode == code
     assert told in done.stderr
     assert "Traceback" not in done.stderr
@@ -311,7 +317,7 @@ def test_errors_have_their_exit_codes(
 def test_a_recorded_case_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     selected = [word for name in ("GATHER", "JOIN", "TILE") for word in ("--operator", name)]
-    done = dmlconf(tmp_path, "record", "-b", "numpy", "-o", path, *selected, "-k", "not sizes")
+    done = dmlconf_here(tmp_path, "record", "-b", "numpy", "-o", path, *selected, "-k", "not sizes")
     assert done.returncode == 0
     entries = len(read_recording(path).entries)
     assert entries > 1000

@@ -9,7 +9,7 @@ import pytest
 
 from dmlconf.backends.recording.file import read_recording
 from dmlconf.runner.log import read_log
-from tests.cli.process import dmlconf
+from tests.cli.process import dmlconf_here
 
 RIGHT = "miniature:slow,on=nothing"
 """A backend that is right and not the reference."""
@@ -55,7 +55,9 @@ def suite(tmp_path: Path) -> Path:
 
 def record(suite: Path, *arguments: str | Path, backend: str = RIGHT) -> str:
     """Record into the suite, and return what the command says."""
-    done = dmlconf(suite.parent, "record", *arguments, "-b", backend, "-o", "suite", "--name", "r")
+    done = dmlconf_here(
+        suite.parent, "record", *arguments, "-b", backend, "-o", "suite", "--name", "r"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -81,7 +83,7 @@ def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
 
 
 def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
-    done = dmlconf(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
+    done = dmlconf_here(suite.parent, "record", "suite", "-b", RIGHT, "-o", "suite")
     assert done.returncode == 0
     [path] = (suite / "tile").glob("*.dmlrec")
     environment = read_recording(path).environment
@@ -90,15 +92,15 @@ def test_names_the_files_for_the_backend_and_its_version(suite: Path) -> None:
 
 def test_a_run_uses_them_and_names_them_together(suite: Path) -> None:
     record(suite, "suite")
-    done = dmlconf(suite.parent, "run", "suite", "--report", "json")
+    done = dmlconf_here(suite.parent, "run", "suite", "--report", "json")
     report = json.loads(done.stdout)
     own = f"recording:{Path('suite', 'r.dmlrec')}"
     assert report["run"]["against"] == own
     assert {verdict["expectation"] for verdict in report["verdicts"]} == {"recorded"}
     for use in ("recording:suite", own):
-        again = dmlconf(suite.parent, "run", "suite", "--against", use, "--report", "json")
+        again = dmlconf_here(suite.parent, "run", "suite", "--against", use, "--report", "json")
         assert json.loads(again.stdout)["summary"] == report["summary"]
-        replay = dmlconf(suite.parent, "run", "suite", "-b", use, "--log", "log.jsonl")
+        replay = dmlconf_here(suite.parent, "run", "suite", "-b", use, "--log", "log.jsonl")
         assert replay.returncode == 0
         assert {v.status for v in read_log(suite.parent / "log.jsonl").verdicts} == {"passed"}
 
@@ -164,18 +166,18 @@ def test_one_file_never_mixes_two_devices(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     other = ["-b", "miniature:zeros,on=nothing", "-o", "suite", "--name", "r"]
-    done = dmlconf(suite.parent, "record", "suite", "--case", "tile/x/a", *other)
+    done = dmlconf_here(suite.parent, "record", "suite", "--case", "tile/x/a", *other)
     assert done.returncode == 4
     assert "record all cases of TILE, or choose another --name" in done.stderr
     assert contents(suite) == before
-    assert dmlconf(suite.parent, "record", "suite/tile", *other).returncode == 0
+    assert dmlconf_here(suite.parent, "record", "suite/tile", *other).returncode == 0
     assert read_recording(suite / "tile" / "r.dmlrec").environment["adapter"] == "zeros"
 
 
 def test_an_operator_of_which_nothing_can_be_recorded_keeps_its_file(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
-    done = dmlconf(
+    done = dmlconf_here(
         suite.parent, "record", "suite", "-b", "miniature:crash,on=tile", "-o", "suite",
         "--name", "r",
     )  # fmt: skip
@@ -195,8 +197,8 @@ def test_a_damaged_file_is_replaced(suite: Path) -> None:
 def test_a_stale_file_is_named_with_the_command_that_renews_it(suite: Path) -> None:
     record(suite, "suite")
     (suite / "tile" / "x.yaml").write_text(TILE.replace("[1, 2]", "[1, 3]"), encoding="utf-8")
-    done = dmlconf(suite.parent, "run", "suite")
+    done = dmlconf_here(suite.parent, "run", "suite")
     start = f"Record again: dmlconf record suite -b {RIGHT} --operator TILE -o suite --name r"
     assert start in done.stderr
     record(suite, "suite", "--operator", "TILE")
-    assert "Record again" not in dmlconf(suite.parent, "run", "suite").stderr
+    assert "Record again" not in dmlconf_here(suite.parent, "run", "suite").stderr

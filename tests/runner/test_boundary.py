@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from dmlconf.runner.log import read_log
-from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import dmlconf
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.cli.process import dmlconf, dmlconf_here
 from tests.runner.test_pool import plugin
 
 CASES = """
 operator: TILE
 cases:
-  - matrix: {Number: "=range(5)"}
+  - matrix: {{Number: "=range({count})"}}
     desc:
-      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
-      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
+      OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
       Repeats: [2]
-    expect: {OutputTensor: [1, 2, 1, 2]}
+    expect: {{OutputTensor: [1, 2, 1, 2]}}
 """
 
 BACKEND = '''
-"""A backend that misbehaves at its third case, in the way that it is asked for."""
+"""A backend that misbehaves at its third case, in the way that it is asked for.
+
+Asked for outcomes of a sort, it returns one of them for each case with an odd number.
+"""
 
 import math
 import sys
@@ -141,8 +145,13 @@ class Unruly:
         return self._outcomes(cases)
 
     def _outcomes(self, cases):
+        odd = {"malformed": OUTCOMES, "unusual": HARMLESS}.get(self.what, {})
         for case in cases:
             print("printed", flush=True)
+            number = int(case.identifier.partition("=")[2].rstrip("]"))
+            if odd and number % 2:
+                yield list(odd.values())[number // 2]
+                continue
             if "=2]" in case.identifier:
                 if self.what == "too few":
                     return
@@ -156,10 +165,7 @@ class Unruly:
                     yield run_case(case)
                 while self.what == "endless":
                     yield run_case(case)
-                known = {**OUTCOMES, **HARMLESS}
-                yield known.get(self.what) if self.what in known else run_case(case)
-            else:
-                yield run_case(case)
+            yield run_case(case)
 
 
 create = Unruly
@@ -180,39 +186,77 @@ _NAMES_OF_HARMLESS = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install the plugin, and write five cases; return the folder."""
-    plugin(tmp_path, monkeypatch, "unruly", BACKEND)
-    (tmp_path / "case.yaml").write_text(CASES, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "plugin"))
-    return tmp_path
+    return prepared(tmp_path, monkeypatch)
 
 
-def statuses(folder: Path, what: str, *more: str) -> tuple[int, list[Status], str]:
-    """Run the cases; return the exit code, every status, and the message about the third case."""
+def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    plugin(folder, monkeypatch, "unruly", BACKEND)
+    (folder / "case.yaml").write_text(CASES.format(count=5), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "plugin"))
+    return folder
+
+
+def run(folder: Path, what: str, *, cases: int = 5) -> tuple[int, list[Verdict]]:
+    """Run the cases; return the exit code and every verdict."""
     done = dmlconf(
         folder, "run", "case.yaml", "-b", f"unruly:{what}", "--log", "run.jsonl",
-        "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml", *more,
+        "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml",
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     assert "fault of dmlconf itself" not in done.stderr  # A plugin's own traceback may be shown.
     report = json.loads(done.stdout)  # What the plugin prints is not in the report.
-    assert len(report["verdicts"]) == 5
-    verdicts = read_log(folder / "run.jsonl").verdicts
+    assert len(report["verdicts"]) == cases
+    return done.returncode, list(read_log(folder / "run.jsonl").verdicts)
+
+
+def statuses(folder: Path, what: str) -> tuple[int, list[Status], str]:
+    """Run five cases; return the exit code, every status, and the message about the third case."""
+    code, verdicts = run(folder, what)
     reason = verdicts[2].reason
-    return (
-        done.returncode,
-        [verdict.status for verdict in verdicts],
-        reason.message if reason else "",
-    )
+    return code, [verdict.status for verdict in verdicts], reason.message if reason else ""
+
+
+def alternating(
+    paths: pytest.TempPathFactory, what: str, names: Sequence[str]
+) -> tuple[int, dict[str, list[Verdict]]]:
+    """Run a case for each outcome, and a right one before and after it.
+
+    Returns:
+        the exit code, and the three verdicts for the name of each outcome.
+    """
+    count = 2 * len(names) + 1
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        folder = prepared(paths.mktemp(what), monkeypatch)
+        (folder / "case.yaml").write_text(CASES.format(count=count), encoding="utf-8")
+        code, verdicts = run(folder, what, cases=count)
+    return code, {name: verdicts[2 * i : 2 * i + 3] for i, name in enumerate(names)}
+
+
+@pytest.fixture(scope="module")
+def malformed(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
+    return alternating(tmp_path_factory, "malformed", _NAMES_OF_OUTCOMES)
+
+
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict[str, list[Verdict]]]:
+    return alternating(tmp_path_factory, "unusual", _NAMES_OF_HARMLESS)
 
 
 ONE_BROKEN = [Status.PASSED, Status.PASSED, Status.BROKEN, Status.PASSED, Status.PASSED]
 
 
 @pytest.mark.parametrize("what", _NAMES_OF_OUTCOMES)
-def test_a_malformed_outcome_costs_one_case(folder: Path, what: str) -> None:
-    code, found, message = statuses(folder, what)
-    assert (code, found) == (1, ONE_BROKEN)
-    assert message.startswith("the backend ")
+def test_a_malformed_outcome_costs_one_case(
+    malformed: tuple[int, dict[str, list[Verdict]]], what: str
+) -> None:
+    code, verdicts = malformed
+    before, at, after = verdicts[what]
+    assert code == 1
+    assert (before.status, at.status, after.status) == (
+        Status.PASSED, Status.BROKEN, Status.PASSED,
+    )  # fmt: skip
+    assert at.reason is not None
+    assert at.reason.message.startswith("the backend ")
 
 
 @pytest.mark.parametrize("what", ["too few", "exits", "mute", "surrogates"])
@@ -239,8 +283,12 @@ def test_a_run_that_returns_nothing_costs_every_case(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("what", _NAMES_OF_HARMLESS)
-def test_right_arrays_of_unusual_form_pass(folder: Path, what: str) -> None:
-    assert statuses(folder, what)[:2] == (0, [Status.PASSED] * 5)
+def test_right_arrays_of_unusual_form_pass(
+    unusual: tuple[int, dict[str, list[Verdict]]], what: str
+) -> None:
+    code, verdicts = unusual
+    assert code == 0
+    assert [verdict.status for verdict in verdicts[what]] == [Status.PASSED] * 3
 
 
 @pytest.mark.parametrize(
@@ -249,7 +297,7 @@ def test_right_arrays_of_unusual_form_pass(folder: Path, what: str) -> None:
      "a level as text", "unknown data types", "exits as it starts", "mute as it starts"],
 )  # fmt: skip
 def test_a_backend_that_cannot_say_what_it_is_cannot_be_used(folder: Path, what: str) -> None:
-    done = dmlconf(folder, "run", "case.yaml", "-b", f"unruly:{what}")
+    done = dmlconf_here(folder, "run", "case.yaml", "-b", f"unruly:{what}")
     assert done.returncode == 4
     assert "Error: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -261,9 +309,10 @@ def test_details_are_kept_as_plain_values(folder: Path) -> None:
     assert (code, found) == (0, [Status.PASSED] * 5)
 
 
-def test_what_is_wrong_is_a_backend_error(folder: Path) -> None:
-    statuses(folder, "arrays as lists")
-    reason = read_log(folder / "run.jsonl").verdicts[2].reason
+def test_what_is_wrong_is_a_backend_error(
+    malformed: tuple[int, dict[str, list[Verdict]]],
+) -> None:
+    reason = malformed[1]["arrays as lists"][1].reason
     assert reason is not None
     assert reason.kind is ReasonKind.BACKEND_ERROR
     assert "arrays['OutputTensor'] is a list, not a NumPy array" in reason.message

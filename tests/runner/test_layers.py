@@ -13,6 +13,7 @@ from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cli.cache import user_store
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
 from dmlconf.runner.judge import Against
@@ -33,7 +34,8 @@ FEW: Final = 64
 
 @cache
 def layers() -> Sequence[PlannedCase]:
-    return list(load_suite(sorted(cases_directory().glob("*/model.yaml"))).plan())
+    files = sorted(cases_directory().glob("*/model.yaml"))
+    return list(load_suite(files, store=user_store()).plan())
 
 
 def reference() -> Against:

@@ -100,16 +100,16 @@ def test_a_failure_within_the_bound_is_waived_and_named(tmp_path: Path) -> None:
     assert "Waived by the waivers of the run\n  1 a-tenth-off\n" in result["said"]
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(
-    "scope",
+    ("scope", "jobs"),
     [
-        {"cases": ["tile/small/t*"]},
-        {"cases": ["tile/small/two", "tile/small/types"]},
-        {"cases": None, "operators": ["TILE"]},
-        {"cases": None, "where": "Repeats[0] == 2"},
-        {"cases": None, "operators": ["TILE"], "where": "DataType in (FLOAT32, INT32)"},
-        {"cases": ["*/two", "tile/small/types[DataType=?*]"]},
+        ({"cases": ["tile/small/t*"]}, "1"),
+        ({"cases": ["tile/small/t*"]}, "2"),
+        ({"cases": ["tile/small/two", "tile/small/types"]}, "1"),
+        ({"cases": None, "operators": ["TILE"]}, "1"),
+        ({"cases": None, "where": "Repeats[0] == 2"}, "1"),
+        ({"cases": None, "operators": ["TILE"], "where": "DataType in (FLOAT32, INT32)"}, "1"),
+        ({"cases": ["*/two", "tile/small/types[DataType=?*]"]}, "1"),
     ],
 )
 def test_cases_are_named_by_identifier_pattern_operator_and_condition(
