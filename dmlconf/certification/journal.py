@@ -82,18 +82,18 @@ class Journal:
         """Have the file removed at the end: nobody will go on with it."""
         self._done = True
 
-    def add(self, kept: Kept) -> None:
+    def add(self, outcome: Kept) -> None:
         """Keep what became of a case.
 
         Raises:
             CertificationError: the file cannot be written any more.
         """
-        self.outcomes[kept.line["case"]] = kept
+        self.outcomes[outcome.line["case"]] = outcome
         contents = {
             digest: base64.b64encode(zlib.compress(content, 1)).decode()
-            for digest, content in kept.contents.items()
+            for digest, content in outcome.contents.items()
         }
-        self._write({"line": kept.line, "contents": contents})
+        self._write({"line": outcome.line, "contents": contents})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         try:

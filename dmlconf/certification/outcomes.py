@@ -182,11 +182,11 @@ class StoredOutcomes:
         if "rejection" in line:
             data = line["rejection"]
             return Rejection(data["stage"], data["hresult"], tuple(data.get("constraints", ())))
-        wanted = {
+        forms = {
             name: (_TYPES[tensor.DataType.dtype], list(tensor.Sizes))
             for name, tensor in case.outputs().items()
         }
-        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != wanted:
+        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != forms:
             return "the certificate has other outputs than the desc asks for"
         arrays, samples = {}, {}
         for name, output in line["outputs"].items():

@@ -116,15 +116,15 @@ def command(
     if not plan:
         return nothing_selected(paths, selection)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    opened = open_backend(tested, Limits(jobs or 1, timeout))
+    device = open_backend(tested, Limits(jobs or 1, timeout))
     try:
-        head = recording_head(opened)
+        head = recording_head(device)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
-        kept = parts_kept(target, plan, head) if by_operator else {}
+        entries = parts_kept(target, plan, head) if by_operator else {}
         with progress(len(plan), quiet=quiet, color=color) as advance:
-            recording, left_out = record(plan, opened, known, advance)
+            recording, left_out = record(plan, device, known, advance)
     finally:
-        opened.close()
+        device.close()
     _tell(left_out)
     if not recording.entries:
         message = f"Error: nothing could be recorded, so {target} was not written"
@@ -133,7 +133,7 @@ def command(
     cases = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
     done = f"recorded {len(recording.entries):,} of {cases}"
     if by_operator:
-        done += _save_parts(list(renewed(target, recording, kept)))
+        done += _save_parts(list(renewed(target, recording, entries)))
     else:
         _save(output, recording_bytes(recording))
     click.echo(printable(f"{target}: {done}"))

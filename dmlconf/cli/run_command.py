@@ -154,8 +154,8 @@ def command(
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
     if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
-        told = "--report to a file" if log_file is None else "--log"
-        raise click.UsageError(f"{told} takes one backend: give each its own run")
+        option_name = "--report to a file" if log_file is None else "--log"
+        raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
     accepted = read_waivers(waiver_file) if waiver_file else None
@@ -170,8 +170,8 @@ def command(
     prepare_files(files)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
-    given = {name: value for name, value in again.items() if value is not None}
-    options = recorded_options(selection) | given | {"against": against}
+    repetition = {name: value for name, value in again.items() if value is not None}
+    options = recorded_options(selection) | repetition | {"against": against}
     stop_after = 1 if fail_fast else max_failures
     demands = Demands(fail_on, min_passed)
     if waiver_file is not None:

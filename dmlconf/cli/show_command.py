@@ -62,10 +62,10 @@ def command(
     """
     from dmlconf.cli.console import make_console
 
-    suite, found = load_chosen(paths, identifiers=(case,), challenge=challenge)
-    if not found:
+    suite, plan = load_chosen(paths, identifiers=(case,), challenge=challenge)
+    if not plan:
         return nothing_selected(paths, {"identifiers": (case,)})
-    console, built = make_console(color), build(found[0])
+    console, built = make_console(color), build(plan[0])
     if backend is None and against is None:
         _print(console, built)
         return ExitCode.SUCCESS
@@ -75,7 +75,7 @@ def command(
     _print(console, with_expectation(built, against or AUTO, folders))
     if backend is not None:
         lines = outcome_lines(
-            found[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
+            plan[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
         )
         for line in lines:
             console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -176,8 +176,8 @@ def _shown(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     parts = [f"{k} {_shown(v)}" for k, v in value.items() if k != "operator" and v is not None]
-    told = f"{{{', '.join(parts)}}}" if parts else ""
-    return " ".join(filter(None, (value.get("operator"), told)))
+    text = f"{{{', '.join(parts)}}}" if parts else ""
+    return " ".join(filter(None, (value.get("operator"), text)))
 
 
 def _expectation(case: Case) -> Iterator[Text]:

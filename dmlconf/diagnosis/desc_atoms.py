@@ -289,14 +289,22 @@ def _case(
             fields.append((column, summaries))
 
     def either(test: Callable[[_Summary], bool]) -> Array:
-        each = [column.spread([test(s) for s in found], bool) for column, found in fields]
+        each = [
+            column.spread([test(s) for s in field_summaries], bool)
+            for column, field_summaries in fields
+        ]
         return np.logical_or.reduce(each) if each else np.zeros(len(verdicts), bool)
 
     def greatest(measure: Callable[[_Summary], int]) -> Array:
-        each = [column.spread([measure(s) for s in found], float) for column, found in fields]
+        each = [
+            column.spread([measure(s) for s in field_summaries], float)
+            for column, field_summaries in fields
+        ]
         return np.maximum.reduce(each) if each else np.zeros(len(verdicts))
 
-    every = sorted({name for _, found in fields for s in found for name in s.types})
+    every = sorted(
+        {name for _, field_summaries in fields for s in field_summaries for name in s.types}
+    )
     holds = {name: either(partial(_has_type, name)) for name in every}
     # Where tensors differ in their data types, the name of one of them says more.
     mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
@@ -315,7 +323,9 @@ def _case(
     builder.flag("Broadcast", 5.5, either(lambda s: s.broadcast))
     if in_place is not None:
         builder.flag("InPlace", 5.5, in_place.mask(bool))
-    for flag in sorted({flag for _, found in fields for s in found for flag in s.flags}):
+    for flag in sorted(
+        {flag for _, field_summaries in fields for s in field_summaries for flag in s.flags}
+    ):
         flagged = either(partial(_has_flag, flag))
         builder.add(f"{flag} in Flags", 6, flagged)
         builder.add(f"{flag} not in Flags", 7, ~flagged)

@@ -144,10 +144,10 @@ def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanati
     bits = np.where(against, np.inf, bits)
     order = np.argsort(bits, kind="stable")
     exact = (failures == of) & (passes == 0)
-    kept = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
+    shortlist = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
     return [
         Explanation((table.atoms[at],), int(failures[at]), of, int(passes[at]), float(bits[at]))
-        for at in kept
+        for at in shortlist
         if np.isfinite(bits[at])
     ]
 
@@ -160,37 +160,37 @@ def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanatio
     # An atom of a conjunction holds for what the conjunction holds for.
     useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
     informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
-    kept = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
-    if len(kept) < 2:
+    shortlist = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
+    if len(shortlist) < 2:
         return []
-    a, b = ours[kept], others[kept]
+    a, b = ours[shortlist], others[shortlist]
     pair_failures, pair_passes = a @ a.T, b @ b.T
-    bits = own[kept][:, None] + own[kept][None, :]
+    bits = own[shortlist][:, None] + own[shortlist][None, :]
     bits = bits + description_bits(pair_failures, pair_passes, of, total)
-    rows, columns = np.triu_indices(len(kept), 1)
+    rows, columns = np.triu_indices(len(shortlist), 1)
     flat = bits[rows, columns]
     order = np.argsort(flat, kind="stable")
     exact = (pair_failures[rows, columns] == of) & (pair_passes[rows, columns] == 0)
 
     def pair(at: int) -> Explanation:
         i, j = rows[at], columns[at]
-        terms = table.atoms[kept[i]], table.atoms[kept[j]]
+        terms = table.atoms[shortlist[i]], table.atoms[shortlist[j]]
         held = int(pair_failures[i, j]), of, int(pair_passes[i, j])
         return Explanation(terms, *held, float(flat[at]))
 
-    found = [pair(order[0])]
+    pairs = [pair(order[0])]
     exact_order = [at for at in order if exact[at]] if exact.any() else []
     if exact_order:
-        return [*found, pair(exact_order[0])]
+        return [*pairs, pair(exact_order[0])]
     for at in order[:MOST_EXTENDED]:
         i, j = rows[at], columns[at]
         three_failures, three_passes = a @ (a[i] * a[j]), b @ (b[i] * b[j])
         three = flat[at] - description_bits(pair_failures[i, j], pair_passes[i, j], of, total)
-        three = three + own[kept] + description_bits(three_failures, three_passes, of, total)
+        three = three + own[shortlist] + description_bits(three_failures, three_passes, of, total)
         k = int(three.argmin())
         if k in (i, j):
             continue
-        terms = tuple(table.atoms[kept[place]] for place in (i, j, k))
+        terms = tuple(table.atoms[shortlist[place]] for place in (i, j, k))
         held = int(three_failures[k]), of, int(three_passes[k])
-        found.append(Explanation(terms, *held, float(three[k])))
-    return found
+        pairs.append(Explanation(terms, *held, float(three[k])))
+    return pairs

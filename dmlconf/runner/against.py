@@ -136,7 +136,7 @@ def states_all(planned: PlannedCase) -> bool:
 
 
 def expectations(
-    given: str,
+    against: str,
     tested: OpenBackend,
     suite: Suite,
     plan: Sequence[PlannedCase],
@@ -145,7 +145,7 @@ def expectations(
     """Return what gives the expected outcomes of cases that state none.
 
     Args:
-        given: `auto`, or a backend as named on the command line.
+        against: `auto`, or a backend as named on the command line.
         tested: the backend under test.
         suite: what the plan was chosen from.
         plan: the cases that will run.
@@ -156,16 +156,16 @@ def expectations(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = subject_of(tested.environment)
-    if given == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
         return Expectations(REFERENCE, nobody)
-    if given == AUTO:
+    if against == AUTO:
         return _automatic(tested, subject, plan, suite_paths)
-    name = registry.parse(given)
+    name = registry.parse(against)
     if name.name == "recording":
-        return _recorded(given, Path(name.options), subject, suite, plan, suite_paths)
+        return _recorded(against, Path(name.options), subject, suite, plan, suite_paths)
     if name.name == REFERENCE == subject[0]:
-        return Expectations(given, nobody)
-    return Expectations(given, reference(given, tested.name))
+        return Expectations(against, nobody)
+    return Expectations(against, reference(against, tested.name))
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
@@ -219,7 +219,7 @@ def _automatic(
 
 
 def _recorded(
-    given: str,
+    against: str,
     path: Path,
     subject: Subject,
     suite: Suite,
@@ -235,9 +235,9 @@ def _recorded(
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
-        return Expectations(given, nobody, note=note)
+        return Expectations(against, nobody, note=note)
     source = RecordingAgainst(path, subject)
-    return Expectations(given, source, (source,))
+    return Expectations(against, source, (source,))
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:

@@ -106,13 +106,13 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """
     done, together = 0, len(cases)
     while done < len(cases):
-        given = cases[done : done + together]
+        batch = cases[done : done + together]
         try:
-            for outcome in _as_many(backend.run(given), len(given)):
+            for outcome in _as_many(backend.run(batch), len(batch)):
                 yield checked_outcome(outcome, cases[done])
                 done += 1
         except Exception as error:
-            if len(given) > 1 and not isinstance(error, _TooManyError):
+            if len(batch) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
             yield _broken(error, cases[done])
@@ -181,10 +181,10 @@ def work(
     _isolate(diagnostics)
     collect_garbage_seldom()
     try:
-        made = registry.create(backend)
-        results = task(made)
-        environment = checked_environment(made.environment())
-        connection.send(Ready(environment, checked_capabilities(made.capabilities())))
+        instance = registry.create(backend)
+        results = task(instance)
+        environment = checked_environment(instance.environment())
+        connection.send(Ready(environment, checked_capabilities(instance.capabilities())))
     except BackendError as error:
         connection.send(Refused(str(error)))
         return
@@ -198,7 +198,7 @@ def work(
     except (EOFError, OSError):
         pass  # dmlconf is gone, and nobody waits for results any more.
     finally:
-        made.close()
+        instance.close()
 
 
 def _gathered(results: Iterator[Any]) -> Iterator[Results]:

@@ -127,8 +127,8 @@ class Inspection:
             if len(others):
                 values = self.arrays[place.name].ravel()[others[0]]
                 again = second[np.searchsorted(different, others[0])]
-                told = f"{values} and {again}"
-                message = f"{_told(place, others)} differ between two dispatches: {told}"
+                examples = f"{values} and {again}"
+                message = f"{_told(place, others)} differ between two dispatches: {examples}"
                 yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
 
 
@@ -144,24 +144,24 @@ def _regions(placement: Placement) -> Iterator[_Region]:
 
 def _where_different(one: Array, other: Array) -> Array:
     """Return where two flat arrays differ, INT64."""
-    found = [
+    differences = [
         start + np.flatnonzero(part != other[start : start + _BLOCK])
         for start, part in _blocks(one)
         if not np.array_equal(part, other[start : start + _BLOCK])
     ]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.concatenate(differences) if differences else np.empty(0, np.int64)
 
 
 def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
     """Return which elements of an output are what was there before; only some where asked."""
     old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
     if among is not None:
-        kept: Array = among[old[among] == new[among]]
-        return kept
-    found = [
+        unchanged: Array = among[old[among] == new[among]]
+        return unchanged
+    matches = [
         start + np.flatnonzero(part == new[start : start + _BLOCK]) for start, part in _blocks(old)
     ]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.concatenate(matches) if matches else np.empty(0, np.int64)
 
 
 def _blocks(values: Array) -> Iterator[tuple[int, Array]]:

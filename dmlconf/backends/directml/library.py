@@ -180,8 +180,8 @@ def load(path: str | None = None) -> Libraries:
         directml = _opened(str(place.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
     except BackendError as error:
-        found = f"Found by {origin}; expected {_expected()}."
-        raise BackendError(f"{error}\n{found}\n{_advice()}") from error
+        origin_note = f"Found by {origin}; expected {_expected()}."
+        raise BackendError(f"{error}\n{origin_note}\n{_advice()}") from error
     content = place.read_bytes()
     digest = sha256(content).hexdigest()
     file = DirectMLFile(place, origin, native_version(content), digest)
@@ -232,21 +232,21 @@ def function(
         BackendError: the library lacks it.
     """
     try:
-        found = getattr(library, name)
+        symbol = getattr(library, name)
     except AttributeError as error:
         # ctypes knows a library by the name that it was opened with.
         path = library._name
         raise BackendError(f"{path} lacks the function {name}: {_unlike(name)}") from error
-    found.argtypes = arguments
-    found.restype = result
-    made: Callable[..., Any] = found
-    return made
+    symbol.argtypes = arguments
+    symbol.restype = result
+    callable_: Callable[..., Any] = symbol
+    return callable_
 
 
 def _unlike(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
-    told = "it is too old, or another library of that name"
+    cause = "it is too old, or another library of that name"
     if sys.platform == "win32":
-        return told
-    return f"{told}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+        return cause
+    return f"{cause}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

@@ -146,16 +146,16 @@ class Placement:
 def place(case: Case) -> Placement:
     """Return where the tensors of a case lie."""
     end = 0
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
 
     def put(name: str, desc: TensorDesc, is_output: bool) -> Place:
         nonlocal end
         source = case.in_place.get(name) if is_output else None
         if source is not None:
-            return Place(name, desc, found[source].offset, True, source)
+            return Place(name, desc, places[source].offset, True, source)
         alignment = max(GUARD, desc.GuaranteedBaseOffsetAlignment)
         offset = -(-(end + GUARD) // alignment) * alignment
-        found[name] = made = Place(name, desc, offset, is_output)
+        places[name] = made = Place(name, desc, offset, is_output)
         end = made.end
         return made
 
@@ -193,8 +193,8 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
 
 def decode(desc: TensorDesc, content: Array) -> Array:
     """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes."""
-    found = elements_of(desc, content)
-    return found.copy() if found.base is not None else found
+    elements = elements_of(desc, content)
+    return elements.copy() if elements.base is not None else elements
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:

@@ -141,9 +141,9 @@ class NativeDesc:
         self._kept: list[Any] = []
         self.structure = self._operator(operator, desc)
 
-    def _keep(self, made: Any) -> int:
-        self._kept.append(made)
-        return ctypes.addressof(made)
+    def _keep(self, value: Any) -> int:
+        self._kept.append(value)
+        return ctypes.addressof(value)
 
     def _operator(self, operator: Operator, desc: Desc) -> DML_OPERATOR_DESC:
         members = operator_structure(operator)()
