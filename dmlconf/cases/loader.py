@@ -110,7 +110,7 @@ def load_suite(
         content = _content(path)
         name = f"{path.parent.name}/{path.name}\0".encode("utf-8", "surrogateescape")
         digest.update(name + content + b"\0")
-        if not _wanted(path, content, operators, files):
+        if not _may_hold(path, content, operators, files):
             continue
         try:
             checked.append(_checked(path, content, validated, every_case))
@@ -179,7 +179,7 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _wanted(
+def _may_hold(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
     """Tell whether a file may hold a wanted case, from its name and the line of its operator."""

@@ -23,7 +23,7 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.judge import judge
-from dmlconf.runner.session import Limits, OpenBackend, judged, nobody, opened
+from dmlconf.runner.session import Limits, OpenBackend, in_process, judged, no_expectation
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
@@ -94,8 +94,8 @@ class _Replay:
         self._stored = None
 
 
-def _opened(evidence: Evidence) -> OpenBackend:
-    return opened(_NAME, _Replay(evidence))
+def _open(evidence: Evidence) -> OpenBackend:
+    return in_process(_NAME, _Replay(evidence))
 
 
 def judge_again(
@@ -118,10 +118,10 @@ def judge_again(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording of the suite cannot be read.
     """
-    expected = expectations(AUTO, _opened(evidence), suite, plan, suite_paths)
+    expected = expectations(AUTO, _open(evidence), suite, plan, suite_paths)
     task = _Judging(evidence, expected)
     if limits.jobs == 1:
-        yield from task.verdicts(_opened(evidence), plan)
+        yield from task.verdicts(_open(evidence), plan)
         return
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.pool import WorkerPool
@@ -130,7 +130,9 @@ def judge_again(
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
-                yield judge(valid_case(planned), result, nobody)  # No waiver is for this machine.
+                yield judge(
+                    valid_case(planned), result, no_expectation
+                )  # No waiver is for this machine.
             else:
                 yield result
 
@@ -145,7 +147,7 @@ class _Judging:
     def __call__(self, backend: Backend) -> Callable[[Sequence[PlannedCase]], Iterator[Any]]:
         from dmlconf.runner.worker import Raised
 
-        ready = _opened(self.evidence)
+        ready = _open(self.evidence)
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[Any]:
             try:

@@ -174,7 +174,7 @@ def command(
             if missing:
                 return _incomplete(output, missing)
             limits = Limits(jobs or processes_that_pay(len(plan)), timeout)
-            certificate = _made(order, device, header, journal, limits, bar)
+            certificate = _new_contents(order, device, header, journal, limits, bar)
             if certificate.findings:
                 return _not_allowed(output, certificate.findings)
             replaced(output, new_certificate(certificate.predicate, certificate.members, private))
@@ -226,7 +226,7 @@ class _Made:
     counts: str
 
 
-def _made(
+def _new_contents(
     order: Order, device: OpenBackend, header: Header, journal: Journal, limits: Limits, bar: _Bar
 ) -> _Made:
     finished = datetime.now(UTC).isoformat(timespec="seconds")

@@ -196,7 +196,7 @@ def command(
                 _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
                 waivers=waivers,
             )  # fmt: skip
-            tell = partial(_tell_repetition, of=repeat, quiet=quiet)
+            tell = partial(_announce_repetition, of=repeat, quiet=quiet)
             verdicts = repeated(cases, judge, repeat, shuffle, tell)
             with progress(len(cases), quiet=quiet, color=color) as advance:
                 footer = _logged(log, cases, verdicts, header, advance, stop_after)
@@ -252,7 +252,7 @@ def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
         say(f"Hint: {hint}")
 
 
-def _tell_repetition(number: int, *, of: int, quiet: bool) -> None:
+def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
     if of > 1 and not quiet:
         say(f"Repetition {number:,} of {of:,}")
 

@@ -108,7 +108,7 @@ def _lines(case: Case) -> Iterator[Text]:
     if case.about.documented is not None:
         yield _styled("")
         yield _styled("The page is wrong", "bold yellow")
-        yield from (_styled(f"  {line}") for line in _told(case.about.documented))
+        yield from (_styled(f"  {line}") for line in _documented_lines(case.about.documented))
 
 
 def _about(case: Case) -> Iterator[Text]:
@@ -207,7 +207,7 @@ def _expectation(case: Case) -> Iterator[Text]:
     yield _row("source", f"{expected.provenance}: {source}")
 
 
-def _told(documented: Any) -> Iterator[str]:
+def _documented_lines(documented: Any) -> Iterator[str]:
     """Tell what the page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)

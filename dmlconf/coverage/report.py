@@ -56,7 +56,7 @@ def _kinds(row: OperatorCoverage) -> list[str]:
 
 
 def _cells(row: OperatorCoverage) -> list[str]:
-    parts = [_told(row, kind) for kind in _PARTS]
+    parts = [_phrase(row, kind) for kind in _PARTS]
     return [row.operator, *_kinds(row), f"{row.recorded:,}", *parts]
 
 
@@ -64,7 +64,7 @@ def _middle_cells(row: OperatorCoverage) -> list[str]:
     return [row.operator, *_kinds(row), *_short_cells(row)[2:]]
 
 
-def _told(row: OperatorCoverage, kind: str) -> str:
+def _phrase(row: OperatorCoverage, kind: str) -> str:
     covered, of = row.share(kind)
     return f"{covered:,}/{of:,}" if of else "-"
 

@@ -18,7 +18,7 @@ from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.judge import judge
 from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.session import Limits, judged, nobody, opened
+from dmlconf.runner.session import Limits, in_process, judged, no_expectation
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
@@ -56,7 +56,7 @@ def judged_in_processes(
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
                 case = valid_case(planned)
-                yield waivers.applied(case, result, judge(case, result, nobody))
+                yield waivers.applied(case, result, judge(case, result, no_expectation))
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
@@ -88,7 +88,7 @@ class _Judging:
     def __call__(
         self, backend: Backend
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
-        ready = opened(self.backend, backend)
+        ready = in_process(self.backend, backend)
         recordings = self.expected.recordings
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:

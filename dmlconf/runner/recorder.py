@@ -59,7 +59,7 @@ def record(
     left_out: list[LeftOut] = []
     declined: deque[Verdict] = deque()
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        entry = _kept(case, outcome, substrate, backend.faults)
+        entry = _entry(case, outcome, substrate, backend.faults)
         if isinstance(entry, Entry):
             entries[case.identifier] = entry
         else:
@@ -82,7 +82,7 @@ def recording_head(backend: OpenBackend) -> Recording:
     )
 
 
-def _kept(
+def _entry(
     case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
 ) -> Entry | LeftOut:
     known = faults.explaining(case, outcome)

@@ -35,11 +35,11 @@ __all__ = [
     "Limits",
     "OpenBackend",
     "environment_record",
+    "in_process",
     "judged",
     "make_header",
-    "nobody",
+    "no_expectation",
     "open_backend",
-    "opened",
     "processes_that_pay",
     "reference",
     "run",
@@ -112,10 +112,10 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
             raise
         execute = partial(pool.run, alone=faults.harms_others)
         return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
-    return opened(name, registry.create(name))
+    return in_process(name, registry.create(name))
 
 
-def opened(name: registry.BackendName, backend: Backend) -> OpenBackend:
+def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
     """Return the backend as one that runs cases in this process, one by one."""
 
     def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
@@ -141,7 +141,7 @@ def _with_inputs(case: Case) -> Case:
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
 
 
-def nobody(case: Case) -> None:
+def no_expectation(case: Case) -> None:
     """Tell no expected outcome."""
 
 
@@ -170,7 +170,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
         BackendError: there is no such backend.
     """
     parsed = registry.parse(name)
-    return nobody if parsed == tested else _ByBackend(parsed)
+    return no_expectation if parsed == tested else _ByBackend(parsed)
 
 
 def run(
@@ -310,7 +310,7 @@ def judged(
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
         verdict = backend.faults.waive(case, outcome, verdict)
-        verdict = substrate.set_apart(case, outcome, verdict)
+        verdict = substrate.excuse(case, outcome, verdict)
         yield waivers.applied(case, outcome, verdict)
     yield from declined
 

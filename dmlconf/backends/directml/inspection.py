@@ -120,7 +120,7 @@ class Inspection:
                 continue
             unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
             if len(unwritten):
-                message = f"{_told(place, unwritten)} kept what was there before"
+                message = f"{_place_text(place, unwritten)} kept what was there before"
                 yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
             different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
             others = np.setdiff1d(different, unwritten) if len(different) else different
@@ -128,7 +128,7 @@ class Inspection:
                 values = self.arrays[place.name].ravel()[others[0]]
                 again = second[np.searchsorted(different, others[0])]
                 examples = f"{values} and {again}"
-                message = f"{_told(place, others)} differ between two dispatches: {examples}"
+                message = f"{_place_text(place, others)} differ between two dispatches: {examples}"
                 yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
 
 
@@ -189,7 +189,7 @@ def _bits(array: Array) -> Array:
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 
-def _told(place: Place, elements: Array) -> str:
+def _place_text(place: Place, elements: Array) -> str:
     first = [int(i) for i in np.unravel_index(elements[0], place.desc.Sizes)]
     total = int(np.prod(place.desc.Sizes, dtype=np.int64))
     return f"{len(elements):,} of {total:,} elements of {place.name}, the first at {first},"

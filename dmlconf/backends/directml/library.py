@@ -172,12 +172,12 @@ def load(path: str | None = None) -> Libraries:
     place, origin = find(path)
     folder = None
     if sys.platform == "win32":
-        d3d12 = _opened("d3d12.dll", "Direct3D 12")
+        d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
     else:
         folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
         d3d12 = _wsl_libraries(folder)
     try:
-        directml = _opened(str(place.resolve()), "DirectML")
+        directml = _loaded_library(str(place.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
     except BackendError as error:
         origin_note = f"Found by {origin}; expected {_expected()}."
@@ -202,11 +202,11 @@ def _wsl_libraries(folder: Path) -> ctypes.CDLL:
             f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
             f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
         )
-    _opened(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
-    return _opened(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
+    _loaded_library(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
+    return _loaded_library(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
 
 
-def _opened(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
     try:
         if sys.platform == "win32":
             library: ctypes.CDLL = ctypes.WinDLL(name)

@@ -74,7 +74,7 @@ class OperatorCache:
         self._device = device
         self._flags = flags
         self._graph = graph
-        self._kept: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
 
     def get(self, case: Case, placement: Placement) -> CompiledOperator:
         """Return the case's operator, compiled now or before; it lives until the next `trim`.
@@ -88,24 +88,24 @@ class OperatorCache:
             NativeFaultError: DirectML crashed, and Windows told.
         """
         key = desc_key(case)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key][0]
         with ExitStack() as owner:
             compiled = self._compile(case, placement, owner)
-            self._kept[key] = compiled, owner.pop_all()
+            self._cache[key] = compiled, owner.pop_all()
         return compiled
 
     def trim(self) -> None:
         """Give back what was not used for longest, where more is kept than may be."""
-        while len(self._kept) > MOST_KEPT:
-            _, (_, owner) = self._kept.popitem(last=False)
+        while len(self._cache) > MOST_KEPT:
+            _, (_, owner) = self._cache.popitem(last=False)
             owner.close()
 
     def close(self) -> None:
         """Give back everything."""
-        while self._kept:
-            _, (_, owner) = self._kept.popitem()
+        while self._cache:
+            _, (_, owner) = self._cache.popitem()
             owner.close()
 
     def _compile(self, case: Case, placement: Placement, owner: ExitStack) -> CompiledOperator:

@@ -271,7 +271,7 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
         try:
             entries[identifier] = Entry(_digest(case), _outcome(case, outputs))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _FaultyError(f"the case {identifier}: {_told(error)}") from error
+            raise _FaultyError(f"the case {identifier}: {_reason(error)}") from error
     return Recording(
         dmlconf=manifest["dmlconf"],
         backend=manifest["backend"],
@@ -284,7 +284,7 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
     )
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 

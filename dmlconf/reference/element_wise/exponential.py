@@ -358,18 +358,18 @@ def _log_of_sum_interval(
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
     # Only some of the arguments in reach make the formula NaN.
-    lost = np.isneginf(low) & ~np.isneginf(high)
+    undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
-        lost |= (low < 1) & (high >= 1)
-        low = np.where(lost, 1.0, low)
+        undefined |= (low < 1) & (high >= 1)
+        low = np.where(undefined, 1.0, low)
     with np.errstate(all="ignore"):
         least, _ = _sum_ends(low, one)
         _, greatest = _sum_ends(high, one)
         if one < 0:
-            lost |= (high <= -1) & (greatest >= 0)
+            undefined |= (high <= -1) & (greatest >= 0)
         lowest, _ = rounded_interval(np.log(least), _log_error(least), dtype)
         _, highest = rounded_interval(np.log(greatest), _log_error(greatest), dtype)
-    return anything_where(lost, (lowest, highest))
+    return anything_where(undefined, (lowest, highest))
 
 
 def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:

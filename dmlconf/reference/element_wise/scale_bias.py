@@ -118,8 +118,8 @@ def scaled_function(
 
     def computed(elements: Array) -> Array:
         values = scaled(elements, scale_bias)
-        found = function(_whole(values) if tensor.dtype.kind in "iu" else values)
-        return found if dtype == np.float32 else cast(found, output)
+        result = function(_whole(values) if tensor.dtype.kind in "iu" else values)
+        return result if dtype == np.float32 else cast(result, output)
 
     with np.errstate(all="ignore"):
         return in_blocks(computed, tensor, dtype=dtype)
@@ -164,9 +164,9 @@ def function_interval(
     if low is high or output.DataType.dtype.kind != "f":
         return lowest, highest
     with np.errstate(all="ignore"):
-        lost = [np.isnan(function(argument)) for argument in (low, exact, high)]
+        undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]
     return anything_where(
-        np.logical_or.reduce(lost) & ~np.logical_and.reduce(lost), (lowest, highest)
+        np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined), (lowest, highest)
     )
 
 

@@ -115,8 +115,8 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     def sign(values: Array) -> Array:
         positive, negative = values > 0, values < 0
-        found: Array = positive.view(np.int8) - negative.view(np.int8)
-        return found
+        output: Array = positive.view(np.int8) - negative.view(np.int8)
+        return output
 
     with np.errstate(invalid="ignore"):
         return in_blocks(sign, InputTensor, dtype=OutputTensor.DataType.dtype)
@@ -238,10 +238,10 @@ def element_wise_is_infinity(
     Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
     """
     if InfinityMode == "EITHER":
-        found = np.isinf(InputTensor)
+        output = np.isinf(InputTensor)
     else:
-        found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
-    return found.astype(OutputTensor.DataType.dtype)
+        output = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
+    return output.astype(OutputTensor.DataType.dtype)
 
 
 def _magnitude(tensor: Array) -> Callable[[Array], Array]:
