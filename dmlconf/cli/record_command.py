@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from os import getpid
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.files import replaced
 from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import (
     BACKEND_GROUP,
@@ -162,18 +162,12 @@ def _save(path: Path, content: bytes | None) -> None:
     Raises:
         click.UsageError: it is not.
     """
-    temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
     try:
         if content is not None:
             path.parent.mkdir(exist_ok=True)
-        try:
-            temporary.write_bytes(content or b"")
-            if content is not None:
-                temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+    replaced(path, content)
 
 
 def _tell(left_out: Sequence[LeftOut]) -> None:

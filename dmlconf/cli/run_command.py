@@ -34,10 +34,10 @@ from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import (
     REPORT_GROUP,
+    detail_options,
     parse_reports,
     report_option,
     show,
-    show_failures_option,
 )
 from dmlconf.cli.selection import (
     load_runnable,
@@ -107,13 +107,7 @@ _MOST_DUMPED: Final = 100
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
-@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
-        help="List the N slowest cases.")  # fmt: skip
-@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
-        help="Show more of what did not simply pass.")  # fmt: skip
-@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-        help="Show failures and the last line only.")  # fmt: skip
-@show_failures_option
+@detail_options
 @option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
         "its expected, allowed and actual outputs as .npy files.")  # fmt: skip

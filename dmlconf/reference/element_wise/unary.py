@@ -17,6 +17,7 @@ from dmlconf.reference.element_wise.scale_bias import (
     function_interval,
     is_identity,
     scaled_function,
+    unary,
 )
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import wide
@@ -135,16 +136,12 @@ def element_wise_sign_candidates(
     return [(sign, sign), (flushed, flushed)]
 
 
-def element_wise_ceil(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the least whole number that is not below the scaled element.
-
-    Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
-    """
-    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+element_wise_ceil = unary(
+    "element_wise_ceil",
+    np.ceil,
+    "the least whole number that is not below the scaled element",
+    rounds_once=True,
+)
 
 
 def element_wise_ceil_candidates(
@@ -155,16 +152,12 @@ def element_wise_ceil_candidates(
     return _whole_numbers(*ends)
 
 
-def element_wise_floor(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the greatest whole number that is not above the scaled element.
-
-    Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
-    """
-    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+element_wise_floor = unary(
+    "element_wise_floor",
+    np.floor,
+    "the greatest whole number that is not above the scaled element",
+    rounds_once=True,
+)
 
 
 def element_wise_floor_candidates(
