@@ -22,8 +22,9 @@ from dmlconf.certification.profile_digest import profile_digest
 from dmlconf.certification.profiles import Profile
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import Header
-from dmlconf.runner.session import Limits, OpenBackend, runnable
+from dmlconf.runner.session import OpenBackend, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Verdict

@@ -44,9 +44,9 @@ from dmlconf.certification.replay import (
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Store
+from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.session import Limits, processes_that_pay
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers

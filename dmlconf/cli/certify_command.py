@@ -52,15 +52,10 @@ from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.reader import LARGEST_FILE_BYTES
 from dmlconf.runner.against import AUTO
+from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import Header
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.session import (
-    Limits,
-    OpenBackend,
-    make_header,
-    open_backend,
-    processes_that_pay,
-)
+from dmlconf.runner.session import OpenBackend, make_header, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waiver_file import read_waivers

@@ -35,9 +35,10 @@ from dmlconf.cli.selection import (
     paths_argument,
 )
 from dmlconf.documents.problems import printable
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.recorder import LeftOut, record, recording_head
 from dmlconf.runner.renewal import Part, parts_kept, renewed
-from dmlconf.runner.session import Limits, open_backend
+from dmlconf.runner.session import open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 
 __all__ = ["command"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -48,21 +47,20 @@ from dmlconf.cli.selection import (
     suite_paths,
 )
 from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.execution import limits_of
+from dmlconf.runner.judging import verdicts
 from dmlconf.runner.log import Footer, Header, LogWriter, RunLog, read_log
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import (
-    Limits,
     OpenBackend,
-    judged,
     make_header,
     open_backend,
-    processes_that_pay,
     run,
 )
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
+from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import Waivers, effective_waivers
+from dmlconf.runner.waivers import effective_waivers
 
 __all__ = ["command"]
 
@@ -175,10 +173,8 @@ def command(
         cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
         if not cases:
             return nothing_selected(paths, selection)
-        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
-        # Of a backend that is trusted, each process builds and judges its cases as well.
-        apart = limits.jobs > 1 and not name.isolated
-        backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
+        limits = limits_of(name, jobs, timeout, len(cases))
+        backend = open_backend(name, limits, judged=True)
         try:
             expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
@@ -187,13 +183,13 @@ def command(
             log = log_file or _default_log()
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
-                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
+                verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
                 waivers=waivers,
             )  # fmt: skip
             tell = partial(_announce_repetition, of=repeat, quiet=quiet)
-            verdicts = repeated(cases, judge, repeat, shuffle, tell)
+            reached = repeated(cases, judge, repeat, shuffle, tell)
             with progress(len(cases), quiet=quiet, color=color) as advance:
-                footer = _logged(log, cases, verdicts, header, advance, stop_after)
+                footer = _logged(log, cases, reached, header, advance, stop_after)
             written = read_log(log, own=True)
             if dump_folder is not None:
                 _dump(dump_folder, written, cases, backend, expected)
@@ -249,22 +245,6 @@ def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
 def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
     if of > 1 and not quiet:
         say(f"Repetition {number:,} of {of:,}")
-
-
-def _verdicts(
-    plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    expected: Expectations,
-    limits: Limits,
-    substrate: Substrate,
-    waivers: Waivers,
-) -> Generator[Verdict, None, None]:
-    if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate, waivers)
-    # Processes and pipes take time to import, and a few cases need none of them.
-    from dmlconf.runner.parallel import judged_in_processes
-
-    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(

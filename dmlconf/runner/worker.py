@@ -43,7 +43,17 @@ from dmlconf.runner.tuning import collect_garbage_seldom
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Raised", "Ready", "Refused", "Results", "Task", "outcomes", "run_batch", "work"]
+__all__ = [
+    "Raised",
+    "Ready",
+    "Refused",
+    "Results",
+    "Task",
+    "outcomes",
+    "run_batch",
+    "with_errors",
+    "work",
+]
 
 _LONGEST_TRACE: Final = 8192
 """Characters of a traceback that are kept, from the end."""
@@ -96,6 +106,21 @@ class Results:
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
     """Return what runs a batch of cases: the task of a worker that only runs them."""
     return partial(run_batch, backend)
+
+
+def with_errors(
+    results: Callable[[Sequence[Any]], Iterator[Any]],
+) -> Callable[[Sequence[Any]], Iterator[Any]]:
+    """Return a task that yields `Raised` where dmlconf itself is at fault, and no more results."""
+
+    def raising(batch: Sequence[Any]) -> Iterator[Any]:
+        try:
+            yield from results(batch)
+        except Exception as error:
+            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+            yield Raised(error)
+
+    return raising
 
 
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
