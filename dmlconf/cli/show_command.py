@@ -10,6 +10,7 @@ import click
 
 from dmlconf.backends import registry
 from dmlconf.cases.build import build
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Fill, Provenance
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.levels import spoken_level
@@ -20,6 +21,7 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.grid import grid
 from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.cli.show_graph import graph_lines
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import AUTO
 from dmlconf.runner.memory import shortage
@@ -162,6 +164,12 @@ def _indented(text: str) -> Text:
 
 
 def _attributes(case: Case) -> Iterator[Text]:
+    if isinstance(case, GraphCase):
+        yield _styled("")
+        yield _styled("Nodes", "bold green")
+        for line in graph_lines(case.graph, _described, _shown):
+            yield _styled(line, "" if line.startswith(" ") else "bold")
+        return
     fields = list(case.operator.of_kind(FieldKind.ATTRIBUTE))
     width = max((len(field.name) for field in fields), default=0)
     for field in fields:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
-from dmlconf.precision.allowance import Interval
+from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import arguments, evaluate, reference_function
+from dmlconf.reference.graph_allowance import graph_candidates
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -55,6 +57,8 @@ class CaseAllowances:
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
         """The intervals of which an element lies in at least one, by output."""
+        if isinstance(self._case, GraphCase):
+            return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
         candidates = self._call("candidates")
         return candidates if isinstance(candidates[0][0], tuple) else (candidates,)
 
@@ -66,6 +70,9 @@ class CaseAllowances:
         if all(array is without[name] for name, array in inputs.items()):
             return None
         return self.right, evaluate(self._case, without)
+
+    def _of_node(self, node: Case, output: str) -> Allowance:
+        return CaseAllowances(node, half_precision=self.half_precision).of(output)
 
     def _call(self, part: str) -> Any:
         function = reference_function(self._case.operator_name, part)

@@ -41,7 +41,8 @@ SITUATIONS: dict[str, tuple[str, set[int]]] = {
     "no temporary folder": (f"env TMPDIR=/proc $D {RUN} -b miniature:no-output", {1}),
     "a log folder that is a file": ("env DMLCONF_LOG_DIRECTORY=case.yaml $D run case.yaml", {0, 2}),
     "a log folder that cannot be": ("env DMLCONF_LOG_DIRECTORY=/proc/x $D run case.yaml", {0, 2}),
-    "a log in a folder that is none": ("$D run case.yaml --log no/such/run.jsonl", {2}),
+    "a log in a folder that is a file": ("$D run case.yaml --log case.yaml/run.jsonl", {2}),
+    "a log in a new folder": ("$D run case.yaml --log no/such/run.jsonl", {0}),
     "a log that is the case": ("$D run case.yaml --log case.yaml", {0, 2, 3}),
     "ignored signals": (
         f"trap '' INT TERM HUP PIPE; $D {RUN} | true; exit ${{PIPESTATUS[0]}}",

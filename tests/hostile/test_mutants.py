@@ -39,7 +39,8 @@ def test_no_mutant_brings_dmlconf_down(tmp_path: Path, kind: str) -> None:
 def test_a_broken_promise_is_noticed_and_the_next_seed_is_tried(
     tmp_path: Path, canary: str, problem: str
 ) -> None:
-    findings = list(trial(canary, tmp_path, 7, 2, most_seconds=1))
+    seconds = 1 if canary == "works on" else 60
+    findings = list(trial(canary, tmp_path, 7, 2, most_seconds=seconds))
     assert [finding.seed for finding in findings] == [7, 8]
     assert all(problem in finding.problem for finding in findings)
 
