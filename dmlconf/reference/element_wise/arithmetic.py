@@ -6,7 +6,7 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ __all__ = [
     "element_wise_difference_square",
     "element_wise_difference_square_interval",
     "element_wise_divide",
-    "element_wise_divide_interval",
+    "element_wise_divide_candidates",
     "element_wise_max",
     "element_wise_max_interval",
     "element_wise_mean",
@@ -41,6 +41,10 @@ __all__ = [
 
 LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
+
+_SUBNORMAL_RECIPROCAL: Final = 5 * STEP
+"""The relative error of a quotient by way of a reciprocal that is subnormal and kept: that has two
+digits less, and the product is rounded."""
 
 
 def element_wise_add1(
@@ -252,28 +256,43 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
     return quotient
 
 
-def element_wise_divide_interval(
+def element_wise_divide_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Sequence[tuple[Array, Array]]:
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
-    Undefined are a signed integer divided by zero, and the smallest one divided by -1.
+    The product with a reciprocal that is flushed is zero, or NaN of an infinite dividend. Undefined
+    are a signed integer divided by zero, and the smallest one divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.
     """
     dtype = OutputTensor.DataType.dtype
     if dtype.kind == "f":
-        divisor = wide(BTensor)
-        exact = _binary(np.divide, wide(ATensor), divisor)
-        flushed = np.abs(divisor) > LARGEST_DIVISOR
-        return rounded_interval(exact, np.abs(exact) * np.where(flushed, 1.0, STEP), dtype)
+        return _quotient_candidates(wide(ATensor), wide(BTensor), dtype)
     quotient = element_wise_divide(ATensor, BTensor, OutputTensor)
     if dtype.kind == "u":
-        return quotient, quotient
+        return [(quotient, quotient)]
     limits = np.iinfo(dtype)
     undefined = (BTensor == 0) | ((ATensor == limits.min) & (BTensor == -1))
-    return np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient)
+    return [(np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient))]
+
+
+def _quotient_candidates(
+    dividend: Array, divisor: Array, dtype: np.dtype[Any]
+) -> Sequence[tuple[Array, Array]]:
+    """Return the quotient of FLOAT64 numbers, and what it is by a reciprocal that is flushed."""
+    exact = _binary(np.divide, dividend, divisor)
+    large = np.abs(divisor) > LARGEST_DIVISOR
+    error = np.abs(exact) * np.where(large, _SUBNORMAL_RECIPROCAL, STEP)
+    lowest, highest = rounded_interval(exact, error, dtype)
+    if not large.any():
+        return [(lowest, highest)]
+    flushed = _binary(np.multiply, dividend, np.copysign(0.0, divisor)).astype(dtype)
+    return [
+        (lowest, highest),
+        (np.where(large, flushed, lowest), np.where(large, flushed, highest)),
+    ]
 
 
 def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
