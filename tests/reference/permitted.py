@@ -11,7 +11,7 @@ from dmlconf.precision.allowance import Interval, NoAllowance
 from dmlconf.precision.compare import compare
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["is_permitted"]
+__all__ = ["hull", "is_permitted"]
 
 
 class _Candidates(NoAllowance):
@@ -22,6 +22,12 @@ class _Candidates(NoAllowance):
 
     def candidates(self) -> Sequence[Interval]:
         return self._intervals
+
+
+def hull(intervals: Sequence[Interval]) -> Interval:
+    """Return the least and the greatest value that several candidates permit."""
+    lowest, highest = zip(*intervals, strict=True)
+    return np.fmin.reduce(lowest), np.fmax.reduce(highest)
 
 
 def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:

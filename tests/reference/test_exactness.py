@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.allowance import Interval
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.reference.numbers.rounding import rounded_interval
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.permitted import hull, is_permitted
 
 MODULUS = ["ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"]
 FLOATS = [DataType.FLOAT32, DataType.FLOAT16]
@@ -19,12 +22,23 @@ LARGEST = 3.4028234663852886e38
 
 
 def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float, float]:
-    low, high = reference_function(operator, "interval")(
+    low, high = hull(candidates(operator, a, b, data_type))
+    return float(low[0]), float(high[0])
+
+
+def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequence[Interval]:
+    found: Sequence[Interval] = reference_function(operator, "candidates")(
         ATensor=np.array([a], data_type.dtype),
         BTensor=np.array([b], data_type.dtype),
         OutputTensor=TensorDesc(data_type, (1,)),
     )
-    return float(low[0]), float(high[0])
+    return found
+
+
+def permits(operator: str, a: float, b: float, expected: float, actual: float) -> bool:
+    """Tell whether a rule of candidates of FLOAT32 permits a result."""
+    right, value = (np.array([number], np.float32) for number in (expected, actual))
+    return bool(is_permitted(value, right, *candidates(operator, a, b, DataType.FLOAT32)).all())
 
 
 def single(operator: str, x: float, **attributes: Any) -> tuple[float, float]:
@@ -58,6 +72,32 @@ def test_quotients_next_to_a_whole_number_may_fall_on_either_side(operator: str)
     below = float(np.nextafter(np.float32(6), np.float32(0)))
     low, high = pair(operator, below, 3, DataType.FLOAT32)
     assert low <= below - 6 < 0 < 2.9999 < high <= 3
+    right = below - 3
+    assert permits(operator, below, 3, right, below - 6)
+    for between in (0.5, 1.5, 2.9):
+        assert not permits(operator, below, 3, right, between)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(-1.2e-38, 3.4e38), (-2e-38, 1e10), (-1e-30, 1e30), (3e38, 2e38), (-1e38, 2e38)]
+)
+def test_a_quotient_that_underflows_may_leave_the_dividend(a: float, b: float) -> None:
+    # Measured on DirectML 1.8.0 and 1.15.4 for the first two.
+    floored = float(np.float32(a) % np.float32(b))
+    assert permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, a)
+    assert permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, floored)
+    assert not permits("ELEMENT_WISE_MODULUS_FLOOR", a, b, floored, b / 3)
+
+
+def test_a_quotient_by_the_largest_numbers_is_itself_or_zero() -> None:
+    right = 1e38 / 3e38
+    for value, permitted in (
+        (right, True), (0.0, True), (right * (1 + 2.0**-22), True),
+        (right / 2, False), (right * 1.5, False), (right * 1.00001, False), (math.nan, False),
+    ):  # fmt: skip
+        assert permits("ELEMENT_WISE_DIVIDE", 1e38, 3e38, right, value) is permitted, value
+    assert not permits("ELEMENT_WISE_DIVIDE", 1e37, 3e37, 1 / 3, 0.0)
+    assert permits("ELEMENT_WISE_DIVIDE", math.inf, 3e38, math.inf, math.nan)
 
 
 @pytest.mark.parametrize("operator", MODULUS)
@@ -102,10 +142,9 @@ def test_acosh_may_be_anything_where_its_sum_may_be_zero(x: float) -> None:
     ],
 )
 def test_the_angle_of_a_flushed_quotient_is_right(y: float, x: float, of_zero: float) -> None:
-    low, high = pair("ELEMENT_WISE_ATAN_YX", y, x, DataType.FLOAT32)
-    assert low <= of_zero <= high
-    assert low <= math.atan2(y, x) <= high
-    assert high - low < 1.7
+    right = math.atan2(y, x)
+    for value, permitted in ((right, True), (of_zero, True), ((right + of_zero) / 2, False)):
+        assert permits("ELEMENT_WISE_ATAN_YX", y, x, right, value) is permitted
 
 
 def test_the_angle_of_large_numbers_is_no_other() -> None:

@@ -6,7 +6,7 @@ greatest right value of each element, where Direct3D leaves hardware a choice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +26,7 @@ __all__ = [
     "element_wise_difference_square",
     "element_wise_difference_square_interval",
     "element_wise_divide",
-    "element_wise_divide_interval",
+    "element_wise_divide_candidates",
     "element_wise_max",
     "element_wise_max_interval",
     "element_wise_mean",
@@ -41,6 +41,10 @@ __all__ = [
 
 LARGEST_DIVISOR: Final = 2.0**126
 """The largest divisor whose reciprocal is a normal FLOAT32 number."""
+
+_SUBNORMAL_RECIPROCAL: Final = 5 * STEP
+"""The relative error of a quotient by way of a reciprocal that is subnormal and kept: that has two
+digits less, and the product is rounded."""
 
 
 def element_wise_add1(
@@ -85,9 +89,9 @@ def element_wise_add1_interval(
         lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
         # A sum may overflow before the activation is applied, or not.
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
-        lost = np.isnan(of_ends).any(0) & ~np.isnan(exact)
-        found = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
-        return anything_where(lost, found)
+        undefined = np.isnan(of_ends).any(0) & ~np.isnan(exact)
+        hull = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+        return anything_where(undefined, hull)
 
 
 def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -252,28 +256,43 @@ def element_wise_divide(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
     return quotient
 
 
-def element_wise_divide_interval(
+def element_wise_divide_candidates(
     ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
-) -> tuple[Array, Array]:
+) -> Sequence[tuple[Array, Array]]:
     """Return the quotient as `a * (1 / b)` or `a / b`, and any integer where it is undefined.
 
-    Undefined are a signed integer divided by zero, and the smallest one divided by -1.
+    The product with a reciprocal that is flushed is zero, or NaN of an infinite dividend. Undefined
+    are a signed integer divided by zero, and the smallest one divided by -1.
 
     Source: Direct3D 11.3 functional specification: a reciprocal has an error of 1 ULP, and is
     flushed to zero where it is subnormal.
     """
     dtype = OutputTensor.DataType.dtype
     if dtype.kind == "f":
-        divisor = wide(BTensor)
-        exact = _binary(np.divide, wide(ATensor), divisor)
-        flushed = np.abs(divisor) > LARGEST_DIVISOR
-        return rounded_interval(exact, np.abs(exact) * np.where(flushed, 1.0, STEP), dtype)
+        return _quotient_candidates(wide(ATensor), wide(BTensor), dtype)
     quotient = element_wise_divide(ATensor, BTensor, OutputTensor)
     if dtype.kind == "u":
-        return quotient, quotient
+        return [(quotient, quotient)]
     limits = np.iinfo(dtype)
     undefined = (BTensor == 0) | ((ATensor == limits.min) & (BTensor == -1))
-    return np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient)
+    return [(np.where(undefined, limits.min, quotient), np.where(undefined, limits.max, quotient))]
+
+
+def _quotient_candidates(
+    dividend: Array, divisor: Array, dtype: np.dtype[Any]
+) -> Sequence[tuple[Array, Array]]:
+    """Return the quotient of FLOAT64 numbers, and what it is by a reciprocal that is flushed."""
+    exact = _binary(np.divide, dividend, divisor)
+    large = np.abs(divisor) > LARGEST_DIVISOR
+    error = np.abs(exact) * np.where(large, _SUBNORMAL_RECIPROCAL, STEP)
+    lowest, highest = rounded_interval(exact, error, dtype)
+    if not large.any():
+        return [(lowest, highest)]
+    flushed = _binary(np.multiply, dividend, np.copysign(0.0, divisor)).astype(dtype)
+    return [
+        (lowest, highest),
+        (np.where(large, flushed, lowest), np.where(large, flushed, highest)),
+    ]
 
 
 def _binary(operation: np.ufunc, a: Array, b: Array) -> Array:
@@ -295,8 +314,8 @@ def _sum_toward_zero(a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
         total: Array = a + b
         share = total - a
-        lost = (a - (total - share)) + (b - share)
-        return np.where(lost * np.sign(total) < 0, np.nextafter(total, 0), total)
+        remainder = (a - (total - share)) + (b - share)
+        return np.where(remainder * np.sign(total) < 0, np.nextafter(total, 0), total)
 
 
 def _truncated_quotient(dividend: Array, divisor: Array) -> Array:

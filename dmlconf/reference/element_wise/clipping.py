@@ -27,11 +27,11 @@ from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
     "element_wise_clip1",
-    "element_wise_clip1_interval",
+    "element_wise_clip1_candidates",
     "element_wise_clip_grad1",
-    "element_wise_clip_grad1_interval",
+    "element_wise_clip_grad1_candidates",
     "element_wise_threshold",
-    "element_wise_threshold_interval",
+    "element_wise_threshold_candidates",
 ]
 
 
@@ -56,24 +56,23 @@ def element_wise_clip1(
     return _function(clip, InputTensor, ScaleBias, OutputTensor)
 
 
-def element_wise_clip1_interval(
+def element_wise_clip1_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     ScaleBias: ScaleBias | None,
     MinMaxDataType: str,
     Min: float,
     Max: float,
-) -> tuple[Array, Array]:
+) -> Sequence[tuple[Array, Array]]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
     An integer bound of NaN may be whatever a processor makes of it.
     """
-    ends = [
+    return [
         function_interval(_within(low, high), InputTensor, ScaleBias, OutputTensor)
         for low in _bounds(Min, OutputTensor, MinMaxDataType)
         for high in _bounds(Max, OutputTensor, MinMaxDataType)
     ]
-    return _hull(ends)
 
 
 def element_wise_threshold(
@@ -89,18 +88,18 @@ def element_wise_threshold(
     return _function(_threshold(OutputTensor, Min), InputTensor, ScaleBias, OutputTensor)
 
 
-def element_wise_threshold_interval(
+def element_wise_threshold_candidates(
     InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None, Min: float
-) -> tuple[Array, Array]:
+) -> Sequence[tuple[Array, Array]]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
     An integer bound of NaN may be whatever a processor makes of it.
     """
     tensors = InputTensor, ScaleBias, OutputTensor
     if OutputTensor.DataType.dtype.kind == "f":
-        return function_interval(_threshold(OutputTensor, Min), *tensors)
+        return [function_interval(_threshold(OutputTensor, Min), *tensors)]
     lows = _bounds(Min, OutputTensor, "FLOAT32")
-    return _hull([function_interval(_above(low), *tensors) for low in lows])
+    return [function_interval(_above(low), *tensors) for low in lows]
 
 
 def element_wise_clip_grad1(
@@ -124,33 +123,27 @@ def element_wise_clip_grad1(
     return _gradient_within(InputTensor, InputGradientTensor, least, greatest)
 
 
-def element_wise_clip_grad1_interval(
+def element_wise_clip_grad1_candidates(
     InputTensor: Array,
     InputGradientTensor: Array,
     OutputGradientTensor: TensorDesc,
     MinMaxDataType: str,
     Min: float,
     Max: float,
-) -> tuple[Array, Array]:
+) -> Sequence[tuple[Array, Array]]:
     """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
-    found = [
+    gradients = [
         _gradient_within(InputTensor, InputGradientTensor, low, high)
         for low in _bounds(Min, OutputGradientTensor, MinMaxDataType)
         for high in _bounds(Max, OutputGradientTensor, MinMaxDataType)
     ]
-    return _hull([(gradient, gradient) for gradient in found])
+    return [(gradient, gradient) for gradient in gradients]
 
 
 def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:
     with np.errstate(invalid="ignore"):
         within = (tensor > least) & (tensor < greatest)
     return np.where(within, gradient, gradient.dtype.type(0))
-
-
-def _hull(intervals: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the least and the greatest of several intervals; NaN where all are."""
-    lowest, highest = zip(*intervals, strict=True)
-    return np.fmin.reduce(lowest), np.fmax.reduce(highest)
 
 
 def _clip(

@@ -12,7 +12,7 @@ integers were measured; Direct3D 11.3 functional specification, 22.10 (exp, log)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "element_wise_atan_yx",
-    "element_wise_atan_yx_interval",
+    "element_wise_atan_yx_candidates",
     "element_wise_constant_pow",
     "element_wise_constant_pow_interval",
     "element_wise_pow",
@@ -131,29 +131,38 @@ def element_wise_atan_yx(ATensor: Array, BTensor: Array, OutputTensor: TensorDes
     return cast(np.arctan2(wide(ATensor), wide(BTensor)), OutputTensor)
 
 
-def element_wise_atan_yx_interval(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Ends:
-    """Return the angle with the error of a polynomial; any angle at the origin.
+def element_wise_atan_yx_candidates(
+    ATensor: Array, BTensor: Array, OutputTensor: TensorDesc
+) -> Sequence[Ends]:
+    """Return the angle with the error of a polynomial; any angle, or NaN, at the origin.
 
     The quotient may be a product with a reciprocal, which is flushed to zero where it is
     subnormal. Where a tensor holds NaN, which the polynomial may lose, or the quotient of two
     subnormal numbers is taken, anything is right.
     """
     y, x = wide(ATensor), wide(BTensor)
+    dtype = OutputTensor.DataType.dtype
     exact = np.arctan2(y, x)
-    origin = (ATensor == 0) & (BTensor == 0)
-    least, greatest = np.where(origin, -np.pi, exact), np.where(origin, np.pi, exact)
+    origin = (y == 0) & (x == 0)
+    tiny = np.finfo(np.float32).tiny
+    open_ = np.isnan(exact) | (~origin & (np.abs(y) < tiny) & (np.abs(x) < tiny))
     finite = np.isfinite(y) & np.isfinite(x)
+
+    def around(angles: Array) -> Ends:
+        least, _ = rounded_interval(np.where(origin, -np.pi, angles), _ARCTANGENT, dtype)
+        _, greatest = rounded_interval(np.where(origin, np.pi, angles), _ARCTANGENT, dtype)
+        return anything_where(open_, (least, greatest))
+
+    candidates = [around(exact)]
     no_height = np.arctan2(np.copysign(0.0, y), x)
     for divisor, of_zero in ((x, no_height), (y, np.copysign(np.pi / 2, y))):
         flushed = (np.abs(divisor) > LARGEST_DIVISOR) & finite
-        least = np.where(flushed, np.fmin(least, of_zero), least)
-        greatest = np.where(flushed, np.fmax(greatest, of_zero), greatest)
-    dtype = OutputTensor.DataType.dtype
-    lowest, _ = rounded_interval(least, _ARCTANGENT, dtype)
-    _, highest = rounded_interval(greatest, _ARCTANGENT, dtype)
-    tiny = np.finfo(np.float32).tiny
-    subnormal = ~origin & (np.abs(ATensor) < tiny) & (np.abs(BTensor) < tiny)
-    return anything_where(np.isnan(exact) | subnormal, (lowest, highest))
+        if flushed.any():
+            candidates.append(around(np.where(flushed, of_zero, exact)))
+    if origin.any():
+        least, greatest = (np.where(origin, np.nan, end).astype(dtype) for end in candidates[0])
+        candidates.append((least, greatest))
+    return candidates
 
 
 def _are_integers(*tensors: Array) -> bool:
@@ -274,8 +283,8 @@ def _whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 
 
 def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> Ends:
-    found = [_whole_power(base, exponent, output) for base in bases for exponent in exponents]
-    lowest, highest = np.minimum.reduce(found), np.maximum.reduce(found)
+    of_ends = [_whole_power(base, exponent, output) for base in bases for exponent in exponents]
+    lowest, highest = np.minimum.reduce(of_ends), np.maximum.reduce(of_ends)
     limits = np.iinfo(output.DataType.dtype)
     with np.errstate(all="ignore"):
         powers = [_power(base, exponent) for base in bases for exponent in exponents]

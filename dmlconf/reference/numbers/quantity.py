@@ -88,7 +88,7 @@ class Quantity:
         return Quantity(self.value[index], error_scale, spreads, terms)
 
     def __add__(self, other: Quantity) -> Quantity:
-        total = self._made(
+        total = self._derived(
             self.value + other.value,
             other,
             lambda first, second: first + second,
@@ -101,14 +101,14 @@ class Quantity:
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Quantity) -> Quantity:
-        return self._made(
+        return self._derived(
             self.value * other.value,
             other,
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
 
-    def _made(
+    def _derived(
         self,
         value: Array,
         other: Quantity,

@@ -11,6 +11,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
+from tests.reference.permitted import hull, is_permitted
 
 NAN = math.nan
 VALUES = [0, 3, 6, 100]
@@ -27,8 +28,7 @@ def ends(operator: str, data_type: DataType, least: float, greatest: float) -> t
         fields |= {"InputGradientTensor": values + 1, "OutputGradientTensor": desc}
     else:
         fields |= {"OutputTensor": desc, "ScaleBias": None}
-    low, high = reference_function(operator, "interval")(**fields)
-    return low, high
+    return hull(reference_function(operator, "candidates")(**fields))
 
 
 CLIPS = ["ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"]
@@ -68,8 +68,23 @@ def test_gradients_with_a_bound_of_nan_may_be_kept_or_dropped(operator: str) -> 
     assert low.tolist() == high.tolist() == [0, 4, 7, 0]
 
 
+@pytest.mark.parametrize("operator", CLIPS)
+def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) -> None:
+    desc = TensorDesc(DataType.UINT64, (1,))
+    fields: dict[str, Any] = {"OutputTensor": desc, "ScaleBias": None, "Min": NAN, "Max": 2**40}
+    if operator.endswith("1"):
+        fields["MinMaxDataType"] = "FLOAT32"
+    values = np.array([6], np.uint64)
+    found = reference_function(operator, "candidates")(InputTensor=values, **fields)
+    right = np.array([2**63], np.uint64)
+    for value in (6, 2**63, 2**64 - 1, 2**50, 7):
+        driver = np.array([value], np.uint64)
+        permitted = value not in (2**50, 7)
+        assert is_permitted(driver, right, *found).all() == permitted
+
+
 def test_a_threshold_of_nan_is_what_a_processor_makes_of_it() -> None:
-    function = reference_function("ELEMENT_WISE_THRESHOLD", "interval")
+    function = reference_function("ELEMENT_WISE_THRESHOLD", "candidates")
     values, desc = np.array(VALUES, np.int32), TensorDesc(DataType.INT32, (4,))
-    low, high = function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN)
+    low, high = hull(function(InputTensor=values, OutputTensor=desc, ScaleBias=None, Min=NAN))
     assert low.tolist() == high.tolist() == VALUES

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.permitted import hull
 
 WORDS = [DataType.INT32, DataType.UINT32]
 SMALL = [DataType.INT16, DataType.INT8, DataType.UINT16, DataType.UINT8]
@@ -44,7 +45,7 @@ def angle(y: float, x: float, part: str = "") -> Any:
     function = reference_function("ELEMENT_WISE_ATAN_YX", part)
     inputs = {"ATensor": np.array([y], np.float32), "BTensor": np.array([x], np.float32)}
     found = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
-    return tuple(end[0] for end in found) if part else found[0]
+    return tuple(end[0] for end in hull(found)) if part else found[0]
 
 
 @pytest.mark.parametrize("data_type", WORDS)
@@ -172,8 +173,9 @@ def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
 
 @given(st.floats(-9, 9, width=32), st.floats(-9, 9, width=32))
 def test_angles_are_those_of_y_and_x(y: float, x: float) -> None:
-    assume(x != 0 or y != 0)
-    lowest, highest = angle(y, x, "interval")
+    # Two zeros are the origin, and subnormal numbers may be flushed to it.
+    assume(max(abs(x), abs(y)) >= 2.0**-126)
+    lowest, highest = angle(y, x, "candidates")
     assert abs(float(angle(y, x)) - math.atan2(y, x)) < 3e-7
     assert lowest <= angle(y, x) <= highest
     assert highest - lowest < 4e-5
@@ -182,6 +184,6 @@ def test_angles_are_those_of_y_and_x(y: float, x: float) -> None:
 @pytest.mark.parametrize("y", [0.0, -0.0])
 @pytest.mark.parametrize("x", [0.0, -0.0])
 def test_any_angle_is_right_at_the_origin(y: float, x: float) -> None:
-    lowest, highest = angle(y, x, "interval")
+    lowest, highest = angle(y, x, "candidates")
     assert lowest == pytest.approx(-math.pi, abs=1e-4)
     assert highest == pytest.approx(math.pi, abs=1e-4)
