@@ -126,12 +126,14 @@ class Rejection:
         hresult: name of the HRESULT.
         constraints: names of the constraints that the backend says are broken, if it can tell.
         seconds: how long it took.
+        node: name of the graph's node that was refused; empty where all of the case was.
     """
 
     stage: str
     hresult: str
     constraints: tuple[str, ...] = ()
     seconds: float = 0.0
+    node: str = ""
 
 
 class BreakdownKind(StrEnum):

@@ -25,13 +25,14 @@ from dmlconf.cases.tolerance import read_tolerances
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import constraint_names
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import Field, FieldKind, Operator
 from dmlconf.documents.problems import nearest
 from dmlconf.expressions import Namespace, namespace
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import challenged
 
-__all__ = ["MOST_REPEATS", "build", "parameter_names"]
+__all__ = ["MOST_REPEATS", "build", "challenged_data", "parameter_names", "read_expectation"]
 
 MOST_REPEATS: Final = 1024
 
@@ -48,6 +49,10 @@ def build(planned: PlannedCase) -> Case:
         CaseError: the entry does not make a case with these parameters.
     """
     template = planned.template
+    if template.operator_name == GRAPHS:
+        from dmlconf.cases.graph_build import build_graph
+
+        return build_graph(planned)
     entry = template.data
     operator = catalogue.operator(template.operator_name)
     written, names = _written(template), namespace(planned.parameters)
@@ -62,11 +67,13 @@ def build(planned: PlannedCase) -> Case:
     with faults.collected():
         _check_constraint(operator, entry.get("expect", {}).get("constraint"))
     faults.raise_any()
-    expectation = _expectation(operator, entry, evaluated(written["expect"], names), desc, files)
+    expectation = read_expectation(
+        operator, entry, evaluated(written["expect"], names), desc, files
+    )
     if not isinstance(expectation, ExpectedRejection):
         _require_data(operator, desc, data)
     if template.challenge is not None and not template.keeps_data:
-        data = _challenged(data, template.challenge)
+        data = challenged_data(data, template.challenge)
     in_place = entry.get("in_place", {})
     _check_in_place(operator, in_place)
     return Case(
@@ -98,7 +105,13 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
 _Data = dict[str, Array | Fill]
 
 
-def _challenged(data: _Data, challenge: int) -> _Data:
+def challenged_data(data: _Data, challenge: int) -> _Data:
+    """Return a case's data with other seeds of what is generated.
+
+    Args:
+        data: by tensor.
+        challenge: the number that changes the seeds.
+    """
     return {
         name: replace(part, arguments=challenged(part.name, part.arguments, challenge))
         if isinstance(part, Fill)
@@ -184,13 +197,25 @@ def _outputs(operator: Operator, desc: Desc) -> dict[str, TensorDesc]:
     return {name: tensor for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)}
 
 
-def _expectation(
+def read_expectation(
     operator: Operator,
     entry: Mapping[str, Any],
     expect: Mapping[str, Any] | None,
     desc: Desc,
     files: CaseFiles,
 ) -> ExpectedOutputs | ExpectedRejection | None:
+    """Return what a case expects; None where it says nothing.
+
+    Args:
+        operator: the operator, or a graph's entry.
+        entry: the case's entry.
+        expect: what it expects, evaluated; each output is one of the operator's fields.
+        desc: the desc.
+        files: reads what the entry names.
+
+    Raises:
+        CaseError: the values do not make the outputs.
+    """
     if expect is None:
         if "origin" in entry:
             message = "`origin` says where the expected values are from, and there are none"

@@ -61,3 +61,18 @@ class Faults:
         if self._found:
             first, *others = self._found
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
+
+    def raise_causes(self, consequence: type[CaseError]) -> None:
+        """Raise the faults as one, without those that only follow from faults told elsewhere.
+
+        Args:
+            consequence: the kind of those that follow; the first is raised where there is no other.
+
+        Raises:
+            CaseError: the first fault, with the others.
+        """
+        causes = [fault for fault in self._found if not isinstance(fault, consequence)]
+        if self._found and not causes:
+            raise self._found[0]
+        self._found = causes
+        self.raise_any()

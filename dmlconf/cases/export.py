@@ -10,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_entry import graph_parts
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.model import Field, FieldKind
@@ -51,18 +53,34 @@ def export_case(
     folder = path.with_suffix("")
     entry: dict[str, Any] = {"name": path.stem, "note": f"As {case.identifier}."}
     files = {name: array_file(folder, name, "input", array) for name, array in inputs.items()}
+    entry |= _parts(case, folder, files)
+    if case.in_place:
+        entry["in_place"] = dict(case.in_place)
+    entry |= _expect(case, folder, expectation)
+    head = {"operator": case.operator_name}
+    if isinstance(case, GraphCase):
+        head = {"graph": f"as {case.identifier}"}
+    document = {**head, "page": case.about.page, "cases": [entry]}
+    text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _parts(case: Case, folder: Path, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a device is given, as a case's entry has it."""
+    if isinstance(case, GraphCase):
+        held = {
+            part.name: array_file(folder, part.name, "constant", part.data)
+            for part in case.graph.constants
+        }
+        values = {name: {"file": file} for name, file in {**files, **held}.items()}
+        return graph_parts(case.graph, values, lambda desc: _tensor(desc, None), _plain)
     operator = case.operator
-    entry["desc"] = {
+    desc = {
         field.name: _field(field, case.desc[field.name], files)
         for field in operator.fields
         if field.name not in operator.count_fields and case.desc[field.name] is not None
     }
-    if case.in_place:
-        entry["in_place"] = dict(case.in_place)
-    entry |= _expect(case, folder, expectation)
-    document = {"operator": operator.name, "page": case.about.page, "cases": [entry]}
-    text = yaml.safe_dump(document, sort_keys=False, width=100, allow_unicode=True)
-    path.write_text(text, encoding="utf-8")
+    return {"desc": desc}
 
 
 def _field(field: Field, value: Any, files: Mapping[str, str]) -> Any:
@@ -109,10 +127,10 @@ def _expect(
             "recorded": case.about.recorded or f"the suite's recording of {case.identifier}"
         }
     if isinstance(expectation, ExpectedRejection):
-        told = {"rejected": expectation.hresult}
+        entry = {"rejected": expectation.hresult}
         if expectation.constraint is not None:
-            told["constraint"] = expectation.constraint
-        return {**recorded, "expect": told}
+            entry["constraint"] = expectation.constraint
+        return {**recorded, "expect": entry}
     expect: dict[str, Any] = {}
     for field in case.operator.of_kind(FieldKind.OUTPUT):
         named = {

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dmlconf.cases.model import Case, Fill
+from dmlconf.cases.errors import CaseError
+from dmlconf.cases.model import REJECTION_HINT, Case, Fill
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import graph_entry
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, Operator
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.graphs.model import Graph, Node
-from dmlconf.graphs.wiring import faults_of
+from dmlconf.graphs.wiring import WiringFault, faults_of
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["GraphCase", "node_case"]
+__all__ = ["GraphCase", "fault_place", "node_case"]
 
 _COMPILE_GRAPH: Final = LevelNeed(FeatureLevel(2, 1), "IDMLDevice1::CompileGraph")
 _CONSTANT_NODE: Final = LevelNeed(FeatureLevel(6, 2), "DML_CONSTANT_DATA_GRAPH_NODE_DESC")
@@ -99,8 +100,27 @@ class GraphCase(Case):
         )
         return broken
 
+    def constraint_error(self) -> CaseError:
+        """Return all that is wrong with the graph, each with its place."""
+        first, *others = [
+            CaseError(fault_place(fault), fault.message, fault.hint or REJECTION_HINT)
+            for fault in faults_of(self.graph)
+        ]
+        return CaseError(first.where, first.message, first.hint, others)
+
     def _own_rule(self, output: str) -> PrecisionRule:
         return _RULE
+
+
+def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
+    """Return where a fault stands in the case's entry."""
+    if not fault.node:
+        return ("outputs", fault.tensor) if fault.tensor else ("outputs",)
+    field, _, index = fault.tensor.partition("[")
+    where = ("nodes", fault.node.partition("[")[0])
+    if not field:
+        return where
+    return (*where, "desc", field, int(index[:-1])) if index else (*where, "desc", field)
 
 
 def node_case(case: GraphCase, node: Node, data: Mapping[str, Array | Fill]) -> Case:

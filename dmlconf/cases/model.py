@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from dmlconf.cases.errors import CaseError
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -22,6 +23,7 @@ from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "DOCUMENTED_TAG",
+    "REJECTION_HINT",
     "About",
     "Case",
     "CaseTemplate",
@@ -76,6 +78,9 @@ class _Derived(dict[str, Any]):
 class _Inputs(dict[str, Array]):
     """What `Case.inputs` returns, so that it need not be computed again."""
 
+
+REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
+"""What to do about a case that breaks constraints."""
 
 _ZEROS = Fill("constant", {"value": 0})
 
@@ -228,6 +233,12 @@ class Case:
             "violations", lambda: violations(self.operator, self.desc)
         )
         return broken
+
+    def constraint_error(self) -> CaseError:
+        """Return what is wrong with a case that breaks constraints and expects no rejection."""
+        broken = ", ".join(self.violations())
+        message = f"{self.identifier} breaks {broken}, but expects no rejection"
+        return CaseError((), message, REJECTION_HINT)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
         """Return the rule that holds beside that of `rule`; None where there is none."""

@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import yaml
 
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.graph_entry import graph_parts
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import enumeration
@@ -55,6 +57,8 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
         pattern: gives the desc and the inputs.
         file: where the text goes; None where that is not known.
     """
+    if isinstance(pattern, GraphCase):
+        return "\n".join([*_schema(file), *_graph(name, pattern)]) + "\n"
     operator = pattern.operator
     lines = [
         *_schema(file),
@@ -77,6 +81,32 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
         *_constraints(operator),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _graph(name: str, pattern: GraphCase) -> Iterator[str]:
+    yield "graph: What the graphs of this file have in common."
+    yield "cases:"
+    yield f"  - name: {name}"
+    yield "    note: What this graph shows that no other does."
+    arrays = {**pattern.inputs(), **{part.name: part.data for part in pattern.graph.constants}}
+    values = {key: array.ravel().tolist() for key, array in arrays.items()}
+    parts = graph_parts(pattern.graph, values, lambda desc: _tensor(desc, None), _plain)
+    for key, entries in parts.items():
+        yield f"    {key}:"
+        for entry, value in entries.items():
+            if key != "nodes":
+                yield f"      {entry}: {_flow(value)}"
+                continue
+            yield f"      {entry}:"
+            yield f"        operator: {value['operator']}"
+            yield "        desc:"
+            yield from (
+                f"          {field}: {_flow(part)}" for field, part in value["desc"].items()
+            )
+    yield "    # What is right, worked out by hand. Without it, real DirectML and the reference are"
+    yield "    # compared with each other."
+    yield "    # expect:"
+    yield from (f"    #   {output}: [...]" for output in pattern.graph.outputs)
 
 
 def _schema(file: Path | None) -> Iterator[str]:
@@ -130,14 +160,14 @@ def _commented(text: str, beginning: str, further: str = "") -> list[str]:
 
 
 def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
+    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
     if tensor.Strides is not None:
-        found["Strides"] = list(tensor.Strides)
+        entry["Strides"] = list(tensor.Strides)
     if tensor.Flags:
-        found["Flags"] = list(tensor.Flags)
+        entry["Flags"] = list(tensor.Flags)
     if values is not None:
-        found["values"] = values.ravel().tolist()
-    return found
+        entry["values"] = values.ravel().tolist()
+    return entry
 
 
 def _plain(value: Any) -> Any:

@@ -17,12 +17,16 @@ __all__ = [
     "desc_schema",
     "entry_checker",
     "expect_schema",
+    "graph_entry_checker",
+    "node_checker",
 ]
 
 # In a matrix case, text that begins with = is an expression over the parameters.
 _EXPRESSION: Final = {"type": "string", "pattern": "^="}
 
 _DATA_TYPES: Final = [*DataType, *(f"DML_TENSOR_DATA_TYPE_{name}" for name in DataType)]
+
+_Schema = Mapping[str, Any]
 
 _UINT: Final = {"type": "integer", "minimum": 0, "maximum": 0xFFFF_FFFF}
 _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFFF}
@@ -42,6 +46,24 @@ def entry_checker() -> Checker:
 
 
 @cache
+def graph_entry_checker() -> Checker:
+    """Return the checker of everything in one graph of a case file but its nodes' descs."""
+    schema = bundled_schema("case")
+    return Checker({"$ref": "#/$defs/graphCase", "$defs": schema["$defs"]})
+
+
+@cache
+def node_checker(operator: str, *, matrix: bool) -> Checker:
+    """Return the checker of the desc of a graph's node."""
+    from dmlconf.catalogue.loader import operator as load
+
+    defs = bundled_schema("case")["$defs"]
+    tensors = defs["nodeInput"], defs["nodeOutput"]
+    schema = desc_schema(load(operator), matrix=matrix, tensors=tensors)
+    return Checker({"properties": {"desc": schema}, "$defs": defs})
+
+
+@cache
 def desc_checker(operator: str, *, matrix: bool) -> Checker:
     """Return the checker of an operator's desc and expectation in a case."""
     from dmlconf.catalogue.loader import operator as load
@@ -57,13 +79,22 @@ def desc_checker(operator: str, *, matrix: bool) -> Checker:
     )
 
 
-def desc_schema(operator: Operator, *, matrix: bool) -> Mapping[str, Any]:
+def desc_schema(
+    operator: Operator, *, matrix: bool, tensors: tuple[_Schema, _Schema] | None = None
+) -> _Schema:
     """Return the JSON Schema of the operator's desc, as a case writes it.
 
     In a matrix case any value may be an expression. Count fields may be left out.
+
+    Args:
+        operator: the operator.
+        matrix: whether the case has a matrix.
+        tensors: the schemas of inputs and outputs; None for those of a case of one operator.
     """
-    tensor = bundled_schema("case")["$defs"]
-    properties = {f.name: _field_schema(f, tensor, matrix) for f in operator.fields}
+    defs = bundled_schema("case")["$defs"]
+    input_tensor, output_tensor = tensors or (defs["inputTensor"], defs["outputTensor"])
+    kinds = {FieldKind.INPUT: input_tensor, FieldKind.OUTPUT: output_tensor}
+    properties = {f.name: _field_schema(f, kinds, matrix) for f in operator.fields}
     return {
         "title": f"the desc of {operator.name}",
         "type": "object",
@@ -86,11 +117,13 @@ def expect_schema(operator: Operator) -> Mapping[str, Any]:
     }
 
 
-def _field_schema(field: Field, defs: Mapping[str, Any], matrix: bool) -> Mapping[str, Any]:
+def _field_schema(
+    field: Field, tensors: Mapping[FieldKind, _Schema], matrix: bool
+) -> Mapping[str, Any]:
     if field.is_tensor:
-        item = defs["inputTensor" if field.kind is FieldKind.INPUT else "outputTensor"]
+        item = tensors[field.kind]
         item = {**item, "title": field.name}
-        if not matrix:
+        if not matrix and "properties" in item:
             item["properties"] = {**item["properties"], "DataType": {"enum": _DATA_TYPES}}
     else:
         item = _attribute_schema(field, matrix)

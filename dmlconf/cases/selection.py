@@ -10,10 +10,12 @@ from typing import Final
 
 from dmlconf.cases.build import build
 from dmlconf.cases.errors import CaseError
+from dmlconf.cases.graph_build import operators_in
 from dmlconf.cases.identifiers import identifier_matcher
 from dmlconf.cases.loader import case_problems
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cases.where import Condition
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.documents.problems import InvalidFilesError
 
@@ -47,7 +49,7 @@ class Selection:
 
     Attributes:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
-        operators: names in the catalogue.
+        operators: names in the catalogue; graphs that contain one of them are taken as well.
         tags: a case needs one of them.
         identifiers: identifiers of cases, or patterns with `*` and `?`.
         lists: more of these; a case needs to be in each list.
@@ -84,7 +86,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
     taken: set[tuple[str, str]] = set()
     for case in cases:
         template = case.template
-        if selection.operators and template.operator_name not in selection.operators:
+        if selection.operators and not _is_of(case, selection.operators):
             continue
         if selection.tags and selection.tags.isdisjoint(template.tags):
             continue
@@ -108,6 +110,12 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
         condition.check()
 
 
+def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:
+    """Tell whether a case is of one of these operators; a graph is where a node is."""
+    name = planned.template.operator_name
+    return name in operators or (name == GRAPHS and not operators.isdisjoint(operators_in(planned)))
+
+
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
     """Tell whether what a user writes asks for cases of models: by tag, file or keyword."""
     return (
@@ -119,8 +127,8 @@ def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | Non
 
 def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
     """Return the plan without the cases of models, and how many these are."""
-    kept = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
-    return kept, len(plan) - len(kept)
+    rest = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
+    return rest, len(plan) - len(rest)
 
 
 def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:

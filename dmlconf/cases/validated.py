@@ -24,7 +24,15 @@ __all__ = ["CheckedFile", "StoredFile", "Validated", "is_valid"]
 _FORM: Final = "1"
 """Version of the form of entries."""
 
-_SOURCES: Final = ("cases", "catalogue", "documents", "tensors", "expressions.py", "resources.py")
+_SOURCES: Final = (
+    "cases",
+    "graphs",
+    "catalogue",
+    "documents",
+    "tensors",
+    "expressions.py",
+    "resources.py",
+)
 """What decides whether a file is valid and what it contains."""
 
 _MOST_CASES: Final = 50_000

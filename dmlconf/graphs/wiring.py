@@ -206,4 +206,11 @@ def _nodes(graph: Graph) -> Iterator[WiringFault]:
             continue
         for constraint in violations(node.operator, node.desc):
             message = f"the node {node.name} breaks {constraint} of {node.operator_name}"
+            if constraint == "required-field":
+                message = f"the node {node.name} lacks {', '.join(_lacking(node))}"
             yield WiringFault(constraint, node.name, "", message)
+
+
+def _lacking(node: Node) -> list[str]:
+    fields = node.operator.fields
+    return [field.name for field in fields if not field.optional and node.desc[field.name] is None]

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.loader import operator
 from dmlconf.catalogue.model import FieldKind, Operator, Specialisation
+from dmlconf.reference.graph_evaluation import evaluate_nodes, graph_outputs
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = ["MissingFunction", "arguments", "evaluate", "reference_function"]
@@ -40,6 +42,8 @@ def evaluate(case: Case, inputs: Mapping[str, Array] | None = None) -> dict[str,
         case: the case.
         inputs: arrays by tensor in place of the case's own.
     """
+    if isinstance(case, GraphCase):
+        return graph_outputs(case.graph, evaluate_nodes(case, evaluate, inputs).outputs)
     if inputs is None:
         inputs = case.inputs()
     outputs = reference_function(case.operator_name)(**arguments(case.operator, case, inputs))

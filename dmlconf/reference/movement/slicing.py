@@ -29,8 +29,17 @@ def slice1(
 
     Source: the page of DML_SLICE1_OPERATOR_DESC.
     """
-    picked = _picked(OutputTensor.Sizes, InputWindowOffsets, InputWindowSizes, InputWindowStrides)
-    return _taken(InputTensor, picked)
+    window = tuple(
+        _window(*each)
+        for each in zip(
+            OutputTensor.Sizes,
+            InputWindowOffsets,
+            InputWindowSizes,
+            InputWindowStrides,
+            strict=True,
+        )
+    )
+    return np.ascontiguousarray(InputTensor[window])
 
 
 def slice_grad(
@@ -70,12 +79,11 @@ def _picked(
     ]
 
 
-def _taken(tensor: Array, picked: Sequence[Array]) -> Array:
-    """Return the elements at the coordinates picked along each dimension."""
-    # One dimension after another, because an index of several arrays is slow.
-    for axis, coordinates in enumerate(picked):
-        tensor = tensor.take(coordinates, axis)
-    return tensor
+def _window(size: int, offset: int, extent: int, stride: int) -> slice:
+    """Return the slice that picks so many elements of a window along one dimension."""
+    start = offset if stride > 0 else offset + extent - 1
+    stop = start + size * stride
+    return slice(start, stop if stop >= 0 else None, stride)
 
 
 def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) -> tuple[Array, ...]:
@@ -87,7 +95,11 @@ def split(InputTensor: Array, OutputTensors: Sequence[TensorDesc], Axis: int) ->
     Source: the page of DML_SPLIT_OPERATOR_DESC.
     """
     ends = np.cumsum([0, *(tensor.Sizes[Axis] for tensor in OutputTensors)])
-    return tuple(np.take(InputTensor, np.arange(begin, end), Axis) for begin, end in pairwise(ends))
+    before = (slice(None),) * Axis
+    return tuple(
+        np.ascontiguousarray(InputTensor[(*before, slice(begin, end))])
+        for begin, end in pairwise(ends)
+    )
 
 
 def reverse_subsequences(

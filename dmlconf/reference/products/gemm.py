@@ -5,8 +5,8 @@ Source: the page of DML_GEMM_OPERATOR_DESC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,12 +43,12 @@ def gemm(
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
     alpha, beta = single(Alpha), single(Beta)
-    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
+    c = None if CTensor is None else wide(CTensor)
     with np.errstate(all="ignore"):
-        sums = _sums(a, b, c, TransA, TransB, alpha, beta)
+        sums = _sums(ATensor, BTensor, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
-        found = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
-        return found.astype(OutputTensor.DataType.dtype)
+        output = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
+        return output.astype(OutputTensor.DataType.dtype)
 
 
 def gemm_error_scale(
@@ -69,16 +69,16 @@ def gemm_error_scale(
     Derived in docs/bounds.md, Sums.
     """
     alpha, beta = single(Alpha), single(Beta)
-    a, b, c = wide(ATensor), wide(BTensor), None if CTensor is None else wide(CTensor)
+    a, b, c = ATensor, BTensor, None if CTensor is None else wide(CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
-        error_scale = _sums(np.abs(a), np.abs(b), absolute_c, TransA, TransB, abs(alpha), abs(beta))
+        error_scale = _sums(a, b, absolute_c, TransA, TransB, abs(alpha), abs(beta), _sizes)
         beyond = np.zeros(error_scale.shape, bool)
         if abs(alpha) < 1:
-            beyond |= overflows(_sums(np.abs(a), np.abs(b), None, TransA, TransB, 1.0, 0.0))
+            beyond |= overflows(_sums(a, b, None, TransA, TransB, 1.0, 0.0, _sizes))
         if not np.isfinite(error_scale).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
-            added = _sums(finite_sizes(a), finite_sizes(b), None, TransA, TransB, 1.0, 0.0)
+            added = _sums(a, b, None, TransA, TransB, 1.0, 0.0, finite_sizes)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
         quantum = quantum_of(alpha, ATensor, BTensor)
         if CTensor is not None:
@@ -86,7 +86,7 @@ def gemm_error_scale(
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
         if ATensor.dtype == np.float16:
             products = _sums(a, b, None, TransA, TransB, alpha, beta)
-            squares = _sums(np.square(a), np.square(b), None, TransA, TransB, alpha**2, 0.0)
+            squares = _sums(a, b, None, TransA, TransB, alpha**2, 0.0, _squares)
             terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
             sizes = sizes.in_slices(products, squares, terms)
             if c is not None:
@@ -96,11 +96,11 @@ def gemm_error_scale(
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            found = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
+            scale = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
-            return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+            return scale.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
         return fused_error_scale(sums, sizes, FusedActivation, ATensor.dtype)
 
 
@@ -112,11 +112,48 @@ def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:
     return axes
 
 
+def _sizes(tensor: Array) -> Array:
+    return np.abs(tensor, dtype=np.float64)
+
+
+def _squares(tensor: Array) -> Array:
+    return np.square(tensor, dtype=np.float64)
+
+
 def _sums(
-    a: Array, b: Array, c: Array | None, trans_a: str, trans_b: str, alpha: float, beta: float
+    a: Array,
+    b: Array,
+    c: Array | None,
+    trans_a: str,
+    trans_b: str,
+    alpha: float,
+    beta: float,
+    of: Callable[[Array], Array] = wide,
 ) -> Array:
-    """Return `alpha * A x B + beta * C`, FLOAT64."""
+    """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64, which `of` makes of elements."""
     left = np.swapaxes(a, -1, -2) if trans_a == "TRANSPOSE" else a
     right = np.swapaxes(b, -1, -2) if trans_b == "TRANSPOSE" else b
-    product: Array = alpha * np.matmul(left, right)
+    product = alpha * _product(of(left), right, of)
     return product if c is None else product + beta * c
+
+
+_BLOCK: Final = 1 << 17
+"""Elements of the right matrix that are FLOAT64 at once, so that they stay in the cache."""
+
+_FEW_ROWS: Final = 16
+"""So many rows take less time than FLOAT64 copies of the right matrix do."""
+
+
+def _product(left: Array, right: Array, of: Callable[[Array], Array]) -> Array:
+    """Return `left x of(right)`, FLOAT64; of few rows block by block of columns."""
+    rows, columns = left.shape[-2], right.shape[-1]
+    step = max(1, _BLOCK // max(1, right.shape[-2]))
+    if rows > _FEW_ROWS or columns <= step:
+        whole: Array = np.matmul(left, of(right))
+        return whole
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    product = np.empty((*batch, rows, columns))
+    for start in range(0, columns, step):
+        block = (..., slice(start, start + step))
+        np.matmul(left, of(right[block]), out=product[block])
+    return product

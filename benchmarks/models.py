@@ -1,0 +1,145 @@
+"""Time the reference on layers of networks, beside ONNX Runtime's CPU provider.
+
+`python -m benchmarks.models [OPERATOR ...]`, in an environment that has onnx and onnxruntime too.
+Each layer is the FLOAT32 case of an entry in `cases/*/model.yaml`; both compute it in one process,
+in turn, with as many threads as OPENBLAS_NUM_THREADS says. Times are of the processor, because the
+machine may be shared. Where results differ by more than rounding, the line says so and counts for
+nothing, because then the work is not the same.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import onnxruntime
+
+from benchmarks.model_graphs import graph_of
+from benchmarks.operators import THREADS
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array
+
+ROUNDS: Final = 5
+QUICK: Final = 0.1
+"""Seconds of one call up to which pairs are timed ROUNDS times; slower ones three times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A layer's time on the reference and on the runtime.
+
+    Attributes:
+        operator: the operator.
+        case: the case's identifier.
+        milliseconds: of the reference.
+        times: the reference's time divided by the runtime's.
+    """
+
+    operator: str
+    case: str
+    milliseconds: float
+    times: float
+
+
+def layers(operators: Sequence[str]) -> Iterator[Case]:
+    """Yield a FLOAT32 case of each layer of some operators, or of all."""
+    files = sorted(cases_directory().glob("*/model.yaml"))
+    seen = set()
+    for planned in load_suite(files).plan():
+        template = planned.template
+        wanted = not operators or template.operator_name in operators
+        if not wanted or template.identifier in seen or template.identifier.endswith("-exact"):
+            continue
+        case = build(planned)
+        tensors = case.outputs().values()
+        if all(str(tensor.DataType) == "FLOAT32" for tensor in tensors):
+            seen.add(template.identifier)
+            yield case
+
+
+def session_of(model: Any) -> onnxruntime.InferenceSession:
+    """Return what runs an ONNX model on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    options.log_severity_level = 4
+    # Threads that wait by spinning would take the processor from whatever runs next.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+def same(ours: Array, theirs: Array) -> bool:
+    """Tell whether two results differ by no more than rounding."""
+    if ours.size != theirs.size:
+        return False
+    near = float(np.abs(ours).max(initial=0)) * 1e-3 + 1e-5
+    return np.allclose(ours.ravel(), theirs.ravel(), rtol=2e-3, atol=near)
+
+
+def ratio(case: Case) -> Ratio | str:
+    """Return how long the reference takes beside the runtime, or why that tells nothing."""
+    arrays = case.inputs()
+    found = graph_of(case, arrays)
+    if found is None:
+        return "has no ONNX graph here"
+    model, feeds = found
+    try:
+        session = session_of(model)
+        theirs = session.run(None, feeds)[0]
+    except Exception as error:  # Each of the runtime's errors is an Exception of its own module.
+        return f"ONNX Runtime: {str(error).splitlines()[0][:100]}"
+    ours = next(iter(evaluate(case, arrays).values()))
+    if not same(ours, theirs):
+        return "the results differ"
+    seconds, times = beside(lambda: evaluate(case, arrays), lambda: session.run(None, feeds))
+    return Ratio(case.operator_name, case.identifier, 1000 * seconds, times)
+
+
+def timed(function: Callable[[], object]) -> float:
+    """Return the seconds of the processor that a call takes, in all threads."""
+    began = time.process_time()
+    function()
+    return time.process_time() - began
+
+
+def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds of ours, and ours as a multiple of theirs; medians."""
+    first = timed(ours)
+    pairs = [(timed(ours), timed(theirs)) for _ in range(ROUNDS if first < QUICK else 3)]
+    seconds = statistics.median(one for one, _ in pairs)
+    return seconds, statistics.median(one / max(other, 1e-6) for one, other in pairs)
+
+
+def main(operators: Sequence[str]) -> None:
+    """Print a line for each layer, and the geometric means of each operator and of all."""
+    print(f"ONNX Runtime {onnxruntime.__version__}, NumPy {np.__version__}, {THREADS} threads")
+    ratios: dict[str, list[Ratio]] = {}
+    for case in layers(operators):
+        found = ratio(case)
+        if isinstance(found, str):
+            print(f"{case.identifier:<110}  {found}", flush=True)
+            continue
+        ratios.setdefault(found.operator, []).append(found)
+        print(f"{found.case:<110}{found.milliseconds:>9.2f} ms{found.times:>8.2f}", flush=True)
+    print()
+    print(f"{'geometric means':<32}{'layers':>8}{'ms':>11}{'mean':>8}{'worst':>8}")
+    everything = [one for many in ratios.values() for one in many]
+    for name, many in [*sorted(ratios.items()), ("all", everything)]:
+        times = [one.times for one in many]
+        spent = sum(one.milliseconds for one in many)
+        mean, worst = statistics.geometric_mean(times), max(times)
+        print(f"{name:<32}{len(many):>8}{spent:>11.0f}{mean:>8.2f}{worst:>8.2f}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,284 @@
+"""Build a graph case from its entry in a file and its place in the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from dmlconf.cases.build import challenged_data, read_expectation
+from dmlconf.cases.errors import CaseError, Faults
+from dmlconf.cases.files import CaseFiles
+from dmlconf.cases.formulas import Fixed, evaluated, prepared
+from dmlconf.cases.graph_case import GraphCase, fault_place
+from dmlconf.cases.graph_nodes import NodeReader, Source, UnreadSourceError, node_entries
+from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
+from dmlconf.cases.tensor_entry import read_tensor
+from dmlconf.cases.tolerance import read_tolerances
+from dmlconf.catalogue.constraints import constraint_names
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.graph import GRAPH_FACTS, GRAPHS, graph_entry
+from dmlconf.documents.problems import nearest
+from dmlconf.expressions import Namespace, namespace
+from dmlconf.graphs.model import (
+    Constant,
+    Graph,
+    InputEdge,
+    IntermediateEdge,
+    OutputEdge,
+)
+from dmlconf.graphs.wiring import WIRING_RULES, faults_of
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.fills import fill
+from dmlconf.tensors.layout import as_stored
+
+__all__ = ["build_graph", "operators_in"]
+
+_Data = dict[str, Array | Fill]
+
+
+def build_graph(planned: PlannedCase) -> GraphCase:
+    """Return the graph case.
+
+    Raises:
+        CaseError: the entry does not make a graph with these parameters.
+    """
+    template = planned.template
+    entry = template.data
+    written, names = _written(template), namespace(planned.parameters)
+    files = CaseFiles(template.about.location.path.parent)
+    for name, node in written["let"].items():
+        names[name] = evaluated(node, names)
+    rejected = "rejected" in (entry.get("expect") or {})
+    data: _Data = {}
+    faults = Faults()
+    inputs = _tensors("inputs", written, names, files, data, faults, with_data=not rejected)
+    constants = _constants(written, names, files, faults)
+    faults.raise_any()
+    _unique_names(inputs, constants, written)
+    entries = node_entries(written["nodes"], names)
+    known = {name: constant.tensor for name, constant in constants.items()}
+    reader = NodeReader(entries, inputs, known, files, faulty=rejected)
+    with faults.collected():
+        reader.read_all()
+    outputs = _outputs(evaluated(written["outputs"], names), reader, faults)
+    faults.raise_causes(UnreadSourceError)
+    graph = _graph(inputs, outputs, constants, [entry.name for entry in entries], reader)
+    if not rejected:
+        _require_wiring(graph)
+    if template.challenge is not None and not template.keeps_data:
+        data = challenged_data(data, template.challenge)
+    desc = {**inputs, **graph.outputs}
+    return GraphCase(
+        identifier=planned.identifier,
+        operator_name=GRAPHS,
+        desc=desc,
+        data=data,
+        expectation=_expectation(entry, evaluated(written["expect"], names), graph, desc, files),
+        tags=template.tags,
+        about=template.about,
+        tolerances=read_tolerances(entry.get("tolerance", {}), graph.outputs),
+        files=files.digests,
+        graph=graph,
+    )
+
+
+@lru_cache(maxsize=64)  # Cases of one template follow each other.
+def _written(template: CaseTemplate) -> Mapping[str, Any]:
+    """Return the parts of an entry that a matrix's expressions may stand in, read once."""
+    entry = template.data
+    read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
+
+    def parts(key: str) -> Mapping[str, Any]:
+        return {name: read(value, (key, name)) for name, value in entry.get(key, {}).items()}
+
+    nodes = {}
+    for name, node in entry["nodes"].items():
+        where = ("nodes", name)
+        # The expressions of a repeated node name its Index, in a matrix or not.
+        read_node = prepared if "matrix" in entry or "repeat" in node else read
+        nodes[name] = {
+            key: read_node(value, (*where, key)) for key, value in node.items() if key != "desc"
+        }
+        nodes[name]["desc"] = {
+            field: read_node(value, (*where, "desc", field))
+            for field, value in node.get("desc", {}).items()
+        }
+    return {
+        "let": parts("let"),
+        "inputs": parts("inputs"),
+        "constants": parts("constants"),
+        "nodes": nodes,
+        "outputs": read(entry["outputs"], ("outputs",)),
+        "expect": read(entry.get("expect"), ("expect",)),
+    }
+
+
+def _tensors(
+    key: str,
+    written: Mapping[str, Any],
+    names: Namespace,
+    files: CaseFiles,
+    data: _Data,
+    faults: Faults,
+    *,
+    with_data: bool,
+) -> dict[str, TensorDesc]:
+    tensors = {}
+    for name, node in written[key].items():
+        where = (key, name)
+        with faults.collected():
+            tensors[name] = read_tensor(evaluated(node, names), name, data, files, where)
+            if with_data and name not in data:
+                raise CaseError(where, f"`{name}` has no data", "give it `values` or a `fill`")
+    return tensors
+
+
+def _constants(
+    written: Mapping[str, Any], names: Namespace, files: CaseFiles, faults: Faults
+) -> dict[str, Constant]:
+    data: _Data = {}
+    tensors = _tensors("constants", written, names, files, data, faults, with_data=True)
+    constants = {}
+    for name, tensor in tensors.items():
+        if name not in data:
+            continue
+        part = data[name]
+        if isinstance(part, Fill):
+            part = fill(part.name, tensor.Sizes, tensor.DataType, part.arguments)
+        constants[name] = Constant(name, tensor, as_stored(part, tensor.Strides))
+    return constants
+
+
+def _unique_names(
+    inputs: Mapping[str, Any], constants: Mapping[str, Any], written: Mapping[str, Any]
+) -> None:
+    faults = Faults()
+    taken: dict[str, str] = {field.name: "a fact of graphs" for field in GRAPH_FACTS}
+    outputs = written["outputs"]
+    given = outputs.value if isinstance(outputs, Fixed) else outputs
+    groups = (
+        ("inputs", "a graph input", inputs),
+        ("constants", "a constant", constants),
+        ("nodes", "a node", written["nodes"]),
+    )
+    for key, kind, names in groups:
+        for name in names:
+            if name in taken:
+                hint = "give each its own name"
+                faults.add(CaseError((key, name), f"{name} is {taken[name]} already", hint))
+            taken.setdefault(name, kind)
+    for name in given if isinstance(given, Mapping) else ():
+        if name in inputs or name in {field.name for field in GRAPH_FACTS}:
+            hint = "inputs and outputs of a graph have names of their own"
+            faults.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))
+    faults.raise_any()
+
+
+def _outputs(
+    written: Any, reader: NodeReader, faults: Faults
+) -> dict[str, tuple[TensorDesc, list[Source]]]:
+    outputs = {}
+    for name, value in written.items():
+        where = ("outputs", name)
+        with faults.collected():
+            texts = value if isinstance(value, list) else [value]
+            sources = [reader.source(text, where) for text in texts]
+            for source in sources:
+                if isinstance(source, str):
+                    message = f"{source} is a graph input, and no edge leads from it to an output"
+                    raise CaseError(where, message, "put a node of ELEMENT_WISE_IDENTITY between")
+            first = sources[0]
+            if reader.nodes or not isinstance(first, tuple):
+                outputs[name] = (reader.tensor(first, where), sources)
+    return outputs
+
+
+def _graph(
+    inputs: Mapping[str, TensorDesc],
+    outputs: Mapping[str, tuple[TensorDesc, list[Source]]],
+    constants: Mapping[str, Constant],
+    order: list[str],
+    reader: NodeReader,
+) -> Graph:
+    input_edges, links = [], []
+    for (node, tensor), sources in reader.edges.items():
+        for source in sources:
+            if isinstance(source, str):
+                input_edges.append(InputEdge(source, node, tensor))
+            else:
+                links.append(IntermediateEdge(*source, node, tensor))
+    return Graph(
+        inputs=inputs,
+        outputs={name: tensor for name, (tensor, _) in outputs.items()},
+        nodes=(*constants.values(), *(reader.nodes[name] for name in order)),
+        input_edges=tuple(input_edges),
+        intermediate_edges=tuple(links),
+        output_edges=tuple(
+            OutputEdge(*source, name)
+            for name, (_, sources) in outputs.items()
+            for source in sources
+            if isinstance(source, tuple)
+        ),
+    )
+
+
+def _require_wiring(graph: Graph) -> None:
+    faults = Faults()
+    for fault in faults_of(graph):
+        if fault.rule in WIRING_RULES:
+            faults.add(CaseError(fault_place(fault), fault.message, fault.hint))
+    faults.raise_any()
+
+
+def _expectation(
+    entry: Mapping[str, Any],
+    expect: Mapping[str, Any] | None,
+    graph: Graph,
+    desc: Desc,
+    files: CaseFiles,
+) -> ExpectedOutputs | ExpectedRejection | None:
+    if expect is not None and "rejected" in expect:
+        _known_constraint(expect.get("constraint"), graph)
+    elif expect is not None:
+        faults = Faults()
+        for name in expect.keys() - graph.outputs.keys():
+            near = nearest(name, graph.outputs)
+            hint = f"did you mean {near}?" if near else f"outputs: {', '.join(graph.outputs)}"
+            faults.add(CaseError(("expect", name), f"the graph has no output {name}", hint))
+        faults.raise_any()
+    return read_expectation(graph_entry((), graph.outputs), entry, expect, desc, files)
+
+
+def _known_constraint(constraint: str | None, graph: Graph) -> None:
+    if constraint is None:
+        return
+    known = {*WIRING_RULES}
+    for node in graph.operator_nodes:
+        known |= constraint_names(node.operator)
+    if constraint not in known:
+        near = nearest(constraint, known)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(sorted(known))}"
+        message = f"neither graphs nor their nodes have a constraint {constraint!r}"
+        raise CaseError(("expect", "constraint"), message, hint)
+
+
+def operators_in(planned: PlannedCase) -> frozenset[str]:
+    """Return the names of the operators of a planned graph's nodes, without building it.
+
+    An operator that an expression names and the catalogue lacks is left out.
+    """
+    written, names = _written(planned.template), namespace(planned.parameters)
+    return frozenset(_operator_names(written, names))
+
+
+def _operator_names(written: Mapping[str, Any], names: Namespace) -> Iterator[str]:
+    from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
+
+    for name, node in written["let"].items():
+        names[name] = evaluated(node, names)
+    for parts in written["nodes"].values():
+        try:
+            yield operator_name(str(evaluated(parts["operator"], names)))
+        except (UnknownOperatorError, CaseError):
+            continue

@@ -1,0 +1,95 @@
+"""Write a graph as a case file has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import Field
+from dmlconf.graphs.model import CONSTANT_TENSOR, Graph, Node, Slot
+
+__all__ = ["graph_parts"]
+
+
+def graph_parts(
+    graph: Graph,
+    values: Mapping[str, Any],
+    tensor_entry: Callable[[TensorDesc], dict[str, Any]],
+    plain: Callable[[Any], Any],
+) -> dict[str, Any]:
+    """Return the parts of a case's entry that make the graph again: each tensor in full.
+
+    A copy of a repeated node, such as `step[3]`, becomes a node `step-3`.
+
+    Args:
+        graph: the graph.
+        values: what stands for the data of graph inputs and constants, by name.
+        tensor_entry: writes a tensor's desc.
+        plain: writes an attribute.
+    """
+    names = _names(graph)
+    sources: dict[Slot, list[str]] = {}
+    for edge in graph.input_edges:
+        sources.setdefault((edge.node, edge.tensor), []).append(edge.graph_input)
+    for link in graph.intermediate_edges:
+        text = _reference(names.get(link.from_node, link.from_node), link.from_tensor)
+        sources.setdefault((link.to_node, link.to_tensor), []).append(text)
+
+    def tensor(node: Node, name: str, desc: TensorDesc) -> dict[str, Any]:
+        fed = sources.get((node.name, name), [])
+        start = {"from": fed[0] if len(fed) == 1 else fed} if fed else {}
+        return {**start, **tensor_entry(desc)}
+
+    def field(node: Node, entry: Field) -> Any:
+        value = node.desc[entry.name]
+        if not entry.is_tensor:
+            return plain(value)
+        if entry.is_array:
+            return [tensor(node, f"{entry.name}[{i}]", each) for i, each in enumerate(value)]
+        return tensor(node, entry.name, value)
+
+    def with_values(name: str, desc: TensorDesc) -> dict[str, Any]:
+        data = {"values": values[name]} if name in values else {}
+        return {**tensor_entry(desc), **data}
+
+    parts: dict[str, Any] = {
+        "inputs": {name: with_values(name, desc) for name, desc in graph.inputs.items()},
+        "constants": {part.name: with_values(part.name, part.tensor) for part in graph.constants},
+        "nodes": {
+            names[node.name]: {
+                "operator": node.operator_name,
+                "desc": {
+                    entry.name: field(node, entry)
+                    for entry in node.operator.fields
+                    if entry.name not in node.operator.count_fields
+                    and node.desc[entry.name] is not None
+                },
+            }
+            for node in graph.operator_nodes
+        },
+        "outputs": {},
+    }
+    for out in graph.output_edges:
+        text = _reference(names.get(out.node, out.node), out.tensor)
+        known = parts["outputs"].get(out.graph_output)
+        parts["outputs"][out.graph_output] = text if known is None else [known, text]
+    return {key: value for key, value in parts.items() if value or key == "outputs"}
+
+
+def _reference(node: str, tensor: str) -> str:
+    return node if tensor == CONSTANT_TENSOR else f"{node}.{tensor}"
+
+
+def _names(graph: Graph) -> dict[str, str]:
+    """Return names that a case file may use for the nodes."""
+    names: dict[str, str] = {}
+    taken = {*graph.inputs, *graph.outputs}
+    for node in graph.nodes:
+        name = re.sub(r"[^\w-]+", "-", node.name).strip("-")
+        while name in taken:
+            name += "-"
+        taken.add(name)
+        names[node.name] = name
+    return names

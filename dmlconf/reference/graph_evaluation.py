@@ -1,0 +1,143 @@
+"""Evaluate a graph with the reference: node by node, each edge rounded to its data type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase, node_case
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, Node, Slot
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.layout import element_offsets
+
+__all__ = ["NodeValues", "evaluate_nodes", "graph_outputs", "seen_through", "wider"]
+
+Evaluate = Callable[[Case], Mapping[str, Array]]
+"""Computes the outputs of one operator."""
+
+Store = Callable[[Node, str, Array], Array]
+"""Gives what an edge holds of an output: of a node, by its tensor, from what the node computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeValues:
+    """What the nodes of a graph compute.
+
+    Attributes:
+        cases: each operator node as a case of its own, with its inputs, by name.
+        outputs: what each output tensor of a node is, shaped like its Sizes.
+    """
+
+    cases: Mapping[str, Case]
+    outputs: Mapping[Slot, Array]
+
+
+def evaluate_nodes(
+    case: GraphCase,
+    evaluate: Evaluate,
+    inputs: Mapping[str, Array] | None = None,
+    store: Store | None = None,
+) -> NodeValues:
+    """Return what the nodes compute, each from what the edges hold.
+
+    Args:
+        case: the graph, which breaks no rule of wiring.
+        evaluate: computes one operator.
+        inputs: arrays by graph input in place of the case's own.
+        store: what edges hold of the outputs; None for the outputs themselves.
+    """
+    graph = case.graph
+    given = case.inputs() if inputs is None else inputs
+    sources = graph.sources()
+    outputs: dict[Slot, Array] = {}
+    held: dict[Slot, Array] = {}
+    cases: dict[str, Case] = {}
+    for node in graph.in_order():
+        if isinstance(node, Constant):
+            outputs[node.name, CONSTANT_TENSOR] = held[node.name, CONSTANT_TENSOR] = node.data
+            continue
+        data = {}
+        for name, tensor in node.inputs.items():
+            source = sources[node.name, name]
+            if isinstance(source, str):
+                array, producer = given[source], graph.inputs[source]
+            else:
+                array = held[source]
+                producer = graph.by_name[source[0]].outputs[source[1]]
+            data[name] = seen_through(array, producer, tensor)
+        cases[node.name] = node_case(case, node, data)
+        for name, array in evaluate(cases[node.name]).items():
+            slot = node.name, name
+            outputs[slot] = array
+            held[slot] = array if store is None else store(node, name, array)
+    return NodeValues(cases, outputs)
+
+
+def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Array]:
+    """Return the graph's outputs by name, from those of its nodes."""
+    return {name: outputs[slot] for name, slot in graph.output_sources().items()}
+
+
+def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Array:
+    """Return what the consumer of an edge reads of the buffer that its producer wrote.
+
+    Args:
+        array: the elements, shaped like the producer's Sizes.
+        producer: how they lie in the buffer; what lies between them is zeros.
+        consumer: how they are read.
+    """
+    if (producer.Sizes, producer.Strides) != (consumer.Sizes, consumer.Strides):
+        dtype = array.dtype
+        elements = max(producer.TotalTensorSizeInBytes, consumer.TotalTensorSizeInBytes)
+        buffer = np.zeros(elements * 8 // producer.DataType.bits, dtype)
+        buffer[_offsets(producer)] = array
+        array = buffer[_offsets(consumer)]
+    wanted = consumer.DataType.dtype
+    return array if array.dtype == wanted else array.astype(wanted)
+
+
+def _offsets(tensor: TensorDesc) -> Array:
+    if tensor.Strides is None:
+        return np.arange(tensor.ElementCount).reshape(tensor.Sizes)
+    return element_offsets(tensor.Sizes, tensor.Strides)
+
+
+def wider(case: GraphCase) -> GraphCase:
+    """Return the graph with FLOAT32 for FLOAT16 between its nodes, as a fused kernel may hold it.
+
+    A node of CAST to FLOAT16 rounds nevertheless: that is what it is for.
+    """
+    graph = case.graph
+    nodes = tuple(
+        replace(node, desc=_wider_desc(node)) if isinstance(node, Node) else node
+        for node in graph.nodes
+    )
+    return replace(case, graph=replace(graph, nodes=nodes))
+
+
+def _wider_desc(node: Node) -> dict[str, Any]:
+    operator, desc = node.operator, dict(node.desc)
+    if any(field.type_field for field in operator.fields):
+        return desc  # A scalar of the desc has the tensors' data type.
+    kinds = [FieldKind.INPUT]
+    if operator.name != "CAST":
+        kinds.append(FieldKind.OUTPUT)
+    for field in operator.of_kind(*kinds):
+        value = desc[field.name]
+        if isinstance(value, TensorDesc):
+            desc[field.name] = _wider_tensor(value)
+        elif value is not None:
+            desc[field.name] = tuple(map(_wider_tensor, value))
+    return desc
+
+
+def _wider_tensor(tensor: TensorDesc) -> TensorDesc:
+    if tensor.DataType is not DataType.FLOAT16:
+        return tensor
+    return replace(tensor, DataType=DataType.FLOAT32, DeclaredTensorSizeInBytes=None)

@@ -1,0 +1,186 @@
+"""Graphs in case files: what they become, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.graph_build import operators_in
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.selection import Selection, select
+from dmlconf.documents.problems import InvalidFilesError
+from tests.graphs.suites import TWO_NODES, graph_case, graph_file
+
+
+def problems(folder: Path, *graphs: str) -> list[str]:
+    """Return the problems of a file of graphs, as `LINE:COLUMN: message`."""
+    path = graph_file(folder, *graphs)
+    with pytest.raises(InvalidFilesError) as error:
+        load_suite([path])
+    return [f"{p.line}:{p.column}: {p.message}" for p in error.value.problems]
+
+
+def changed(old: str, new: str) -> str:
+    assert old in TWO_NODES
+    return TWO_NODES.replace(old, new)
+
+
+def test_a_tensor_is_that_of_its_source_where_it_says_nothing_else(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, TWO_NODES)
+    tensor = case.graph.inputs["x"]
+    assert all(node.desc["OutputTensor"] == tensor for node in case.graph.operator_nodes)
+    assert case.identifier == "graphs/graphs/a"
+    assert case.outputs() == {"y": tensor}
+    np.testing.assert_array_equal(case.inputs()["x"].ravel(), [1, -2, 3])
+
+
+def test_a_consumer_may_see_other_sizes_and_strides(tmp_path: Path) -> None:
+    view = "{from: double, Sizes: [1, 1, 3, 1], Strides: [3, 3, 1, 1]}"
+    case = graph_case(tmp_path, changed("InputTensor: double", f"InputTensor: {view}"))
+    relu = case.graph.operator_nodes[1]
+    assert relu.desc["InputTensor"].Sizes == (1, 1, 3, 1)
+    assert relu.desc["OutputTensor"].Sizes == (1, 1, 3, 1)
+
+
+def test_flags_of_a_graph_input_are_those_of_its_consumers(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, changed("values:", "Flags: OWNED_BY_DML, values:"))
+    double, relu = case.graph.operator_nodes
+    assert double.desc["ATensor"].Flags == double.desc["BTensor"].Flags == ("OWNED_BY_DML",)
+    assert relu.desc["InputTensor"].Flags == ()
+
+
+def test_a_repeated_node_is_a_chain(tmp_path: Path) -> None:
+    text = changed("double: {", "double: {repeat: 3, ").replace("ATensor: x", "ATensor: {chain: x}")
+    graph = graph_case(tmp_path, text).graph
+    assert [node.name for node in graph.nodes] == ["double[0]", "double[1]", "double[2]", "relu"]
+    sources = graph.sources()
+    assert sources["double[0]", "ATensor"] == "x"
+    assert sources["double[2]", "ATensor"] == ("double[1]", "OutputTensor")
+    assert sources["relu", "InputTensor"] == ("double[2]", "OutputTensor")
+
+
+def test_operators_may_be_parameters_of_a_matrix(tmp_path: Path) -> None:
+    text = "matrix: {Activation: [ACTIVATION_RELU, ACTIVATION_SIGMOID]}\n" + changed(
+        "operator: ACTIVATION_RELU", "operator: =Activation"
+    )
+    plan = list(load_suite([graph_file(tmp_path, text)]).plan())
+    assert [sorted(operators_in(planned)) for planned in plan] == [
+        ["ACTIVATION_RELU", "ELEMENT_WISE_ADD"],
+        ["ACTIVATION_SIGMOID", "ELEMENT_WISE_ADD"],
+    ]
+    chosen = select(plan, Selection(operators=frozenset({"ACTIVATION_SIGMOID"})))
+    assert [planned.parameters for planned in chosen] == [{"Activation": "ACTIVATION_SIGMOID"}]
+
+
+def test_conditions_may_name_operators_neighbours_and_counts(tmp_path: Path) -> None:
+    plan = list(load_suite([graph_file(tmp_path, TWO_NODES)]).plan())
+
+    def chosen(where: str) -> list[PlannedCase]:
+        return list(select(plan, Selection(where=where)))
+
+    assert chosen("ACTIVATION_RELU in Operators and NodeCount == 2")
+    assert chosen("'ELEMENT_WISE_ADD>ACTIVATION_RELU' in Neighbours")
+    assert not chosen("GEMM in Operators")
+    assert not chosen("ConstantCount > 0")
+
+
+def test_needs_the_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
+    assert str(graph_case(tmp_path, TWO_NODES).required_level) == "2_1"
+    constant = "constants: {c: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, 2, 3]}}\n"
+    text = constant + changed("BTensor: x", "BTensor: c")
+    assert str(graph_case(tmp_path, text).required_level) == "6_2"
+
+
+def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path,
+        changed("BTensor: x", "BTensor: y"),
+        changed("ACTIVATION_RELU", "ACTIVATION_RLU"),
+        changed("ATensor: x", "ATensor: relu"),
+        changed("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}"),
+        changed("BTensor: x, ", ""),
+        changed("{y: relu}", "{y: double}"),
+        changed("InputTensor: double", "InputTensor: {from: [double, x]}"),
+        changed("{y: relu}", "{y: relu}\nexpect: {z: [1, 2, 3]}"),
+    )
+    assert [re.sub(r"^\d+:\d+: ", "", problem) for problem in found] == [
+        "there is no node, graph input or constant y",
+        "the catalogue has no operator ACTIVATION_RLU",
+        "the nodes make a circle: double -> relu -> double",
+        "BTensor of double has 16 bytes (Sizes [1, 1, 1, 4]), but the graph input x has 12 "
+        "(Sizes [1, 1, 1, 3])",
+        "relu feeds no node and is no output of the graph",
+        "2 edges feed InputTensor of the node relu",
+        "the graph has no output z",
+    ]
+    assert found[0].startswith("6:")
+    assert found[2].startswith("19:")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{y: relu}", "{x: relu}", "x is a graph input already"),
+        ("{y: relu}", "{y: x}", "x is a graph input, and no edge leads from it to an output"),
+        ("  relu:", "  x:", "x is a graph input already"),
+        ("values: [1, -2, 3]", "Strides: [3, 3, 3, 1]", "`x` has no data"),
+        ("InputTensor: double", "InputTensor: double.OtherTensor",
+         "the node double has no output OtherTensor"),
+        ("InputTensor: double", "InputTensor: {Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
+         "nothing feeds InputTensor of the node relu"),
+        ("InputTensor: double", "InputTensor: {DataType: FLOAT32}",
+         "nothing says what feeds InputTensor"),
+        ("OutputTensor: {}}}\noutputs", "OutputTensor: {}, Alpha: 1}}\noutputs",
+         "unknown field `Alpha` in the desc of ACTIVATION_RELU"),
+        ("operator: ACTIVATION_RELU", "operator: GRAPHS", "a graph is no node of a graph"),
+        ("nodes:", "Nodes:", "unknown field `Nodes` in a graph"),
+        ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
+    ],
+)  # fmt: skip
+def test_refuses(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert any(problem.endswith(message) for problem in problems(tmp_path, changed(old, new)))
+
+
+def test_a_case_that_expects_a_rejection_may_be_wired_wrongly(tmp_path: Path) -> None:
+    rejected = "expect: {rejected: E_INVALIDARG, constraint: CONSTRAINT}\n"
+    for constraint, graph in (
+        ("edge-size", changed("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")),
+        ("single-source", changed("InputTensor: double", "InputTensor: {from: [double, x]}")),
+        ("edge-ends-exist", changed(
+            "InputTensor: double",
+            "InputTensor: {from: nothing, Sizes: [1, 1, 1, 3], DataType: FLOAT32}",
+        )),
+        ("acyclic", changed(
+            "ATensor: x", "ATensor: {from: relu, Sizes: [1, 1, 1, 3], DataType: FLOAT32}"
+        )),
+    ):  # fmt: skip
+        case = graph_case(tmp_path, graph + rejected.replace("CONSTRAINT", constraint))
+        assert constraint in case.violations()
+
+
+def test_refuses_a_constraint_that_neither_graphs_nor_nodes_have(tmp_path: Path) -> None:
+    text = TWO_NODES + "expect: {rejected: E_INVALIDARG, constraint: edge-sizes}\n"
+    [problem] = problems(tmp_path, text)
+    assert problem.endswith("neither graphs nor their nodes have a constraint 'edge-sizes'")
+
+
+def test_a_file_is_of_an_operator_or_of_graphs(tmp_path: Path) -> None:
+    path = graph_file(tmp_path, TWO_NODES)
+    path.write_text("operator: GEMM\n" + path.read_text())
+    with pytest.raises(InvalidFilesError, match="cannot have `operator` and `graph`"):
+        load_suite([path])
+
+
+def test_a_graph_that_was_checked_before_is_the_same(tmp_path: Path) -> None:
+    from dmlconf.documents.store import Store
+
+    path = graph_file(tmp_path, TWO_NODES)
+    store = Store(tmp_path / "store")
+    first, second = (build(next(load_suite([path], store=store).plan())) for _ in range(2))
+    assert first.identifier == second.identifier
+    assert first.content == second.content

@@ -1,0 +1,44 @@
+"""Graphs for tests, as case files have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import indent
+from typing import Final
+
+from dmlconf.cases.build import build
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+
+ROW: Final = "{Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}"
+
+TWO_NODES: Final = """
+inputs: {x: {Sizes: [1, 1, 1, 3], DataType: FLOAT32, values: [1, -2, 3]}}
+nodes:
+  double: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: x, OutputTensor: {}}}
+  relu: {operator: ACTIVATION_RELU, desc: {InputTensor: double, OutputTensor: {}}}
+outputs: {y: relu}
+"""
+
+
+def graph_file(folder: Path, *graphs: str) -> Path:
+    """Write a file of graphs, named `a`, `b` and so on."""
+    text = "graph: graphs of a test\ncases:\n"
+    for letter, graph in zip("abcdefgh", graphs, strict=False):
+        text += f"- name: {letter}\n" + indent(graph.strip("\n"), "  ") + "\n"
+    path = folder / "graphs.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def planned_graph(folder: Path, graph: str) -> PlannedCase:
+    """Return the first case of a graph."""
+    return next(load_suite([graph_file(folder, graph)]).plan())
+
+
+def graph_case(folder: Path, graph: str) -> GraphCase:
+    """Return the first case of a graph, built."""
+    case = build(planned_graph(folder, graph))
+    assert isinstance(case, GraphCase)
+    return case

@@ -1,0 +1,103 @@
+"""What is wrong with a graph is found, each fault by its rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import Graph, InputEdge, IntermediateEdge, Node, OutputEdge
+from dmlconf.graphs.wiring import WIRING_RULES, faults_of
+from dmlconf.tensors.datatypes import DataType
+from tests.graphs.suites import TWO_NODES, graph_case
+
+ROW = TensorDesc(DataType.FLOAT32, (1, 1, 1, 3))
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Graph:
+    return graph_case(tmp_path, TWO_NODES).graph
+
+
+def rules(graph: Graph) -> list[str]:
+    return [fault.rule for fault in faults_of(graph)]
+
+
+def with_input(graph: Graph, node: str, tensor: str, desc: TensorDesc) -> Graph:
+    """Return the graph with another desc of a node's input."""
+    nodes = tuple(
+        replace(each, desc={**each.desc, tensor: desc})
+        if isinstance(each, Node) and each.name == node
+        else each
+        for each in graph.nodes
+    )
+    return replace(graph, nodes=nodes)
+
+
+def test_a_right_graph_has_no_faults(right: Graph) -> None:
+    assert rules(right) == []
+
+
+def test_finds_nodes_tensors_and_ends_that_are_not_there(right: Graph) -> None:
+    for edges in (
+        {"input_edges": (*right.input_edges, InputEdge("nothing", "relu", "InputTensor"))},
+        {"output_edges": (OutputEdge("nothing", "OutputTensor", "y"),)},
+        {"output_edges": (*right.output_edges, OutputEdge("relu", "OutputTensor", "z"))},
+    ):
+        assert "edge-ends-exist" in rules(replace(right, **edges))
+    link = IntermediateEdge("double", "OutputTensor", "relu", "OtherTensor")
+    [fault] = faults_of(replace(right, intermediate_edges=(*right.intermediate_edges, link)))
+    assert fault.message == "the node relu has no input OtherTensor"
+
+
+def test_finds_an_input_that_nothing_feeds_and_one_that_two_feed(right: Graph) -> None:
+    assert rules(replace(right, input_edges=right.input_edges[:1])) == ["required-input"]
+    twice = (*right.input_edges, InputEdge("x", "relu", "InputTensor"))
+    assert "single-source" in rules(replace(right, input_edges=twice))
+
+
+def test_finds_a_circle(right: Graph) -> None:
+    link = IntermediateEdge("relu", "OutputTensor", "double", "BTensor")
+    edges = tuple(edge for edge in right.input_edges if edge.tensor != "BTensor")
+    circle = replace(right, input_edges=edges, intermediate_edges=(*right.intermediate_edges, link))
+    assert rules(circle) == ["acyclic"]
+
+
+def test_finds_a_node_that_feeds_nothing(right: Graph) -> None:
+    idle = Node("idle", "ACTIVATION_RELU", {"InputTensor": ROW, "OutputTensor": ROW})
+    edges = (*right.input_edges, InputEdge("x", "idle", "InputTensor"))
+    graph = replace(right, nodes=(*right.nodes, idle), input_edges=edges)
+    assert rules(graph) == ["node-feeds-something"]
+
+
+def test_both_ends_of_an_edge_have_as_many_bytes_and_one_data_type(right: Graph) -> None:
+    other_sizes = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 1, 5)))
+    assert "edge-size" in rules(other_sizes)
+    other_type = with_input(right, "relu", "InputTensor", replace(ROW, DataType=DataType.INT32))
+    assert "edge-data-type" in rules(other_type)
+    seen_twice = replace(ROW, Sizes=(1, 1, 2, 3), Strides=(3, 3, 0, 1))
+    assert "edge-size" not in rules(with_input(right, "relu", "InputTensor", seen_twice))
+
+
+def test_owned_tensors_are_fed_by_graph_inputs_in_all_consumers(right: Graph) -> None:
+    owned = replace(ROW, Flags=("OWNED_BY_DML",))
+    assert rules(with_input(right, "relu", "InputTensor", owned)) == ["owned-by-graph-input"]
+    assert rules(with_input(right, "double", "ATensor", owned)) == ["owned-by-all-consumers"]
+    both = with_input(with_input(right, "double", "ATensor", owned), "double", "BTensor", owned)
+    assert rules(both) == []
+
+
+def test_an_output_has_one_source_and_a_graph_has_an_output(right: Graph) -> None:
+    twice = (*right.output_edges, OutputEdge("double", "OutputTensor", "y"))
+    assert rules(replace(right, output_edges=twice)) == ["single-output-source"]
+    none = replace(right, outputs={}, output_edges=())
+    assert "graph-has-output" in rules(none)
+
+
+def test_names_the_constraints_that_nodes_break(right: Graph) -> None:
+    wrong = with_input(right, "relu", "InputTensor", replace(ROW, Sizes=(1, 1, 3, 1)))
+    broken = rules(wrong)
+    assert broken
+    assert not {*broken} & {*WIRING_RULES}

@@ -1,0 +1,202 @@
+"""A graph's outputs are those of its nodes, and may be off as far as its nodes' rules permit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import IntermediateEdge
+from dmlconf.precision.compare import compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import (
+    evaluate_nodes,
+    graph_outputs,
+    seen_through,
+    wider,
+)
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import Array, DataType
+from tests.graphs.suites import TWO_NODES, graph_case
+
+PRODUCT = """
+inputs:
+  a: {Sizes: [1, 1, 9, 40], DataType: FLOAT16, fill: {normal: {seed: 1}}}
+  b: {Sizes: [1, 1, 40, 31], DataType: FLOAT16, fill: {normal: {seed: 2}}}
+  c: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 3}}}
+  d: {Sizes: [1, 1, 9, 31], DataType: FLOAT16, fill: {normal: {seed: 4}}}
+nodes:
+  product:
+    operator: GEMM
+    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 9, 31]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
+  scaled: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: sum, BTensor: d, OutputTensor: {}}}
+  weights: {operator: ACTIVATION_SOFTMAX1, desc: {InputTensor: scaled, OutputTensor: {}, Axes: [3]}}
+outputs: {y: weights}
+"""
+
+
+def passes(case: GraphCase, outputs: dict[str, Array]) -> bool:
+    expected = evaluate(case)
+    allowances = CaseAllowances(case)
+    return all(
+        compare(array, expected[name], case.rule(name), allowances.of(name)).passed
+        for name, array in outputs.items()
+    )
+
+
+def test_evaluates_node_by_node(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, TWO_NODES)
+    np.testing.assert_array_equal(evaluate(case)["y"].ravel(), [2, 0, 6])
+
+
+def test_rounds_each_edge_to_its_data_type(tmp_path: Path) -> None:
+    text = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2048, 512]}
+  half: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [0.5, 0.5]}
+nodes:
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: half, OutputTensor: {}}}
+  rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: sum, BTensor: x, OutputTensor: {}}}
+outputs: {y: rest}
+"""
+    case = graph_case(tmp_path, text)
+    np.testing.assert_array_equal(evaluate(case)["y"].ravel(), [0, 0.5])
+    fused = np.array([0.5, 0.5], np.float16).reshape(1, 1, 1, 2)
+    assert passes(case, {"y": fused}), "a fused kernel may hold the sum in FLOAT32"
+    assert not passes(case, {"y": fused * 4})
+
+
+def test_a_consumer_reads_the_buffer_through_its_own_strides() -> None:
+    producer = TensorDesc(DataType.FLOAT32, (2, 3))
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    transposed = TensorDesc(DataType.FLOAT32, (3, 2), (1, 3))
+    np.testing.assert_array_equal(seen_through(array, producer, transposed), array.T)
+    repeated = TensorDesc(DataType.FLOAT32, (2, 3, 2), (3, 1, 0))
+    assert seen_through(array, producer, repeated)[1, 2].tolist() == [5, 5]
+    flat = TensorDesc(DataType.FLOAT32, (6,))
+    stored = TensorDesc(DataType.FLOAT32, (2, 3), (1, 2))
+    assert seen_through(array, stored, flat).tolist() == [0, 3, 1, 4, 2, 5]
+
+
+def test_a_graph_of_exact_nodes_is_exact(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, TWO_NODES)
+    right = evaluate(case)["y"]
+    assert passes(case, {"y": right})
+    assert not passes(case, {"y": np.nextafter(right, np.float32(9))})
+
+
+def test_right_variants_pass(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, PRODUCT)
+    fused = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate).outputs)
+    assert passes(case, {"y": fused["y"].astype(np.float16)})
+
+    def truncated(node: object, tensor: str, values: Array) -> Array:
+        return np.nextafter(values, np.float16(0))
+
+    held = graph_outputs(case.graph, evaluate_nodes(case, evaluate, store=truncated).outputs)
+    assert passes(case, held)
+
+
+@pytest.mark.parametrize(("node", "tensor"), [("sum", "BTensor"), ("scaled", "BTensor")])
+def test_an_edge_that_reads_another_buffer_fails(tmp_path: Path, node: str, tensor: str) -> None:
+    case = graph_case(tmp_path, PRODUCT)
+    graph = case.graph
+    edges = tuple(
+        replace(edge, graph_input="d" if edge.graph_input == "c" else "c")
+        if (edge.node, edge.tensor) == (node, tensor)
+        else edge
+        for edge in graph.input_edges
+    )
+    wrong = replace(case, graph=replace(graph, input_edges=edges))
+    assert not passes(case, evaluate(wrong))
+
+
+def test_a_dropped_node_fails(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, PRODUCT)
+    graph = case.graph
+    links = tuple(
+        IntermediateEdge("product", "OutputTensor", "scaled", "ATensor")
+        if edge.to_node == "scaled"
+        else edge
+        for edge in graph.intermediate_edges
+    )
+    wrong = replace(case, graph=replace(graph, intermediate_edges=links))
+    assert not passes(case, evaluate(wrong))
+
+
+def test_infinity_and_the_number_of_a_fused_kernel_are_right_and_nothing_between(
+    tmp_path: Path,
+) -> None:
+    text = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [60000, 2]}
+  two: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [2, 2]}
+  half: {Sizes: [1, 1, 1, 2], DataType: FLOAT16, values: [0.5, 0.5]}
+nodes:
+  double: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: x, BTensor: two, OutputTensor: {}}}
+  back: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: double, BTensor: half, OutputTensor: {}}}
+outputs: {y: back}
+"""
+    case = graph_case(tmp_path, text)
+    for value, right in ((np.inf, True), (60000, True), (65504, False), (-np.inf, False)):
+        outputs = {"y": np.array([value, 2], np.float16).reshape(1, 1, 1, 2)}
+        assert passes(case, outputs) is right, value
+
+
+def test_an_index_is_that_of_a_right_intermediate_and_nothing_between(tmp_path: Path) -> None:
+    text = """
+inputs:
+  a: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.1, 0.7]}
+  b: {Sizes: [1, 1, 2, 5], DataType: FLOAT32, values: [8, 1, 1, 1, 8.000001, 1, 0, 0, 0, 1]}
+nodes:
+  scores:
+    operator: GEMM
+    desc: {ATensor: a, BTensor: b, OutputTensor: {Sizes: [1, 1, 1, 5]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  best:
+    operator: ARGMAX
+    desc: {InputTensor: scores, OutputTensor: {Sizes: [1, 1, 1, 1], DataType: UINT32}, Axes: [3],
+           AxisDirection: INCREASING}
+outputs: {y: best}
+"""
+    case = graph_case(tmp_path, text)
+    allowed = [
+        index for index in range(5) if passes(case, {"y": np.full((1, 1, 1, 1), index, np.uint32)})
+    ]
+    assert allowed == [0, 4]
+
+
+def test_the_backend_numpy_runs_graphs_and_refuses_wrong_ones(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, TWO_NODES)
+    outcome = run_case(case)
+    assert isinstance(outcome, Outputs)
+    wrong = TWO_NODES.replace("BTensor: x", "BTensor: {from: x, Sizes: [1, 1, 1, 4]}")
+    wrong += "expect: {rejected: E_INVALIDARG, constraint: edge-size}\n"
+    rejected = graph_case(tmp_path, wrong)
+    assert judge(rejected, run_case(rejected), lambda case: None).status is Status.PASSED
+    assert judge(rejected, outcome, lambda case: None).status is Status.FAILED
+
+
+def test_a_backend_that_misreads_an_edge_fails(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, PRODUCT)
+
+    def reference(asked: object) -> Outcome:
+        return run_case(case)
+
+    right = run_case(case)
+    assert isinstance(right, Outputs)
+    assert judge(case, right, reference).status is Status.PASSED
+    rolled = {name: np.roll(array, 1, axis=-1) for name, array in right.arrays.items()}
+    verdict = judge(case, replace(right, arrays=rolled), reference)
+    assert verdict.status is Status.FAILED
+    assert verdict.operator == "GRAPHS"
