@@ -7,6 +7,7 @@ counts. Verdicts that do not hold are no errors but findings, in `verification`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from dmlconf.documents.problems import ExpectedError
 
@@ -39,3 +40,7 @@ class RefusedError(ExpectedError):
         self.reasons = reasons
         self.cases = tuple(cases)
         super().__init__("; ".join(reasons))
+
+    def of(self, file: Path) -> RefusedError:
+        """Return the error with the file's name before each reason."""
+        return RefusedError(*(f"{file}: {reason}" for reason in self.reasons), cases=self.cases)

@@ -13,6 +13,7 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.configuration import COMMANDS
 from dmlconf.cli.console import say, silenced_when_closed
 from dmlconf.cli.exit_codes import ExitCode, exit_code_of
 from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
@@ -21,10 +22,7 @@ from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (
-    "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "waive", "certify", "verify", "sign", "keygen", "new", "config", "doctor",
-)  # fmt: skip
+_COMMANDS: Final = (*COMMANDS, "new", "config", "doctor")
 
 
 class _LazyGroup(click.Group):

@@ -18,8 +18,6 @@ from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.catalogue.loader import operator
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
 from dmlconf.runner.session import OpenBackend, no_expectation, reference
@@ -131,9 +129,10 @@ class Expectations:
 
 def states_all(planned: PlannedCase) -> bool:
     """Tell whether a case states all that is expected of it, and so asks nobody else."""
-    expect = planned.template.data.get("expect", {})
-    outputs = operator(planned.template.operator_name).of_kind(FieldKind.OUTPUT)
-    return "rejected" in expect or all(field.name in expect for field in outputs)
+    template = planned.template
+    expect = template.data.get("expect", {})
+    alone = "rejected" in expect or "relation" in template.data
+    return alone or all(name in expect for name in template.output_names)
 
 
 def expectations(

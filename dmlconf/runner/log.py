@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -216,7 +216,9 @@ def _spelled(value: Any) -> Any:
     return [_spelled(item) for item in value] if isinstance(value, list) else value
 
 
-def read_log(path: Path, *, own: bool = False) -> RunLog:
+def read_log(
+    path: Path, *, own: bool = False, kept: Callable[[Verdict], Verdict] = lambda verdict: verdict
+) -> RunLog:
     """Read a run log, also one that ends early.
 
     Verdicts come in the order of the plan, where the log tells it.
@@ -225,6 +227,7 @@ def read_log(path: Path, *, own: bool = False) -> RunLog:
         path: the log.
         own: whether this process has just written it, so that neither its form nor its
             consistency needs a check.
+        kept: returns what to keep of each verdict.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -241,7 +244,7 @@ def read_log(path: Path, *, own: bool = False) -> RunLog:
         if kind == "header":
             header = _header(record)
         elif kind == "verdict":
-            logged.append(LoggedVerdict(line, record.get("place"), _verdict(record)))
+            logged.append(LoggedVerdict(line, record.get("place"), kept(_verdict(record))))
         else:
             footer = line, _footer(record)
     if header is None:
