@@ -20,6 +20,7 @@ from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.placement import POISONS, Placement, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.structs import NativeDesc
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.cases.build import build
@@ -39,7 +40,7 @@ def work(paths: list[Path]) -> list[Work]:
     found = []
     for planned in load_suite(paths).plan():
         case = build(planned)
-        placement = place(case)
+        placement = place(plan(case))
         images: list[Array] = []
         # What CreateOperator must refuse is never uploaded.
         if not isinstance(case.expectation, ExpectedRejection):

@@ -21,7 +21,7 @@ from dmlconf.certification.errors import (
     UnwritableJournalError,
 )
 from dmlconf.certification.json_text import canonical_json, parsed_json
-from dmlconf.certification.outcomes import Kept, restored
+from dmlconf.certification.outcomes import StoredOutcome, restored
 from dmlconf.documents.problems import printable
 from dmlconf.runner.locks import FileLock, LockedError
 
@@ -54,7 +54,7 @@ class Journal:
             CertificationError: the file cannot be written, is in use, holds another certification,
                 or holds outcomes although none are to be resumed.
         """
-        self.outcomes: dict[str, Kept] = {}
+        self.outcomes: dict[str, StoredOutcome] = {}
         self._path = path
         self._done = False
         self._head = {"format": _FORMAT, **head}
@@ -91,18 +91,18 @@ class Journal:
         """Have the file removed at the end: nobody will go on with it."""
         self._done = True
 
-    def add(self, kept: Kept) -> None:
+    def add(self, outcome: StoredOutcome) -> None:
         """Keep what became of a case.
 
         Raises:
             UnwritableJournalError: the file cannot be written any more.
         """
-        self.outcomes[kept.line["case"]] = kept
+        self.outcomes[outcome.line["case"]] = outcome
         contents = {
             digest: base64.b64encode(zlib.compress(content, 1)).decode()
-            for digest, content in kept.contents.items()
+            for digest, content in outcome.contents.items()
         }
-        self._write({"line": kept.line, "contents": contents})
+        self._write({"line": outcome.line, "contents": contents})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         try:

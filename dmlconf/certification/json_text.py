@@ -42,10 +42,10 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return mapping
 
 
 def _fraction(number: str) -> Any:

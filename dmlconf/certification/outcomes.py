@@ -36,7 +36,15 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
 
-__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes", "restored"]
+__all__ = [
+    "SAMPLED_BYTES",
+    "StoredOutcome",
+    "StoredOutcomes",
+    "packed",
+    "read_outcomes",
+    "restored",
+    "stored_outcome",
+]
 
 SAMPLED_BYTES: Final = 1 << 16
 """From this size on, an output is kept as a digest and a sample."""
@@ -53,7 +61,7 @@ _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredOutcome:
     """What a certificate keeps of a case.
 
     Attributes:
@@ -65,7 +73,7 @@ class Kept:
     contents: Mapping[str, bytes]
 
 
-def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
+def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> StoredOutcome:
     """Return what a certificate keeps of a case.
 
     Args:
@@ -81,12 +89,12 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
             outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
     if isinstance(outcome, Breakdown):
         line["breakdown"] = {"kind": str(outcome.kind), "message": outcome.message}
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     if isinstance(outcome, Rejection):
         line["rejection"] = {"stage": outcome.stage, "hresult": outcome.hresult}
         if outcome.constraints:
             line["rejection"]["constraints"] = list(outcome.constraints)
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     contents: dict[str, bytes] = {}
     known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
     line["outputs"] = {
@@ -95,7 +103,7 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
     }
     if outcome.faults:
         line["faults"] = [_fault(fault) for fault in outcome.faults]
-    return Kept(line, contents)
+    return StoredOutcome(line, contents)
 
 
 def _seed(challenge: int | None) -> str:
@@ -126,7 +134,7 @@ def _fault(fault: Fault) -> dict[str, str]:
     return data | ({"output": fault.output} if fault.output else {})
 
 
-def restored(line: Any, contents: Mapping[str, bytes]) -> Kept:
+def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
     """Return what was kept of a case and has been written down since.
 
     Args:
@@ -144,10 +152,10 @@ def restored(line: Any, contents: Mapping[str, bytes]) -> Kept:
             raise RefusedError(f"an output of {line['case']} is cut")
         if sha256(content).hexdigest() != stored:
             raise RefusedError(f"an output of {line['case']} was changed")
-    return Kept(line, contents)
+    return StoredOutcome(line, contents)
 
 
-def packed(everything: Iterator[Kept]) -> tuple[bytes, bytes]:
+def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
     """Return outcomes.jsonl and outputs.bin.
 
     Args:
@@ -213,11 +221,11 @@ class StoredOutcomes:
         if "rejection" in line:
             data = line["rejection"]
             return Rejection(data["stage"], data["hresult"], tuple(data.get("constraints", ())))
-        wanted = {
+        forms = {
             name: (_TYPES[tensor.DataType.dtype], list(tensor.Sizes))
             for name, tensor in case.outputs().items()
         }
-        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != wanted:
+        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != forms:
             return "the certificate has other outputs than the desc asks for"
         arrays, samples = {}, {}
         for name, output in line["outputs"].items():

@@ -24,7 +24,7 @@ from dmlconf.cli.selection import named_profile, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.reader import LARGEST_FILE_BYTES
-from dmlconf.runner.session import Limits
+from dmlconf.runner.execution import Limits
 
 __all__ = ["command"]
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.diagnosis.groups import Group, OperatorFailures
-from dmlconf.diagnosis.search import description_bits
+from dmlconf.diagnosis.search import description_bits, pair_places
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["SharedGroups", "shared_groups"]
@@ -143,7 +143,7 @@ def _candidates(members: Sequence[_Member], operators: Sequence[OperatorFailures
     texts = (*singles, *(f"{a} and {b}" for a, b in pairs))
     every = np.array([*(bits[text] for text in singles), *(bits[a] + bits[b] for a, b in pairs)])
     hits = [
-        [_with_pairs(member, singles, paired, counts[at], at) for at in (0, 1)]
+        _with_pairs(member, singles, paired, counts)
         for member, counts in zip(members, counted, strict=True)
     ]
     explained = [
@@ -170,19 +170,25 @@ def _row_counts(member: _Member) -> tuple[Array, Array]:
 
 
 def _with_pairs(
-    member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Array, which: int
-) -> Array:
-    """Return how many failures (0) or passes (1) of the group meet each candidate."""
+    member: _Member, singles: Sequence[str], paired: Sequence[str], counts: Sequence[Array]
+) -> list[Array]:
+    """Return how many failures, and how many passes, of the group meet each candidate."""
     group, of = member
-    places = (group.failing, group.passing)[which]
     index = of.table.index
-    single = [len(places) if not t else counts[index[t]] if t in index else 0 for t in singles]
-    rows = np.zeros((len(paired), len(places)), np.float32)
+    # Every case meets the empty expression, and none meets one that the table lacks.
+    every, none = len(of.table.atoms), len(of.table.atoms) + 1
+    single = [index.get(text, none) if text else every for text in singles]
     known = [at for at, text in enumerate(paired) if text in index]
-    if known:
-        rows[known] = of.table.holds[[index[paired[at]] for at in known]][:, places]
-    both = (rows @ rows.T)[np.triu_indices(len(paired), 1)]
-    return np.concatenate([np.array(single, int), both.astype(int)])
+    holds = of.table.holds[[index[paired[at]] for at in known]]
+    hits = []
+    for places, count in zip((group.failing, group.passing), counts, strict=True):
+        rows = np.zeros((len(paired), len(places)), np.float32)
+        if known:
+            rows[known] = holds[:, places]
+        both = (rows @ rows.T)[pair_places(len(paired))]
+        alone = np.array([*count.tolist(), len(places), 0], int)[single]
+        hits.append(np.concatenate([alone, both.astype(int)]))
+    return hits
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:

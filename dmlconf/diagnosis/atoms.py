@@ -7,6 +7,7 @@ or a data type takes 5, an arbitrary bound on the size of a dimension twice as m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -62,17 +63,22 @@ class Column:
 
     def __init__(self, values: Iterable[Any]) -> None:
         """Take a value for each case; None for none."""
-        codes: dict[Hashable, int] = {}
-        self.distinct: list[Any] = []
-        places = []
-        for value in values:
-            key = repr(value) if isinstance(value, list | dict) else value
-            code = codes.get(key)
-            if code is None:
-                code = codes[key] = len(self.distinct)
-                self.distinct.append(value)
-            places.append(code)
-        self.codes = np.array(places, np.intp)
+        listed = list(values)
+        keys: list[Hashable] = listed
+        try:
+            examples = dict(zip(keys, listed, strict=True))
+        except TypeError:  # Lists and mappings are no keys.
+            keys = list(map(repr, listed))
+            examples = dict(zip(keys, listed, strict=True))
+        self.distinct: list[Any] = list(examples.values())
+        codes = {key: code for code, key in enumerate(examples)}
+        self.codes = np.array([codes[key] for key in keys], np.intp)
+
+    def derived(self, values: Sequence[Any]) -> Column:
+        """Return the column of what follows from each distinct value."""
+        column = Column(values)
+        column.codes = column.codes[self.codes]
+        return column
 
     def spread(self, values: Sequence[Any], dtype: Any) -> Array:
         """Return an array over the cases from one value for each distinct value."""
@@ -101,15 +107,11 @@ class TableBuilder:
         """
         self._cases = cases
         self._groups = groups
-        self._texts: list[str] = []
-        self._bits: list[float] = []
-        self._masks: list[Array] = []
+        self._added: list[tuple[str, float, Array]] = []
 
     def add(self, text: str, bits: float, holds: Array) -> None:
         """Add one atom."""
-        self._texts.append(text)
-        self._bits.append(bits)
-        self._masks.append(holds)
+        self._added.append((text, bits, holds))
 
     def flag(self, text: str, bits: float, holds: Array) -> None:
         """Add an atom and its negation."""
@@ -150,11 +152,9 @@ class TableBuilder:
             return
         whole = bool((distinct == np.rint(distinct)).all())
         if len(distinct) <= most:
-            self._extend(
-                [f"{text} == {_shown(value)}" for value in distinct],
-                [bits + (0.2 if value in (0, 1) else 1) for value in distinct],
-                values == distinct[:, None],
-            )
+            for value, holds in zip(distinct.tolist(), values == distinct[:, None], strict=True):
+                far = 0.2 if value in (0, 1) else 1
+                self.add(f"{text} == {_shown(value)}", bits + far, holds)
         known = np.isfinite(values)
         for value in (0, 1):
             if value in distinct:
@@ -162,22 +162,18 @@ class TableBuilder:
                 self.add(f"{text} != {value}", bits + _NEGATION, (values != value) & known)
         bounds = self._bounds(distinct, values, most)
         if bounds:
-            below = values <= np.array([low for low, _ in bounds])[:, None]
-            above = values > np.array([low for low, _ in bounds])[:, None]
+            lows = np.array([low for low, _ in bounds])[:, None]
+            below, above = values <= lows, values > lows
             for at, (low, high) in enumerate(bounds):
                 lower, upper = _relations(low, high, whole=whole)
                 self.add(f"{text} {lower[0]} {_shown(lower[1])}", bits + lower[2], below[at])
                 self.add(f"{text} {upper[0]} {_shown(upper[1])}", bits + upper[2], above[at])
-        if whole:
+        if whole and divisors:
+            integers = np.where(known, values, 0).astype(np.int64)
             for divisor in divisors:
-                rest = np.mod(values, divisor)
-                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, rest > 0)
-                self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, rest == 0)
-
-    def _extend(self, texts: Sequence[str], bits: Sequence[float], holds: Array) -> None:
-        self._texts += texts
-        self._bits += bits
-        self._masks += list(holds)
+                even = known & (integers % divisor == 0)
+                self.add(f"{text} % {divisor} != 0", bits + _REMAINDER, known & ~even)
+                self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, even)
 
     def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
         """Return neighbouring values between which to part the cases."""
@@ -193,13 +189,15 @@ class TableBuilder:
                     least = int(np.searchsorted(distinct, own.min()))
                     greatest = int(np.searchsorted(distinct, own.max()))
                     places |= {least - 1, greatest} & set(range(last + 1))
-        return [(float(distinct[at]), float(distinct[at + 1])) for at in sorted(places)]
+        known = distinct.tolist()
+        return [(known[at], known[at + 1]) for at in sorted(places)]
 
     def table(self) -> AtomTable:
         """Return the atoms that hold for some cases and not for all, without duplicates."""
-        if not self._masks:
+        if not self._added:
             return AtomTable((), np.zeros((0, self._cases), bool), {}, {})
-        holds = np.array(self._masks, bool)
+        texts, far, masks = zip(*self._added, strict=True)
+        holds = np.array(masks, bool)
         sums = holds.sum(axis=1)
         packed = np.packbits(holds, axis=1)
         alike: dict[bytes, list[int]] = {}
@@ -209,15 +207,15 @@ class TableBuilder:
         rows: list[int] = []
         index: dict[str, int] = {}
         for places in alike.values():
-            places.sort(key=self._bits.__getitem__)
+            places.sort(key=far.__getitem__)
             best = places[0]
-            near = [p for p in places[1:] if self._bits[p] <= self._bits[best] + 1.5]
+            near = [place for place in places[1:] if far[place] <= far[best] + 1.5]
             for place in places:
-                index[self._texts[place]] = len(atoms)
-            alternatives = tuple(self._texts[place] for place in near[:3])
-            atoms.append(Atom(self._texts[best], self._bits[best], alternatives))
+                index[texts[place]] = len(atoms)
+            alternatives = tuple(texts[place] for place in near[:3])
+            atoms.append(Atom(texts[best], far[best], alternatives))
             rows.append(best)
-        bits = dict(zip(self._texts, self._bits, strict=True))
+        bits = dict(zip(texts, far, strict=True))
         return AtomTable(tuple(atoms), holds[rows], index, bits)
 
 
@@ -236,7 +234,7 @@ def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Rel
 
 
 def _shown(value: float) -> str:
-    return f"{int(value)}" if np.isfinite(value) and value == int(value) else f"{value:.6g}"
+    return f"{int(value)}" if math.isfinite(value) and value == int(value) else f"{value:.6g}"
 
 
 def round_number(low: float, high: float, *, whole: bool) -> float:
@@ -250,9 +248,9 @@ def round_number(low: float, high: float, *, whole: bool) -> float:
             if low <= candidate < high:
                 return candidate
         return low
-    power = 2.0 ** np.floor(np.log2(max(abs(low), abs(high), 1.0)))
+    power = 2.0 ** math.floor(math.log2(max(abs(low), abs(high), 1.0)))
     while power >= 1:
-        candidate = float(np.ceil(low / power) * power)
+        candidate = math.ceil(low / power) * power
         if candidate < high:
             return candidate
         power /= 2

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import combinations
+from functools import lru_cache, partial
+from itertools import chain, combinations
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +44,8 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         groups: places of verdicts whose least and greatest numbers make bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
-    names = list(dict.fromkeys(name for verdict in verdicts for name in verdict.facts))
+    fields = dict.fromkeys(tuple(verdict.facts) for verdict in verdicts)
+    names = list(dict.fromkeys(chain.from_iterable(fields)))
     columns = {name: Column(v.facts.get(name) for v in verdicts) for name in names}
     in_place = columns.pop(IN_PLACE, None)
     tensors: dict[str, tuple[Column, Sequence[TensorDesc | None]]] = {}
@@ -56,7 +58,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
         if is_tensor(example):
             tensors[name] = column, [v and read_tensor(v) for v in column.distinct]
         elif isinstance(example, list) and example and is_tensor(example[0]):
-            firsts = Column(value[0] if value else None for value in _values(column))
+            firsts = column.derived([value[0] if value else None for value in column.distinct])
             tensors[f"{name}[0]"] = firsts, [v and read_tensor(v) for v in firsts.distinct]
             builder.numbers(f"len({name})", 7, column.numbers(len))
         else:
@@ -81,7 +83,7 @@ def _attribute(builder: TableBuilder, name: str, column: Column, example: Any) -
     elif isinstance(example, str):
         builder.constants(name, 5.5, column)
     elif isinstance(example, dict) and "operator" in example:
-        operators = Column(value and value["operator"] for value in _values(column))
+        operators = column.derived([value and value["operator"] for value in column.distinct])
         builder.constants(name, 6, operators)
     elif isinstance(example, dict):
         for part in example:
@@ -116,7 +118,7 @@ def _list(builder: TableBuilder, name: str, column: Column) -> None:
     items = [item for value in column.distinct if value for item in value]
     if items and isinstance(items[0], dict):
         firsts = [v[0].get("operator") if v else None for v in column.distinct]
-        builder.constants(f"{name}[0]", 8, Column(firsts[code] for code in column.codes))
+        builder.constants(f"{name}[0]", 8, column.derived(firsts))
     if not items or any(_number(item) is None for item in items):
         return
     builder.numbers(f"max({name})", 6.5, column.numbers(partial(_end, max)))
@@ -132,9 +134,9 @@ def _tensor(
     builder: TableBuilder, name: str, column: Column, descs: Sequence[TensorDesc | None]
 ) -> None:
     types = [desc and str(desc.DataType) for desc in descs]
-    of_case = Column(types[code] for code in column.codes)
+    of_case = column.derived(types)
     builder.constants(f"{name}.DataType", 5.6, of_case)
-    _families(builder, f"{name}.DataType", 8, {t: of_case.mask(t.__eq__) for t in types if t})
+    _families(builder, f"{name}.DataType", 8, {t: of_case.mask(t.__eq__) for t in set(types) if t})
 
     def measured(values: Sequence[float | None]) -> Array:
         return column.spread([np.nan if v is None else v for v in values], np.float64)
@@ -177,7 +179,8 @@ def _tensor(
 
 
 def _has_more_bytes(tensor: TensorDesc) -> bool:
-    return tensor.TotalTensorSizeInBytes > tensor.MinimumTensorSizeInBytes
+    declared = tensor.DeclaredTensorSizeInBytes
+    return declared is not None and declared > tensor.MinimumTensorSizeInBytes
 
 
 def _families(builder: TableBuilder, text: str, bits: float, holds: Mapping[str, Array]) -> None:
@@ -248,20 +251,26 @@ class _Summary:
     flags: frozenset[str]
 
 
-def _has_type(name: str, summary: _Summary) -> bool:
-    return name in summary.types
-
-
-def _has_flag(flag: str, summary: _Summary) -> bool:
-    return flag in summary.flags
+def _has(name: str, names: Collection[str]) -> bool:
+    return name in names
 
 
 _NO_TENSORS: Final = _Summary(frozenset(), 0, 0, True, False, frozenset())
 
 
 def _summary(value: Any) -> _Summary:
-    parts = value if isinstance(value, list) else (value,)
-    descs = [d for part in parts if isinstance(part, str) and (d := read_tensor(part)) is not None]
+    if isinstance(value, list):
+        return _joint_summary(part for part in value if isinstance(part, str))
+    return _summary_of_tensor(value) if isinstance(value, str) else _NO_TENSORS
+
+
+@lru_cache(maxsize=65_536)
+def _summary_of_tensor(text: str) -> _Summary:
+    return _joint_summary((text,))
+
+
+def _joint_summary(texts: Iterable[str]) -> _Summary:
+    descs = [desc for text in texts if (desc := read_tensor(text)) is not None]
     if not descs:
         return _NO_TENSORS
     return _Summary(
@@ -282,22 +291,32 @@ def _case(
     in_place: Column | None,
 ) -> None:
     """Add what means the same of every operator."""
-    fields = []
+    fields: list[tuple[Column, list[_Summary]]] = []
     for column in columns.values():
         summaries = [_summary(value) for value in column.distinct]
         if any(summary is not _NO_TENSORS for summary in summaries):
             fields.append((column, summaries))
 
-    def either(test: Callable[[_Summary], bool]) -> Array:
-        each = [column.spread([test(s) for s in found], bool) for column, found in fields]
+    def either(part: str, test: Callable[[Any], bool]) -> Array:
+        each = [column.mask(test) for column in parts[part]]
         return np.logical_or.reduce(each) if each else np.zeros(len(verdicts), bool)
 
     def greatest(measure: Callable[[_Summary], int]) -> Array:
-        each = [column.spread([measure(s) for s in found], float) for column, found in fields]
+        each = [
+            column.spread([measure(s) for s in field_summaries], float)
+            for column, field_summaries in fields
+        ]
         return np.maximum.reduce(each) if each else np.zeros(len(verdicts))
 
-    every = sorted({name for _, found in fields for s in found for name in s.types})
-    holds = {name: either(partial(_has_type, name)) for name in every}
+    parts = {
+        part: [
+            column.derived([getattr(s, part) for s in field_summaries])
+            for column, field_summaries in fields
+        ]
+        for part in ("types", "packed", "broadcast", "flags")
+    }
+    every = sorted({name for column in parts["types"] for of in column.distinct for name in of})
+    holds = {name: either("types", partial(_has, name)) for name in every}
     # Where tensors differ in their data types, the name of one of them says more.
     mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
     for name, mask in holds.items():
@@ -306,17 +325,19 @@ def _case(
     if tensors:
         column, descs = next(iter(tensors.values()))
         types = [desc and str(desc.DataType) for desc in descs]
-        first = Column(types[code] for code in column.codes)
+        first = column.derived(types)
         builder.constants("DataType", 5 + mixed, first)
-        _families(builder, "DataType", 7, {t: first.mask(t.__eq__) for t in types if t})
+        _families(builder, "DataType", 7, {t: first.mask(t.__eq__) for t in set(types) if t})
     builder.numbers("Rank", 6, greatest(lambda s: s.rank))
     builder.numbers("ElementCount", 7.9, greatest(lambda s: s.elements))
-    builder.flag("Packed", 5, ~either(lambda s: not s.packed))
-    builder.flag("Broadcast", 5.5, either(lambda s: s.broadcast))
+    builder.flag("Packed", 5, ~either("packed", operator.not_))
+    builder.flag("Broadcast", 5.5, either("broadcast", bool))
     if in_place is not None:
         builder.flag("InPlace", 5.5, in_place.mask(bool))
-    for flag in sorted({flag for _, found in fields for s in found for flag in s.flags}):
-        flagged = either(partial(_has_flag, flag))
+    for flag in sorted(
+        {flag for column in parts["flags"] for of in column.distinct for flag in of}
+    ):
+        flagged = either("flags", partial(_has, flag))
         builder.add(f"{flag} in Flags", 6, flagged)
         builder.add(f"{flag} not in Flags", 7, ~flagged)
     tags = Column(verdict.tags for verdict in verdicts)

@@ -17,7 +17,7 @@ import numpy as np
 from dmlconf.diagnosis.atoms import Atom, AtomTable
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Explanation", "description_bits", "explain"]
+__all__ = ["Explanation", "description_bits", "explain", "pair_places"]
 
 MOST_PAIRED: Final = 160
 """Atoms that pairs are formed of, the best by themselves."""
@@ -133,23 +133,44 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
     return Explanation(exact.terms, exact.failures, exact.of, 0, exact.bits, simpler)
 
 
+def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
+    """Return `description_bits`, infinite for conditions that explain passes, not failures.
+
+    Those hold for no larger a share of the failures than of the passes.
+    """
+    against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
+    return np.where(against, np.inf, description_bits(failures, passes, of, total))
+
+
 def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
     """Return an explanation by each atom, the shortest first."""
     of, total = ours.shape[1], others.shape[1]
     failures, passes = ours.sum(axis=1).astype(int), others.sum(axis=1).astype(int)
     own = np.array([atom.bits for atom in table.atoms])
-    bits = own + description_bits(failures, passes, of, total)
-    # What holds for a smaller share of the failures than of the passes explains its opposite.
-    against = failures * total <= passes * of
-    bits = np.where(against, np.inf, bits)
+    bits = own + _explaining_bits(failures, passes, of, total)
     order = np.argsort(bits, kind="stable")
     exact = (failures == of) & (passes == 0)
-    kept = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
+    shortlist = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
     return [
         Explanation((table.atoms[at],), int(failures[at]), of, int(passes[at]), float(bits[at]))
-        for at in kept
+        for at in shortlist
         if np.isfinite(bits[at])
     ]
+
+
+@lru_cache(maxsize=64)
+def pair_places(count: int) -> tuple[Array, Array]:
+    """Return the rows and the columns of a square's places above its diagonal."""
+    return np.triu_indices(count, 1)
+
+
+def _least(values: Array, most: int) -> Array:
+    """Return the places of the least values in their order, the first of equal ones first."""
+    places = np.arange(len(values))
+    if most < len(values):
+        places = np.flatnonzero(values <= np.partition(values, most)[most])
+    order: Array = places[np.argsort(values[places], kind="stable")][:most]
+    return order
 
 
 def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
@@ -160,37 +181,37 @@ def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanatio
     # An atom of a conjunction holds for what the conjunction holds for.
     useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
     informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
-    kept = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
-    if len(kept) < 2:
+    shortlist = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
+    if len(shortlist) < 2:
         return []
-    a, b = ours[kept], others[kept]
+    a, b = ours[shortlist], others[shortlist]
     pair_failures, pair_passes = a @ a.T, b @ b.T
-    bits = own[kept][:, None] + own[kept][None, :]
-    bits = bits + description_bits(pair_failures, pair_passes, of, total)
-    rows, columns = np.triu_indices(len(kept), 1)
-    flat = bits[rows, columns]
-    order = np.argsort(flat, kind="stable")
-    exact = (pair_failures[rows, columns] == of) & (pair_passes[rows, columns] == 0)
+    rows, columns = pair_places(len(shortlist))
+    pair_failures, pair_passes = pair_failures[rows, columns], pair_passes[rows, columns]
+    flat = own[shortlist][rows] + own[shortlist][columns]
+    flat = flat + _explaining_bits(pair_failures, pair_passes, of, total)
+    order = _least(flat, MOST_EXTENDED)
+    exact = np.flatnonzero((pair_failures == of) & (pair_passes == 0))
 
     def pair(at: int) -> Explanation:
         i, j = rows[at], columns[at]
-        terms = table.atoms[kept[i]], table.atoms[kept[j]]
-        held = int(pair_failures[i, j]), of, int(pair_passes[i, j])
+        terms = table.atoms[shortlist[i]], table.atoms[shortlist[j]]
+        held = int(pair_failures[at]), of, int(pair_passes[at])
         return Explanation(terms, *held, float(flat[at]))
 
-    found = [pair(order[0])]
-    exact_order = [at for at in order if exact[at]] if exact.any() else []
-    if exact_order:
-        return [*found, pair(exact_order[0])]
-    for at in order[:MOST_EXTENDED]:
+    order = order[np.isfinite(flat[order])]
+    pairs = [pair(at) for at in order[:1]]
+    if len(exact):
+        return [*pairs, pair(exact[flat[exact].argmin()])]
+    for at in order:
         i, j = rows[at], columns[at]
         three_failures, three_passes = a @ (a[i] * a[j]), b @ (b[i] * b[j])
-        three = flat[at] - description_bits(pair_failures[i, j], pair_passes[i, j], of, total)
-        three = three + own[kept] + description_bits(three_failures, three_passes, of, total)
+        three = flat[at] - description_bits(pair_failures[at], pair_passes[at], of, total)
+        three = three + own[shortlist] + _explaining_bits(three_failures, three_passes, of, total)
         k = int(three.argmin())
-        if k in (i, j):
+        if k in (i, j) or not np.isfinite(three[k]):
             continue
-        terms = tuple(table.atoms[kept[place]] for place in (i, j, k))
+        terms = tuple(table.atoms[shortlist[place]] for place in (i, j, k))
         held = int(three_failures[k]), of, int(three_passes[k])
-        found.append(Explanation(terms, *held, float(three[k])))
-    return found
+        pairs.append(Explanation(terms, *held, float(three[k])))
+    return pairs

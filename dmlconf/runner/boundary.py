@@ -165,6 +165,7 @@ def _rejection(outcome: Any, _: Mapping[str, int]) -> Rejection:
         hresult=_text("hresult", outcome.hresult),
         constraints=tuple(_text("constraints", name) for name in constraints),
         seconds=_seconds("seconds", outcome.seconds),
+        node=_text("node", outcome.node),
     )
 
 

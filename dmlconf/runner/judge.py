@@ -229,7 +229,8 @@ def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) 
 
 def _spoken(rejection: Rejection) -> str:
     broken = f" for {', '.join(rejection.constraints)}" if rejection.constraints else ""
-    return f"{rejection.hresult} by {rejection.stage}{broken}"
+    node = f" of node {rejection.node}" if rejection.node else ""
+    return f"{rejection.hresult} by {rejection.stage}{node}{broken}"
 
 
 def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) -> Verdict:

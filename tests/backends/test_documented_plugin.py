@@ -12,6 +12,7 @@ from dmlconf.runner.verdict import Status
 from tests.cli.process import dmlconf
 from tests.runner.test_pool import plugin
 
+CHOICE = "FLOAT32 and not graphs"
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
 
@@ -23,7 +24,16 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     entries.write_text("[dmlconf.backends]\nmine = my_package:create\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "plugin"))
     done = dmlconf(
-        tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", "FLOAT32", "-b", "mine", "--log", "x.jsonl"
+        tmp_path,
+        "run",
+        "-o",
+        "ELEMENT_WISE_ADD",
+        "-k",
+        CHOICE,
+        "-b",
+        "mine",
+        "--log",
+        "x.jsonl",
     )
     assert done.returncode == 0, done.stdout + done.stderr
     verdicts = read_log(tmp_path / "x.jsonl").verdicts
@@ -31,5 +41,5 @@ def test_runs_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert any("layouts" in verdict.case for verdict in verdicts)
     wrong = code.replace("np.add(a, b", "np.subtract(a, b")
     (tmp_path / "plugin" / "my_package.py").write_text(wrong, encoding="utf-8")
-    again = dmlconf(tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", "FLOAT32", "-b", "mine")
+    again = dmlconf(tmp_path, "run", "-o", "ELEMENT_WISE_ADD", "-k", CHOICE, "-b", "mine")
     assert again.returncode == 1

@@ -150,6 +150,19 @@ def test_bounds_are_round_numbers(low: float, high: float, number: float) -> Non
     assert round_number(low, high, whole=True) == number
 
 
+def test_what_most_passes_have_and_no_failure_has_explains_no_failure() -> None:
+    both = [(True, True)] * 1_000
+    verdicts = []
+    for at, (x, y) in enumerate([(True, False), (False, True)] * 2 + both):
+        status, reason = (Status.FAILED, WRONG) if at < 2 else (Status.PASSED, None)
+        more = {"facts": {"X": x, "Y": y}, "figures": logs.figures(0.0), "tags": ()}
+        verdicts.append(logs.verdict(f"gemm/{at}", status, reason, "GEMM", **more))
+    groups = shared_properties(logs.run_log(*verdicts))
+    assert sum(len(group.failures) for group in groups) == 2
+    for group in groups:
+        assert group.condition is None or group.condition.failures > 0
+
+
 def test_44000_verdicts_take_seconds() -> None:
     verdicts = []
     for at in range(176):

@@ -22,11 +22,11 @@ MOST_DESCRIPTORS: Final = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case whose operator is compiled.
+    """A case whose operator or graph is compiled.
 
     Attributes:
         case: the case.
-        compiled: its operator.
+        compiled: its operator or graph.
         placement: where the tensors lie in the case's arena.
         seconds: how long that took.
     """

@@ -1,4 +1,4 @@
-"""Run batches of cases on a device: initialise each operator, and dispatch it twice."""
+"""Run batches of cases on a device: initialise each operator or graph, and dispatch it twice."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dmlconf.backends.directml.inspection import Inspection, inspect
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap, Region
 from dmlconf.backends.directml.operators import OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
 from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
@@ -73,14 +74,14 @@ class Executor:
         Args:
             device: where to run.
             flags: how operators are compiled.
-            graph: whether each is compiled as a graph of one node.
+            graph: whether each operator is compiled as a graph of one node.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
         """
         self._device = device
         self._graph = graph
-        self._operators = OperatorCache(device.dml, flags, graph=graph)
+        self._operators = OperatorCache(device.dml, flags)
         self._timestamps = Timestamps(device.d3d, device.queue)
         self._buffers: dict[str, Buffer] = {}
         self._heap = DescriptorHeap(device.d3d, MOST_DESCRIPTORS)
@@ -98,16 +99,16 @@ class Executor:
         self._heap.release()
 
     def prepare(self, case: Case) -> Prepared:
-        """Compile a case's operator; what is returned can be run until the next `run` has ended.
+        """Compile a case; what is returned can be run until the next `run` has ended.
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
         began = perf_counter()
-        placement = place(case)
-        compiled = self._operators.get(case, placement)
-        placement = placement.present() if self._graph else placement
+        compilation = plan(case, as_graph=self._graph)
+        placement = place(compilation)
+        compiled = self._operators.get(compilation)
         return Prepared(case, compiled, placement, perf_counter() - began)
 
     def trim(self) -> None:

@@ -1,37 +1,70 @@
-"""Compile an operator as a graph of one node, as applications do that compile whole models."""
+"""Compile graphs, as applications do that compile whole models."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import ExitStack
+from enum import IntEnum
 from typing import Any, Final
 
+import numpy as np
+
 from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.placement import Place, Placement
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.placement import encode
+from dmlconf.backends.directml.plans import GraphPlan
+from dmlconf.backends.directml.structs import NativeDesc
 from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.graphs.model import Constant, GraphNode, Node
 
 __all__ = [
+    "DML_CONSTANT_DATA_GRAPH_NODE_DESC",
     "DML_GRAPH_DESC",
     "DML_GRAPH_EDGE_DESC",
+    "DML_GRAPH_EDGE_TYPE",
     "DML_GRAPH_NODE_DESC",
+    "DML_GRAPH_NODE_TYPE",
     "DML_INPUT_GRAPH_EDGE_DESC",
+    "DML_INTERMEDIATE_GRAPH_EDGE_DESC",
     "DML_OPERATOR_GRAPH_NODE_DESC",
     "DML_OUTPUT_GRAPH_EDGE_DESC",
+    "NodeRefusalError",
     "compile_graph",
+    "create_operator",
 ]
 
 UINT: Final = ctypes.c_uint32
 POINTER: Final = ctypes.c_void_p
 
-_NODE_OPERATOR: Final = 1
-_EDGE_INPUT: Final = 1
-_EDGE_OUTPUT: Final = 2
+
+class DML_GRAPH_NODE_TYPE(IntEnum):
+    """What a node is."""
+
+    INVALID = 0
+    OPERATOR = 1
+    CONSTANT = 2
+
+
+class DML_GRAPH_EDGE_TYPE(IntEnum):
+    """What an edge connects."""
+
+    INVALID = 0
+    INPUT = 1
+    OUTPUT = 2
+    INTERMEDIATE = 3
 
 
 class DML_OPERATOR_GRAPH_NODE_DESC(ctypes.Structure):
     """An operator as a node."""
 
-    _fields_ = (("Operator", POINTER), ("Name", POINTER))
+    _fields_ = (("Operator", POINTER), ("Name", ctypes.c_char_p))
+
+
+class DML_CONSTANT_DATA_GRAPH_NODE_DESC(ctypes.Structure):
+    """Data as a node, from feature level 6_2 on."""
+
+    _fields_ = (("Data", POINTER), ("DataSize", ctypes.c_size_t), ("Name", ctypes.c_char_p))
 
 
 class DML_GRAPH_NODE_DESC(ctypes.Structure):
@@ -47,7 +80,7 @@ class DML_INPUT_GRAPH_EDGE_DESC(ctypes.Structure):
         ("GraphInputIndex", UINT),
         ("ToNodeIndex", UINT),
         ("ToNodeInputIndex", UINT),
-        ("Name", POINTER),
+        ("Name", ctypes.c_char_p),
     )
 
 
@@ -58,7 +91,19 @@ class DML_OUTPUT_GRAPH_EDGE_DESC(ctypes.Structure):
         ("FromNodeIndex", UINT),
         ("FromNodeOutputIndex", UINT),
         ("GraphOutputIndex", UINT),
-        ("Name", POINTER),
+        ("Name", ctypes.c_char_p),
+    )
+
+
+class DML_INTERMEDIATE_GRAPH_EDGE_DESC(ctypes.Structure):
+    """From an output of a node to an input of another one."""
+
+    _fields_ = (
+        ("FromNodeIndex", UINT),
+        ("FromNodeOutputIndex", UINT),
+        ("ToNodeIndex", UINT),
+        ("ToNodeInputIndex", UINT),
+        ("Name", ctypes.c_char_p),
     )
 
 
@@ -85,47 +130,107 @@ class DML_GRAPH_DESC(ctypes.Structure):
     )
 
 
-def compile_graph(
-    device: ComObject, operator: ComObject, placement: Placement, flags: dml.DML_EXECUTION_FLAGS
-) -> ComObject:
-    """Return the compiled graph, whose inputs and outputs are the present tensors in order.
+class NodeRefusalError(HResultError):
+    """CreateOperator refused the operator of a node.
+
+    Attributes:
+        node: the node's name; empty where the graph has only one.
+    """
+
+    def __init__(self, node: str, error: HResultError) -> None:
+        super().__init__(error.call, error.hresult)
+        self.node = node
+
+
+def create_operator(device: ComObject, node: Node) -> ComObject:
+    """Return the IDMLOperator of a node.
 
     Args:
         device: the IDMLDevice.
-        operator: the IDMLOperator.
-        placement: tells which tensors are present.
+        node: the operator with its desc.
+
+    Raises:
+        NodeRefusalError: DirectML refuses the desc, or the device is gone.
+        NativeFaultError: DirectML crashed, and Windows told.
+    """
+    desc = NativeDesc(node.operator, node.desc)
+    try:
+        return device.create("CreateOperator", dml.IDML_OPERATOR, ctypes.byref(desc.structure))
+    except HResultError as error:
+        raise NodeRefusalError(node.name, error) from error
+
+
+def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_FLAGS) -> ComObject:
+    """Return the compiled graph.
+
+    Args:
+        device: the IDMLDevice.
+        plan: the graph.
         flags: how to compile.
 
     Raises:
+        NodeRefusalError: DirectML refuses the operator of a node.
         HResultError: DirectML is older than feature level 2_1, or refuses the graph.
+        NativeFaultError: DirectML crashed, and Windows told.
     """
-    node = DML_OPERATOR_GRAPH_NODE_DESC(operator.address, None)
-    nodes = DML_GRAPH_NODE_DESC(_NODE_OPERATOR, ctypes.addressof(node))
-    inputs = [
-        DML_INPUT_GRAPH_EDGE_DESC(index, 0, slot, None)
-        for index, slot in enumerate(_present(placement.inputs))
-    ]
-    outputs = [
-        DML_OUTPUT_GRAPH_EDGE_DESC(0, slot, index, None)
-        for index, slot in enumerate(_present(placement.outputs))
-    ]
-    input_edges = _edges(_EDGE_INPUT, inputs)
-    output_edges = _edges(_EDGE_OUTPUT, outputs)
-    graph = DML_GRAPH_DESC(
-        len(inputs), len(outputs), 1, ctypes.addressof(nodes),
-        len(inputs), ctypes.addressof(input_edges),
-        len(outputs), ctypes.addressof(output_edges), 0, None,
-    )  # fmt: skip
-    with device.create("QueryInterface", dml.IDML_DEVICE1) as newer:
-        return newer.create("CompileGraph", dml.IDML_COMPILED_OPERATOR, ctypes.byref(graph), flags)
+    with ExitStack() as owner:
+        desc = _NativeGraph(device, plan, owner)
+        newer = owner.enter_context(device.create("QueryInterface", dml.IDML_DEVICE1))
+        graph = ctypes.byref(desc.structure)
+        return newer.create("CompileGraph", dml.IDML_COMPILED_OPERATOR, graph, flags)
 
 
-def _present(places: Iterable[Place | None]) -> list[int]:
-    return [slot for slot, place in enumerate(places) if place is not None]
+class _NativeGraph:
+    """A `DML_GRAPH_DESC` in memory, with everything that it points to.
 
+    Attributes:
+        structure: what CompileGraph takes; it is valid as long as this object and its owner live.
+    """
 
-def _edges(kind: int, descs: Sequence[ctypes.Structure]) -> Any:
-    edges = (DML_GRAPH_EDGE_DESC * max(len(descs), 1))()
-    for index, desc in enumerate(descs):
-        edges[index] = DML_GRAPH_EDGE_DESC(kind, ctypes.addressof(desc))
-    return edges
+    def __init__(self, device: ComObject, plan: GraphPlan, owner: ExitStack) -> None:
+        self._kept: list[Any] = []
+        nodes = [self._node(device, node, owner) for node in plan.nodes]
+        inputs, outputs, intermediates = (
+            self._edges(*each)
+            for each in (
+                (DML_GRAPH_EDGE_TYPE.INPUT, DML_INPUT_GRAPH_EDGE_DESC, plan.input_edges),
+                (DML_GRAPH_EDGE_TYPE.OUTPUT, DML_OUTPUT_GRAPH_EDGE_DESC, plan.output_edges),
+                (
+                    DML_GRAPH_EDGE_TYPE.INTERMEDIATE,
+                    DML_INTERMEDIATE_GRAPH_EDGE_DESC,
+                    plan.intermediate_edges,
+                ),
+            )
+        )
+        self.structure = DML_GRAPH_DESC(
+            len(plan.inputs), len(plan.outputs),
+            len(nodes), self._array(DML_GRAPH_NODE_DESC, nodes),
+            len(plan.input_edges), inputs,
+            len(plan.output_edges), outputs,
+            len(plan.intermediate_edges), intermediates,
+        )  # fmt: skip
+
+    def _keep(self, value: Any) -> int:
+        self._kept.append(value)
+        return ctypes.addressof(value)
+
+    def _array(self, kind: Any, items: list[Any]) -> int | None:
+        return self._keep((kind * len(items))(*items)) if items else None
+
+    def _node(self, device: ComObject, node: GraphNode, owner: ExitStack) -> DML_GRAPH_NODE_DESC:
+        name = node.name.encode() or None
+        if isinstance(node, Constant):
+            content = np.zeros(node.tensor.TotalTensorSizeInBytes, np.uint8)
+            encode(node.data, node.tensor, content)
+            data = (ctypes.c_uint8 * len(content)).from_buffer_copy(content.data)
+            constant = DML_CONSTANT_DATA_GRAPH_NODE_DESC(self._keep(data), len(content), name)
+            return DML_GRAPH_NODE_DESC(DML_GRAPH_NODE_TYPE.CONSTANT, self._keep(constant))
+        operator = owner.enter_context(create_operator(device, node))
+        native = DML_OPERATOR_GRAPH_NODE_DESC(operator.address, name)
+        return DML_GRAPH_NODE_DESC(DML_GRAPH_NODE_TYPE.OPERATOR, self._keep(native))
+
+    def _edges(
+        self, kind: DML_GRAPH_EDGE_TYPE, desc: Any, edges: Iterable[tuple[int, ...]]
+    ) -> int | None:
+        descs = [DML_GRAPH_EDGE_DESC(kind, self._keep(desc(*edge, None))) for edge in edges]
+        return self._array(DML_GRAPH_EDGE_DESC, descs)

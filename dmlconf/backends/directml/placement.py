@@ -10,15 +10,14 @@ computed from a hole differs between the two, and a changed byte outside of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import FieldKind
+from dmlconf.backends.directml.plans import Binding, Plan
+from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides
 
@@ -36,10 +35,10 @@ class Place:
     """Where one tensor lies.
 
     Attributes:
-        name: the tensor, arrays as `InputTensors[0]`.
+        name: the tensor, as in `Binding`.
         desc: its desc.
         offset: of its first byte in the arena.
-        is_output: whether the operator writes it.
+        is_output: whether it is written.
         in_place: for an output, the input whose place it shares, or None.
     """
 
@@ -70,8 +69,8 @@ class Placement:
     """Where all tensors of a case lie.
 
     Attributes:
-        inputs: by the operator's input; None for an absent tensor.
-        outputs: by the operator's output; None for an absent tensor.
+        inputs: in the order of their bindings; None for an absent tensor.
+        outputs: the same.
         span: bytes of the arena that are in use, guard bands included.
     """
 
@@ -91,11 +90,6 @@ class Placement:
         inputs = [place for place in self.inputs if place and place.name not in shared]
         outputs = [place for place in self.outputs if place]
         return sorted(inputs + outputs, key=lambda place: place.offset)
-
-    def present(self) -> Placement:
-        """Return the same without the absent tensors, which a graph has no bindings for."""
-        inputs = tuple(place for place in self.inputs if place)
-        return Placement(inputs, tuple(place for place in self.outputs if place), self.span)
 
     def any_owned(self) -> bool:
         """Tell whether DirectML takes over the data of an input."""
@@ -143,42 +137,31 @@ class Placement:
         image[end:] = poison
 
 
-def place(case: Case) -> Placement:
-    """Return where the tensors of a case lie."""
+def place(plan: Plan) -> Placement:
+    """Return where the tensors of an operator or a graph lie."""
     end = 0
-    found: dict[str, Place] = {}
+    inputs_by_name: dict[str, Place] = {}
 
-    def put(name: str, desc: TensorDesc, is_output: bool) -> Place:
+    def put(binding: Binding | None, *, is_output: bool) -> Place | None:
         nonlocal end
-        source = case.in_place.get(name) if is_output else None
+        if binding is None:
+            return None
+        name, desc = binding.name, binding.desc
+        source = plan.in_place.get(name) if is_output else None
         if source is not None:
-            return Place(name, desc, found[source].offset, True, source)
+            return Place(name, desc, inputs_by_name[source].offset, True, source)
         alignment = max(GUARD, desc.GuaranteedBaseOffsetAlignment)
         offset = -(-(end + GUARD) // alignment) * alignment
-        found[name] = made = Place(name, desc, offset, is_output)
-        end = made.end
-        return made
+        place = Place(name, desc, offset, is_output)
+        if not is_output:
+            inputs_by_name[name] = place
+        end = place.end
+        return place
 
-    def all_of(kind: FieldKind) -> tuple[Place | None, ...]:
-        is_output = kind is FieldKind.OUTPUT
-        return tuple(
-            put(name, desc, is_output) if desc else None for name, desc in _slots(case, kind)
-        )
-
-    inputs = all_of(FieldKind.INPUT)
-    outputs = all_of(FieldKind.OUTPUT)
+    inputs = tuple(put(binding, is_output=False) for binding in plan.inputs)
+    outputs = tuple(put(binding, is_output=True) for binding in plan.outputs)
     span = -(-(end + GUARD) // GUARD) * GUARD
     return Placement(inputs, outputs, span)
-
-
-def _slots(case: Case, kind: FieldKind) -> Iterator[tuple[str, TensorDesc | None]]:
-    """Yield the operator's bindings of a kind in order; an absent optional tensor is one too."""
-    present = tensors_of(case.operator, case.desc, kind)
-    by_field: dict[str, list[tuple[str, TensorDesc]]] = {}
-    for name, field, desc in present:
-        by_field.setdefault(field.name, []).append((name, desc))
-    for field in case.operator.of_kind(kind):
-        yield from by_field.get(field.name, () if field.is_array else ((field.name, None),))
 
 
 def encode(values: Array, desc: TensorDesc, into: Array) -> None:
@@ -193,8 +176,8 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
 
 def decode(desc: TensorDesc, content: Array) -> Array:
     """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes."""
-    found = elements_of(desc, content)
-    return found.copy() if found.base is not None else found
+    elements = elements_of(desc, content)
+    return elements.copy() if elements.base is not None else elements
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:

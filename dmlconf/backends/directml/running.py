@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.execution import Executor, Result
+from dmlconf.backends.directml.graph import NodeRefusalError
 from dmlconf.backends.directml.hresult import HResultError, is_removal
 from dmlconf.backends.directml.vtable import NativeFaultError
 from dmlconf.backends.protocol import (
@@ -143,7 +144,8 @@ def failure(error: HResultError, seconds: float) -> Outcome:
     if error.name == "E_OUTOFMEMORY":
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, str(error), "", seconds)
     if error.call in _REFUSING:
-        return Rejection(error.call, error.name, (), seconds)
+        node = error.node if isinstance(error, NodeRefusalError) else ""
+        return Rejection(error.call, error.name, (), seconds, node)
     return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
 
 
@@ -157,8 +159,8 @@ def _strayed(result: Result) -> bool:
 
 def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
-    told = cases[0].identifier
+    identifiers = cases[0].identifier
     if len(cases) > 1:
-        told += f" or one of the {len(cases) - 1} that ran with it"
-    print(f"{told}: {error}", file=sys.stderr, flush=True)
+        identifiers += f" or one of the {len(cases) - 1} that ran with it"
+    print(f"{identifiers}: {error}", file=sys.stderr, flush=True)
     os._exit(_ACCESS_VIOLATION)

@@ -59,11 +59,11 @@ def rnn(
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
     """
-    found = _layer(
+    outputs = _layer(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         SequenceLengthsTensor, ActivationDescs, Direction,
     )  # fmt: skip
-    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    return values_of(outputs, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def rnn_error_scale(
@@ -75,10 +75,10 @@ def rnn_error_scale(
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    found = _layer(True, **arguments)
+    outputs = _layer(True, **arguments)
     terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
-        return error_scales_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+        return error_scales_of(outputs, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(
@@ -104,9 +104,10 @@ def _layer(
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         # Measured: FLOAT16 holds the product before the bias is added, and the sum.
-        sums = sequences.weighted(gates).stored(dtype)
+        sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
         if BiasTensor is not None:
-            sums = with_bias(sums, gates.biases[0] + gates.biases[1], dtype)
+            bias = gates.biases[0] + gates.biases[1]
+            sums = with_bias(sums, bias, dtype, exact=sequences.exact_sums(gates, bias))
         return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)

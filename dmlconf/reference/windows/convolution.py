@@ -22,7 +22,7 @@ from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Window", "backward", "convolution", "convolution_error_scale", "forward"]
+__all__ = ["FilterGeometry", "backward", "convolution", "convolution_error_scale", "forward"]
 
 _Index = tuple[slice | int, ...]
 
@@ -34,7 +34,7 @@ _AT_ONCE: Final = 1 << 17
 
 
 @dataclass(frozen=True)
-class Window:
+class FilterGeometry:
     """How the filter moves over a tensor, in each spatial dimension.
 
     Args:
@@ -57,13 +57,13 @@ class Window:
         dilations: Sequence[int],
         start: Sequence[int],
         groups: int,
-    ) -> Window:
-        """Return the window of a desc's attributes, over so many spatial dimensions."""
+    ) -> FilterGeometry:
+        """Return the geometry of a desc's attributes, over so many spatial dimensions."""
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
-    def within(self, sizes: Sequence[int]) -> Window:
-        """Return the same window over a tensor of these spatial sizes, with no longer steps.
+    def within(self, sizes: Sequence[int]) -> FilterGeometry:
+        """Return the same geometry over a tensor of these spatial sizes, with no longer steps.
 
         Whatever step leads beyond the tensor's end sees zeros there, however far it leads.
         """
@@ -72,7 +72,7 @@ class Window:
             [min(step, most) for step, most in zip(steps, far, strict=True)]
             for steps in (self.strides, self.dilations)
         )
-        return Window(strides, dilations, self.start, self.groups)
+        return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
         """Return a view of spatial dimensions as those of the filter, then those of positions."""
@@ -123,7 +123,7 @@ def convolution(
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
-    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    window = FilterGeometry.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = _reached(InputTensor, StartPadding)
     filter_ = _oriented(FilterTensor, Mode)
     bias = None if BiasTensor is None else wide(BiasTensor)
@@ -154,7 +154,7 @@ def convolution_error_scale(
 
     Derived in docs/bounds.md, Sums.
     """
-    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    window = FilterGeometry.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = wide(_reached(InputTensor, StartPadding))
     filter_ = _oriented(FilterTensor, Mode)
     bias = None if BiasTensor is None else wide(BiasTensor)
@@ -167,32 +167,32 @@ def convolution_error_scale(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        found = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
-        if not np.isfinite(found.sums).all():
+        scale = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        if not np.isfinite(scale.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            found = found.overflowing_where(overflows(finite))
+            scale = scale.overflowing_where(overflows(finite))
         if InputTensor.dtype == np.float16:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, Direction, GroupCount)
-            found = found.in_slices(products, squares, terms)
+            scale = scale.in_slices(products, squares, terms)
             if bias is not None:
-                found = found.holding(store_sizes(products))
+                scale = scale.holding(store_sizes(products))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            found = fused_error_scale(sums, found, FusedActivation, InputTensor.dtype)
+            scale = fused_error_scale(sums, scale, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
-            channels = unbounded.reshape(-1, *(1,) * (found.sums.ndim - 2))
-            found = found.overflowing_where(channels)
-        return found
+            channels = unbounded.reshape(-1, *(1,) * (scale.sums.ndim - 2))
+            scale = scale.overflowing_where(channels)
+        return scale
 
 
-def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
     """Return the sum, over the window at each position, of the values times the filter, FLOAT64.
 
     Args:
@@ -215,14 +215,14 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     # Each block reads the weights again.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
-        seen = views[batch, group, :, *(slice(None) for _ in kernel), rows]
-        columns = seen.reshape(*seen.shape[:2], weights.shape[-1], -1)
+        patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
+        columns = patches.reshape(*patches.shape[:2], weights.shape[-1], -1)
         into_sums = sums[batch, group, :, rows]
         into_sums[...] = (weights[group] @ columns).reshape(into_sums.shape)
     return sums.reshape(sizes)
 
 
-def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+def backward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
     """Return the transposition of `forward`: windows of the result are added to, FLOAT64.
 
     Args:
@@ -242,10 +242,10 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window
     for place in np.ndindex(*kernel):
         added = np.swapaxes(grouped[*_ALL, *place], -1, -2) @ columns
         views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
-    found = np.zeros((*batches, outputs, *sizes[2:]))
+    result = np.zeros((*batches, outputs, *sizes[2:]))
     taken, into = _overlap(padded.shape[3:], tuple(sizes[2:]), window.start)
-    found[into] = padded[taken]
-    return found.reshape(sizes)
+    result[into] = padded[taken]
+    return result.reshape(sizes)
 
 
 _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}
@@ -257,7 +257,7 @@ def _sums(
     bias: Array | None,
     sizes: Sequence[int],
     direction: str,
-    window: Window,
+    window: FilterGeometry,
     output_padding: Sequence[int],
 ) -> Array:
     """Return the convolution plus the bias, and zeros behind it, FLOAT64."""

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import About, Case, Location
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.graphs.model import Graph
 from dmlconf.tensors.datatypes import DataType
 
 
@@ -38,3 +41,10 @@ def gather(**desc: Any) -> Case:
         "IndexDimensions": 1,
     }
     return case("GATHER", **{**default, **desc})
+
+
+def graph_case(graph: Graph) -> GraphCase:
+    """Return a case of a graph that expects nothing."""
+    about = About(Location(Path("case.yaml"), 1), "page")
+    desc = {**graph.inputs, **graph.outputs}
+    return GraphCase("graph", GRAPHS, desc, {}, None, (), about, graph=graph)

@@ -9,8 +9,9 @@ import pytest
 from dmlconf.backends.directml import batch as limits
 from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.dml import BINDING_ALIGNMENT, DML_BINDING_PROPERTIES
-from dmlconf.backends.directml.operators import CompiledOperator, desc_key
+from dmlconf.backends.directml.operators import CompiledOperator
 from dmlconf.backends.directml.placement import GUARD, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.vtable import IUNKNOWN, ComObject
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
@@ -29,7 +30,7 @@ def prepared(
     never_called = ComObject(IUNKNOWN, 1)
     needs = DML_BINDING_PROPERTIES(descriptors, temporary, persistent)
     compiled = CompiledOperator(never_called, never_called, needs, DML_BINDING_PROPERTIES(0, 7, 0))
-    return Prepared(made, compiled, place(made))
+    return Prepared(made, compiled, place(plan(made)))
 
 
 def filled(*cases: Prepared) -> Batch:
@@ -94,19 +95,19 @@ def test_what_is_too_large_runs_alone(large: dict[str, int]) -> None:
 
 def test_operators_are_told_apart_by_their_desc_and_not_by_data_or_places() -> None:
     in_place = tile({"OutputTensor": "InputTensor"})
-    assert desc_key(tile()) == desc_key(in_place)
+    assert plan(tile()).key() == plan(in_place).key()
     others = [
         tile(Repeats=(3,)),
         tile(InputTensor=TensorDesc(DataType.FLOAT16, (2,))),
         tile(InputTensor=TensorDesc(DataType.FLOAT32, (2,), (1,))),
         tile(InputTensor=TensorDesc(DataType.FLOAT32, (2,), None, ("OWNED_BY_DML",))),
     ]
-    assert len({desc_key(each) for each in (tile(), *others)}) == 5
+    assert len({plan(each).key() for each in (tile(), *others)}) == 5
 
 
 def test_zeros_of_both_signs_and_nan_are_told_apart() -> None:
     values = (0.0, -0.0, 1, float("nan"), -float("nan"))
-    keys = {desc_key(case("TILE", Nested={"Value": value})) for value in values}
+    keys = {plan(case("TILE", Nested={"Value": value})).key() for value in values}
     assert len(keys) == 5
-    same = [desc_key(case("TILE", Nested={"Value": float("nan")})) for _ in range(2)]
+    same = [plan(case("TILE", Nested={"Value": float("nan")})).key() for _ in range(2)]
     assert same[0] == same[1]

@@ -7,6 +7,7 @@ import pytest
 
 from dmlconf.backends.directml.inspection import inspect
 from dmlconf.backends.directml.placement import POISONS, Place, Placement, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
@@ -20,7 +21,7 @@ class Arena:
     """Two dispatches of a case that did as they should, for a test to spoil."""
 
     def __init__(self, **desc: Any) -> None:
-        self.placement: Placement = place(tile(**desc))
+        self.placement: Placement = place(plan(tile(**desc)))
         self.before = [self.placement.image(DATA, poison) for poison in POISONS]
         self.after = [image.copy() for image in self.before]
         for index in range(2):
@@ -133,8 +134,8 @@ def test_holes_of_an_output_may_be_written() -> None:
 
 
 def test_output_in_place_is_no_changed_input_and_may_keep_its_value() -> None:
-    placement = place(tile(in_place={"OutputTensor": "InputTensor"},
-                           OutputTensor=TensorDesc(DataType.FLOAT32, (2,))))  # fmt: skip
+    placement = place(plan(tile(in_place={"OutputTensor": "InputTensor"},
+                           OutputTensor=TensorDesc(DataType.FLOAT32, (2,)))))  # fmt: skip
     before = [placement.image(DATA, poison) for poison in POISONS]
     arrays, faults = inspect(placement, before, [image.copy() for image in before])
     assert (arrays["OutputTensor"].tolist(), faults) == ([1, 2], ())

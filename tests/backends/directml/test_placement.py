@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.backends.directml.placement import GUARD, POISONS, Place, decode, encode, place
+from dmlconf.backends.directml.plans import plan
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
@@ -16,12 +17,12 @@ from tests.backends.directml.cases import case, gather, tile
 
 
 def present(case: Case) -> dict[str, Place]:
-    made = place(case)
+    made = place(plan(case))
     return {found.name: found for found in (*made.inputs, *made.outputs) if found}
 
 
 def test_guard_bands_lie_before_between_and_behind() -> None:
-    made = place(gather())
+    made = place(plan(gather()))
     places = made.ordered()
     ends = [0, *(found.end for found in places)]
     begins = [*(found.offset for found in places), made.span]
@@ -36,17 +37,17 @@ def test_tensors_are_aligned_as_their_descs_promise() -> None:
 
 
 def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
-    made = place(gather(IndicesTensor=None))
+    made = place(plan(gather(IndicesTensor=None)))
     assert [found and found.name for found in made.inputs] == ["InputTensor", None]
     desc = TensorDesc(DataType.FLOAT32, (1,))
-    join = place(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc))
+    join = place(plan(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc)))
     assert [found and found.name for found in join.inputs] == [
         "InputTensors[0]", "InputTensors[1]", "InputTensors[2]",
     ]  # fmt: skip
 
 
 def test_graph_has_no_bindings_for_absent_tensors() -> None:
-    made = place(gather(IndicesTensor=None)).present()
+    made = place(plan(gather(IndicesTensor=None), as_graph=True))
     assert [found and found.name for found in made.inputs] == ["InputTensor"]
 
 
@@ -54,11 +55,11 @@ def test_output_in_place_shares_the_input() -> None:
     shared = tile(in_place={"OutputTensor": "InputTensor"})
     places = present(shared)
     assert places["OutputTensor"].offset == places["InputTensor"].offset
-    assert [found.name for found in place(shared).ordered()] == ["OutputTensor"]
+    assert [found.name for found in place(plan(shared)).ordered()] == ["OutputTensor"]
 
 
 def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
-    made = place(tile())
+    made = place(plan(tile()))
     (source,) = made.inputs
     assert source is not None
     data = {"InputTensor": np.array([1, 2], np.float32)}
@@ -71,7 +72,7 @@ def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
 
 def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() -> None:
     owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
-    made = place(tile(InputTensor=owned))
+    made = place(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
     assert made.any_owned()
     assert (made.image(data, 0xCD) == 0xCD).all()
@@ -129,7 +130,7 @@ def test_another_poison_makes_the_image_that_it_would_have_made(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
-    made = place(tile(in_place, InputTensor=desc, OutputTensor=desc))
+    made = place(plan(tile(in_place, InputTensor=desc, OutputTensor=desc)))
     data = {"InputTensor": np.arange(15).reshape(3, 5).astype(data_type.dtype) % 8}
     image = made.image(data, POISONS[0])
     made.poison(image, POISONS[1])
