@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -27,8 +26,8 @@ from dmlconf.certification.contents import (
 )
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.findings import Finding, FindingKind, Verification
-from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.keys import PublicKey
+from dmlconf.certification.logged import compared, wrong_log
 from dmlconf.certification.plausibility import implausible
 from dmlconf.certification.profile_digest import profile_digest
 from dmlconf.certification.profiles import (
@@ -48,10 +47,10 @@ from dmlconf.certification.replay import (
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Store
 from dmlconf.runner.execution import Limits, processes_that_pay
-from dmlconf.runner.log import RunLog, verdict_data
+from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.tensors.datatypes import DataType
@@ -134,7 +133,7 @@ def _verification(
     if profile is None or findings:
         return replace(known, findings=tuple(findings))
     plan = list(required_cases(profile, suite.plan()))
-    log = read_log_member(certificate.members["run.jsonl"], folder, len(plan), _compared)
+    log = read_log_member(certificate.members["run.jsonl"], folder, len(plan), compared)
     evidence = _evidence(certificate, log, folder)
     limits = demand.limits or Limits(processes_that_pay(len(plan)))
     advance = on_start(len(plan))
@@ -142,12 +141,12 @@ def _verification(
     figures = {verdict.case: verdict.figures for verdict in log.verdicts}
     other_figures = 0
     for judged in judge_again(suite, plan, demand.suite_paths, evidence, limits):
-        verdict = _compared(judged)
+        verdict = compared(judged)
         other_figures += figures.pop(verdict.case, verdict.figures) != verdict.figures
         verdicts[verdict.case] = verdict
         advance(verdict.status.fails_run)
     findings += _incomplete(plan, log, certificate, verdicts)
-    findings += _wrong_log(log, verdicts)
+    findings += wrong_log(log, verdicts)
     findings += not_allowed(profile, verdicts.values())
     findings += [Finding(FindingKind.INCOMPLETE, text)
                  for text in shortcomings(profile, predicate.capabilities)]  # fmt: skip
@@ -164,20 +163,6 @@ def _verification(
         summary=dict(Counter(str(verdict.status) for verdict in verdicts.values())),
         waived=_waived(verdicts),
     )
-
-
-def _compared(verdict: Verdict) -> Verdict:
-    """Return what of a verdict is compared; of its figures, which are most of it, a digest.
-
-    What a stranger's log says beside may have any size.
-    """
-    figures = canonical_json(verdict_data(verdict)["figures"])
-    reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
-    return Verdict(
-        verdict.case, verdict.operator, verdict.tags, verdict.status, None, reason,
-        figures={"sha256": {"digest": sha256(figures).hexdigest()}},
-        unchecked_outputs=verdict.unchecked_outputs,
-    )  # fmt: skip
 
 
 def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
@@ -315,28 +300,6 @@ def _incomplete(
 
 def _untested(verdict: Verdict) -> bool:
     return verdict.reason is not None and verdict.reason.kind in _UNTESTED
-
-
-def _wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield the cases of which the log says something else than the outputs."""
-    for logged in log.verdicts:
-        verdict = verdicts.get(logged.case)
-        if verdict is not None and _judgement(logged) != _judgement(verdict):
-            message = f"the log says {_spoken(logged)}; the outcome is {_spoken(verdict, True)}"
-            yield Finding(FindingKind.WRONG_LOG, printable(message), (verdict.case,))
-
-
-def _judgement(verdict: Verdict) -> tuple[object, ...]:
-    """Return what of a verdict must be the same on every machine."""
-    kind = verdict.reason.kind if verdict.reason else None
-    return verdict.status, kind, verdict.operator, verdict.tags, verdict.unchecked_outputs
-
-
-def _spoken(verdict: Verdict, particulars: bool = False) -> str:
-    if verdict.reason is None:
-        return f"`{verdict.status}`"
-    text = f"`{verdict.status}` for `{verdict.reason.kind}`"
-    return f"{text}: {verdict.reason.message}" if particulars else text
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:

@@ -1,0 +1,50 @@
+"""What the log of a certificate says, beside what the verifier finds: verdicts are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+
+from dmlconf.certification.findings import Finding, FindingKind
+from dmlconf.certification.json_text import canonical_json
+from dmlconf.documents.problems import printable
+from dmlconf.runner.log import RunLog, verdict_data
+from dmlconf.runner.verdict import Reason, Verdict
+
+__all__ = ["compared", "wrong_log"]
+
+
+def compared(verdict: Verdict) -> Verdict:
+    """Return what of a verdict is compared; of its figures, which are most of it, a digest.
+
+    What a stranger's log says beside may have any size.
+    """
+    figures = canonical_json(verdict_data(verdict)["figures"])
+    reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
+    return Verdict(
+        verdict.case, verdict.operator, verdict.tags, verdict.status, None, reason,
+        figures={"sha256": {"digest": sha256(figures).hexdigest()}},
+        unchecked_outputs=verdict.unchecked_outputs,
+    )  # fmt: skip
+
+
+def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
+    """Yield the cases of which the log says something else than the outputs."""
+    for logged in log.verdicts:
+        verdict = verdicts.get(logged.case)
+        if verdict is not None and _judgement(logged) != _judgement(verdict):
+            message = f"the log says {_spoken(logged)}; the outcome is {_spoken(verdict, True)}"
+            yield Finding(FindingKind.WRONG_LOG, printable(message), (verdict.case,))
+
+
+def _judgement(verdict: Verdict) -> tuple[object, ...]:
+    """Return what of a verdict must be the same on every machine."""
+    kind = verdict.reason.kind if verdict.reason else None
+    return verdict.status, kind, verdict.operator, verdict.tags, verdict.unchecked_outputs
+
+
+def _spoken(verdict: Verdict, particulars: bool = False) -> str:
+    if verdict.reason is None:
+        return f"`{verdict.status}`"
+    text = f"`{verdict.status}` for `{verdict.reason.kind}`"
+    return f"{text}: {verdict.reason.message}" if particulars else text
