@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dmlconf.certification.errors import CertificationError
 from dmlconf.certification.json_text import canonical_json
-from dmlconf.certification.outcomes import Kept
+from dmlconf.certification.outcomes import StoredOutcome
 from dmlconf.documents.problems import printable
 from dmlconf.runner.locks import FileLock, LockedError
 
@@ -48,7 +48,7 @@ class Journal:
             CertificationError: the file cannot be written, is in use, holds another certification,
                 or holds outcomes although none are to be resumed.
         """
-        self.outcomes: dict[str, Kept] = {}
+        self.outcomes: dict[str, StoredOutcome] = {}
         self._path = path
         self._done = False
         self._head = {"format": _FORMAT, **head}
@@ -82,18 +82,18 @@ class Journal:
         """Have the file removed at the end: nobody will go on with it."""
         self._done = True
 
-    def add(self, kept: Kept) -> None:
+    def add(self, outcome: StoredOutcome) -> None:
         """Keep what became of a case.
 
         Raises:
             CertificationError: the file cannot be written any more.
         """
-        self.outcomes[kept.line["case"]] = kept
+        self.outcomes[outcome.line["case"]] = outcome
         contents = {
             digest: base64.b64encode(zlib.compress(content, 1)).decode()
-            for digest, content in kept.contents.items()
+            for digest, content in outcome.contents.items()
         }
-        self._write({"line": kept.line, "contents": contents})
+        self._write({"line": outcome.line, "contents": contents})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         try:
@@ -141,7 +141,7 @@ class Journal:
             digest: zlib.decompress(base64.b64decode(text))
             for digest, text in record["contents"].items()
         }
-        self.outcomes[record["line"]["case"]] = Kept(record["line"], contents)
+        self.outcomes[record["line"]["case"]] = StoredOutcome(record["line"], contents)
 
     def _error(self, reason: str) -> CertificationError:
         return CertificationError(printable(f"{self._path} {reason}"))

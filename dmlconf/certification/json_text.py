@@ -38,10 +38,10 @@ def parsed_json(content: bytes, name: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return mapping
 
 
 def _constant(name: str) -> Any:

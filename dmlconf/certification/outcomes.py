@@ -34,7 +34,14 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
 
-__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes"]
+__all__ = [
+    "SAMPLED_BYTES",
+    "StoredOutcome",
+    "StoredOutcomes",
+    "packed",
+    "read_outcomes",
+    "stored_outcome",
+]
 
 SAMPLED_BYTES: Final = 1 << 16
 """From this size on, an output is kept as a digest and a sample."""
@@ -49,7 +56,7 @@ _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredOutcome:
     """What a certificate keeps of a case.
 
     Attributes:
@@ -61,7 +68,7 @@ class Kept:
     contents: Mapping[str, bytes]
 
 
-def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
+def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> StoredOutcome:
     """Return what a certificate keeps of a case.
 
     Args:
@@ -77,12 +84,12 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
             outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
     if isinstance(outcome, Breakdown):
         line["breakdown"] = {"kind": str(outcome.kind), "message": outcome.message}
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     if isinstance(outcome, Rejection):
         line["rejection"] = {"stage": outcome.stage, "hresult": outcome.hresult}
         if outcome.constraints:
             line["rejection"]["constraints"] = list(outcome.constraints)
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     contents: dict[str, bytes] = {}
     known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
     line["outputs"] = {
@@ -91,7 +98,7 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
     }
     if outcome.faults:
         line["faults"] = [_fault(fault) for fault in outcome.faults]
-    return Kept(line, contents)
+    return StoredOutcome(line, contents)
 
 
 def _seed(challenge: int | None) -> str:
@@ -122,7 +129,7 @@ def _fault(fault: Fault) -> dict[str, str]:
     return data | ({"output": fault.output} if fault.output else {})
 
 
-def packed(everything: Iterator[Kept]) -> tuple[bytes, bytes]:
+def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
     """Return outcomes.jsonl and outputs.bin.
 
     Args:
@@ -182,11 +189,11 @@ class StoredOutcomes:
         if "rejection" in line:
             data = line["rejection"]
             return Rejection(data["stage"], data["hresult"], tuple(data.get("constraints", ())))
-        wanted = {
+        forms = {
             name: (_TYPES[tensor.DataType.dtype], list(tensor.Sizes))
             for name, tensor in case.outputs().items()
         }
-        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != wanted:
+        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != forms:
             return "the certificate has other outputs than the desc asks for"
         arrays, samples = {}, {}
         for name, output in line["outputs"].items():

@@ -48,8 +48,8 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     if predicate is None:
         return
     environment = predicate.environment
-    made = "a recording of" if predicate.source.recording else ""
-    tested = f"{made} {environment['backend']} {environment['version']}".strip()
+    source = "a recording of" if predicate.source.recording else ""
+    tested = f"{source} {environment['backend']} {environment['version']}".strip()
     yield "Tested", tested
     for key in ("adapter", "driver", "platform"):
         yield key.capitalize(), str(environment[key] or "none")

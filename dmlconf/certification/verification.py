@@ -44,9 +44,9 @@ from dmlconf.certification.replay import (
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Store
+from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.session import Limits, processes_that_pay
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers
@@ -226,8 +226,10 @@ def _other_versions(
 def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding]:
     predicate = certificate.predicate
     if demand.challenge is not None and predicate.challenge != demand.challenge:
-        made = "no challenge" if predicate.challenge is None else f"challenge {predicate.challenge}"
-        message = f"it was made for {made}, not for challenge {demand.challenge}"
+        challenge = (
+            "no challenge" if predicate.challenge is None else f"challenge {predicate.challenge}"
+        )
+        message = f"it was made for {challenge}, not for challenge {demand.challenge}"
         yield Finding(FindingKind.OTHER_DEMAND, message)
     if demand.profile is not None and predicate.profile != demand.profile.name:
         message = f"it is of profile {predicate.profile}, not of {demand.profile.name}"
@@ -274,21 +276,21 @@ def _incomplete(
     verdicts: Mapping[str, Verdict],
 ) -> Iterator[Finding]:
     """Yield which cases are missing, there beside the profile's, or out of order."""
-    wanted = [planned.identifier for planned in plan]
+    identifiers = [planned.identifier for planned in plan]
     logged = [verdict.case for verdict in log.verdicts]
     lines = certificate.outcomes.lines
     ran = {case for case, verdict in verdicts.items() if not _untested(verdict)}
     kind = FindingKind.INCOMPLETE
     for message, cases in (
-        ("the log lacks cases of the profile", set(wanted) - set(logged)),
-        ("the log has cases that the profile has not", set(logged) - set(wanted)),
+        ("the log lacks cases of the profile", set(identifiers) - set(logged)),
+        ("the log has cases that the profile has not", set(logged) - set(identifiers)),
         ("outcomes are missing", ran - lines.keys()),
         ("there are outcomes of cases that are not to run", lines.keys() - ran),
-        ("cases were not judged", set(wanted) - verdicts.keys()),
+        ("cases were not judged", set(identifiers) - verdicts.keys()),
     ):
         if cases:
             yield Finding(kind, message, tuple(map(printable, sorted(cases))))
-    if set(wanted) == set(logged) and wanted != logged:
+    if set(identifiers) == set(logged) and identifiers != logged:
         yield Finding(kind, "the log has the cases in another order than the plan")
     if log.footer is None or not log.footer.complete:
         yield Finding(kind, "the log is of a run that was not completed")
@@ -329,9 +331,9 @@ def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Findi
             by_reason.setdefault(reason, []).append(verdict)
     for reason, refused in by_reason.items():
         first = refused[0].reason
-        told = f"{reason}; the first: {first.message}" if first else reason
+        summary = f"{reason}; the first: {first.message}" if first else reason
         cases = tuple(verdict.case for verdict in refused)
-        yield Finding(FindingKind.NOT_ALLOWED, printable(told), cases)
+        yield Finding(FindingKind.NOT_ALLOWED, printable(summary), cases)
 
 
 def _notes(

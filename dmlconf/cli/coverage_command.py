@@ -72,8 +72,8 @@ def command(
     plan = [case for case in suite.plan() if case.template.operator_name in chosen]
     recorded = recorded_in(suite_recordings(suite_paths(paths)))
     with progress(len(plan), quiet=quiet, color=color) as advance:
-        found = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
-    rows = [found[name] for name in sorted(found)]
+        coverage = measure(operators, map(valid_case, plan), recorded, lambda: advance(False))
+    rows = [coverage[name] for name in sorted(coverage)]
     width = shutil.get_terminal_size((80, 24)).columns
     networks = network_coverage(plan)
     graphs = graph_coverage(suite.plan(), chosen)

@@ -95,10 +95,10 @@ def _replace_closed_streams() -> None:
     """Give a closed standard stream a place, so that no file of a run takes its number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            descriptor_of_null = os.open(os.devnull, os.O_RDWR)
+            if descriptor_of_null != number:
+                os.dup2(descriptor_of_null, number)
+                os.close(descriptor_of_null)
             os.set_inheritable(number, True)
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))

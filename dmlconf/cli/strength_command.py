@@ -153,19 +153,19 @@ def command(
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)
     models = [case for case in plan if MODEL_TAG in case.template.tags]
-    wanted = chosen or _FIGURES
-    if wanted == (_OF_MODELS,):
+    figure_names = chosen or _FIGURES
+    if figure_names == (_OF_MODELS,):
         plan = models
     else:
         plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection)
-    if wanted == (_OF_GRAPHS,):
+    if figure_names == (_OF_GRAPHS,):
         plan = [case for case in plan if case.template.operator_name == GRAPHS]
         if not plan:
             return nothing_selected(paths, selection)
     processes = jobs or 1
-    method = Method("defects" in wanted, "perturbations" in wanted, seed)
+    method = Method("defects" in figure_names, "perturbations" in figure_names, seed)
     strength, drivers, sizes, graphs = Strength(), None, None, None
     if method.defects or method.perturbations:
         cases = sampled(plan, sample, seed)
@@ -175,13 +175,13 @@ def command(
             )
         for recording in recordings if selection["challenge"] is None else ():
             warn(recording.stale_note(paths))
-    if "drivers" in wanted:
+    if "drivers" in figure_names:
         with progress(len(plan), quiet=quiet, color=color) as advance:
             survey, noticed = measure_drivers(
                 plan, suite_paths(paths), processes, sample, seed, lambda: advance(False)
             )
         drivers = DriverFigure.of(driver_defects(), survey, noticed)
-    if _OF_MODELS in wanted:
+    if _OF_MODELS in figure_names:
         with progress(len(models), quiet=quiet, color=color) as advance:
             survey, noticed = measure_drivers(
                 models,
@@ -193,7 +193,7 @@ def command(
                 size_defects(),
             )
         sizes = DriverFigure.of(size_defects(), survey, noticed)
-    if _OF_GRAPHS in wanted:
+    if _OF_GRAPHS in figure_names:
         cases = sampled([c for c in plan if c.template.operator_name == GRAPHS], sample, seed)
         against, _ = suite_expectations(suite_paths(paths))
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -235,8 +235,8 @@ def _weak_operators(measured: Measurement, least: float) -> list[str]:
 
 
 def _weak_cases(measured: Measurement, least: float) -> list[str]:
-    found = case_share(measured.noticed)
-    return [f"by case: {found:.2f}%, less than {least:g}%"] if found < least else []
+    share = case_share(measured.noticed)
+    return [f"by case: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
 def _weak_perturbations(measured: Measurement, least: float) -> list[str]:
@@ -250,8 +250,8 @@ def _weak_perturbations(measured: Measurement, least: float) -> list[str]:
 def _weak_drivers(measured: Measurement, least: float) -> list[str]:
     if measured.drivers is None:
         return ["driver defects were not measured"]
-    found = driver_share(measured.drivers)
-    return [f"by driver defect: {found:.2f}%, less than {least:g}%"] if found < least else []
+    share = driver_share(measured.drivers)
+    return [f"by driver defect: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
 def _weak_sizes(measured: Measurement, least: float) -> list[str]:

@@ -21,7 +21,7 @@ from dmlconf.cli.options import challenge_option, color_option, jobs_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
 from dmlconf.cli.selection import named_profile, suite_paths
-from dmlconf.runner.session import Limits
+from dmlconf.runner.execution import Limits
 
 __all__ = ["command"]
 

@@ -52,11 +52,11 @@ def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
     covered, of = total_share(rows)
     share = 100 * covered / of if of else 100.0
     without = sum(not row.total for row in rows)
-    told = f"; {without} without any case" if without else ""
+    remark = f"; {without} without any case" if without else ""
     gaps = sum(len(row.gaps) for row in rows)
-    told += f"; {gaps} that no case can show" if gaps else ""
+    remark += f"; {gaps} that no case can show" if gaps else ""
     whole = f"{of:,} documented parts of {len(rows)} operator{'s' if len(rows) != 1 else ''}"
-    return f"{covered:,} of {whole} covered ({share:.2f}%){told}"
+    return f"{covered:,} of {whole} covered ({share:.2f}%){remark}"
 
 
 def _kinds(row: OperatorCoverage) -> list[str]:
@@ -64,7 +64,7 @@ def _kinds(row: OperatorCoverage) -> list[str]:
 
 
 def _cells(row: OperatorCoverage) -> list[str]:
-    parts = [_told(row, kind) for kind in _PARTS]
+    parts = [_phrase(row, kind) for kind in _PARTS]
     return [row.operator, *_kinds(row), f"{row.recorded:,}", *parts]
 
 
@@ -72,7 +72,7 @@ def _middle_cells(row: OperatorCoverage) -> list[str]:
     return [row.operator, *_kinds(row), *_short_cells(row)[2:]]
 
 
-def _told(row: OperatorCoverage, kind: str) -> str:
+def _phrase(row: OperatorCoverage, kind: str) -> str:
     covered, of = row.share(kind)
     return f"{covered:,}/{of:,}" if of else "-"
 
@@ -151,12 +151,12 @@ def _counted(count: int, noun: str) -> str:
 def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     if not networks:
         return []
-    told = [
+    lines = [
         f"  {each.network}: {_counted(each.layers, 'layer')} of "
         f"{_counted(each.operators, 'operator')}, {_counted(each.cases, 'case')}"
         for each in networks
     ]
-    return ["Layers of published networks", *told]
+    return ["Layers of published networks", *lines]
 
 
 _MOST_TOLD: Final = 5

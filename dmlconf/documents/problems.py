@@ -27,8 +27,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     import difflib  # Only a mistake needs it, and it takes a while to import.
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return by_folded[found[0]] if found else None
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return by_folded[matches[0]] if matches else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,8 @@ def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
         yield _headline(shown)
         if verdict.reason is not None:
             yield from _particulars(verdict, verdict.reason)
-        for told in rule_lines(log.header, verdict, sources):
-            yield _indented(_text(told))
+        for line in rule_lines(log.header, verdict, sources):
+            yield _indented(_text(line))
         if verdict.location:
             yield _line(f"  at {verdict.location}", "dim")
         yield _line(f"  {summary.repeat_command(log.header, verdict)}", "cyan")

@@ -19,7 +19,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
-from dmlconf.runner.session import OpenBackend, nobody, reference
+from dmlconf.runner.session import OpenBackend, no_expectation, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class RecordingAgainst:
         """
         from dmlconf.backends.recording.model import Mismatch
 
-        part = self._opened().part(case.operator_name)
+        part = self._stored_recording().part(case.operator_name)
         if part is None or (self._subject and not is_independent(part.environment, self._subject)):
             return None
         outcome = part.find(case)
@@ -89,7 +89,7 @@ class RecordingAgainst:
             return None
         return outcome if part.environment["backend"] == REFERENCE else Recorded(outcome)
 
-    def _opened(self) -> StoredRecording:
+    def _stored_recording(self) -> StoredRecording:
         from dmlconf.backends.recording.store import StoredRecording
 
         self._stored = self._stored or StoredRecording(self.path)
@@ -102,7 +102,7 @@ class RecordingAgainst:
         count = len(self.stale)
         plural = "s" if count != 1 else ""
         paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
-        again = _record_command(paths, self._opened(), self.stale)
+        again = _record_command(paths, self._stored_recording(), self.stale)
         return (
             f"{self.path} has another desc or other inputs for {count:,} case{plural}"
             f" and was not used there:\n{_named(self.stale)}\nRecord again: {again}"
@@ -135,7 +135,7 @@ def states_all(planned: PlannedCase) -> bool:
 
 
 def expectations(
-    given: str,
+    against: str,
     tested: OpenBackend,
     suite: Suite,
     plan: Sequence[PlannedCase],
@@ -144,7 +144,7 @@ def expectations(
     """Return what gives the expected outcomes of cases that state none.
 
     Args:
-        given: `auto`, or a backend as named on the command line.
+        against: `auto`, or a backend as named on the command line.
         tested: the backend under test.
         suite: what the plan was chosen from.
         plan: the cases that will run.
@@ -155,16 +155,16 @@ def expectations(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = subject_of(tested.environment)
-    if given == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
-        return Expectations(REFERENCE, nobody)
-    if given == AUTO:
+    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+        return Expectations(REFERENCE, no_expectation)
+    if against == AUTO:
         return _automatic(tested, subject, plan, suite_paths)
-    name = registry.parse(given)
+    name = registry.parse(against)
     if name.name == "recording":
-        return _recorded(given, Path(name.options), subject, suite, plan, suite_paths)
+        return _recorded(against, Path(name.options), subject, suite, plan, suite_paths)
     if name.name == REFERENCE == subject[0]:
-        return Expectations(given, nobody)
-    return Expectations(given, reference(given, tested.name))
+        return Expectations(against, no_expectation)
+    return Expectations(against, reference(against, tested.name))
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
@@ -211,14 +211,14 @@ def _automatic(
         if _has_independent_part(path, subject, plan)
     )
     names = [f"recording:{one.path}" for one in recordings]
-    otherwise = nobody if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
+    otherwise = no_expectation if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
     if subject[0] != REFERENCE or not names:
         names.append(REFERENCE)
     return Expectations(", else ".join(names), _First(recordings, otherwise), recordings)
 
 
 def _recorded(
-    given: str,
+    against: str,
     path: Path,
     subject: Subject,
     suite: Suite,
@@ -234,9 +234,9 @@ def _recorded(
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
-        return Expectations(given, nobody, note=note)
+        return Expectations(against, no_expectation, note=note)
     source = RecordingAgainst(path, subject)
-    return Expectations(given, source, (source,))
+    return Expectations(against, source, (source,))
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:

@@ -7,7 +7,6 @@ one case its verdict, as `dmlconf.runner.pool` tells.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,13 +15,14 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import judge
 from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.session import Limits, judged, nobody, opened
+from dmlconf.runner.session import in_process, judged, no_expectation
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
-from dmlconf.runner.worker import Raised
+from dmlconf.runner.worker import Raised, with_errors
 
 __all__ = ["judged_in_processes"]
 
@@ -59,7 +59,7 @@ def judged_in_processes(
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
                 case = valid_case(planned)
-                yield waivers.applied(case, result, judge(case, result, nobody))
+                yield waivers.applied(case, result, judge(case, result, no_expectation))
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
@@ -92,20 +92,17 @@ class _Judging:
     def __call__(
         self, backend: Backend
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
-        ready = opened(self.backend, backend)
+        ready = in_process(self.backend, backend)
         recordings = self.expected.recordings
 
-        def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:
-            try:
-                for verdict in judged(
-                    batch, ready, self.expected.against, self.substrate, self.waivers,
-                    compare_unfused=self.compare_unfused,
-                ):  # fmt: skip
-                    yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
-                    for each in recordings:
-                        each.stale.clear()
-            except Exception as error:
-                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-                yield Raised(error)
+        def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
+            against = self.expected.against
+            for verdict in judged(
+                batch, ready, against, self.substrate, self.waivers,
+                compare_unfused=self.compare_unfused,
+            ):  # fmt: skip
+                yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
+                for each in recordings:
+                    each.stale.clear()
 
-        return results
+        return with_errors(results)

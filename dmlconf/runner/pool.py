@@ -223,7 +223,7 @@ class WorkerPool:
             yield from self._given_up(queue)
             for worker in list(self._workers):
                 if worker.idle:
-                    yield from self._employ(worker, queue)
+                    yield from self._give_batch(worker, queue)
             busy = [worker for worker in self._workers if not worker.idle]
             if queue.waiting() and len(self._workers) < self._size:
                 busy.append(self._start())
@@ -244,7 +244,9 @@ class WorkerPool:
                 message = f"not run: the {HOPELESS} cases of its operator before it crashed"
                 yield case, Breakdown(BreakdownKind.CRASH, message)
 
-    def _employ(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
+    def _give_batch(
+        self, worker: WorkerProcess, queue: _Queue[_Case]
+    ) -> Iterator[tuple[_Case, Any]]:
         """Send the next batch; a worker that died meanwhile breaks down with it."""
         if not queue.waiting():
             return
@@ -306,7 +308,7 @@ class WorkerPool:
             received.append((case, outcome))
         worker.idle = message.last
         if worker in self._workers and worker.idle:
-            received += self._employ(worker, queue)
+            received += self._give_batch(worker, queue)
         yield from received
         if error is not None:
             raise error

@@ -48,25 +48,27 @@ class WaiverFile:
         Raises:
             InvalidFilesError: with a problem for each such name.
         """
-        wanted = {
+        patterns = {
             name: ("waivers", number, "cases", index)
             for number, data in enumerate(self.document.data["waivers"])
             for index, name in enumerate(data.get("cases", ()))
         }
-        unknown = list(wanted)
+        unknown = list(patterns)
         known: list[str] = []
         for suite in ([*paths], [cases_directory()]):
             if unknown and suite:
                 known += _identifiers(suite, unknown)
                 unknown = unknown_names(unknown, known)
         if unknown:
-            raise InvalidFilesError([_unknown(self.document, wanted[n], n, known) for n in unknown])
+            raise InvalidFilesError(
+                [_unknown(self.document, patterns[n], n, known) for n in unknown]
+            )
 
 
-def _identifiers(paths: Sequence[Path], wanted: Iterable[str]) -> list[str]:
+def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
     """Return the identifiers of the cases that may have the names."""
     operators: set[str] = set()
-    for name in wanted:
+    for name in patterns:
         first, slash, _ = name.partition("/")
         if not slash or is_pattern(first):
             operators.clear()
@@ -115,12 +117,12 @@ def read_waivers(path: Path) -> WaiverFile:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for index, data in enumerate(document.data["waivers"]):
         where = ("waivers", index)
-        if data["name"] in seen:
+        if data["name"] in names:
             yield document.problem((*where, "name"), f"{data['name']} is listed twice")
-        seen.add(data["name"])
+        names.add(data["name"])
         try:
             date.fromisoformat(data["until"])
         except ValueError:

@@ -144,14 +144,16 @@ class Waiver:
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
         """Say how a failure is not the one that is waived; None where it is."""
         assert verdict.reason is not None
-        told = f"{verdict.reason.kind}: {verdict.reason.message}"
+        actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
-            message = f"{told}; waiver {self} says `{self.failure}`. Mend it, or change the waiver"
+            message = (
+                f"{actual}; waiver {self} says `{self.failure}`. Mend it, or change the waiver"
+            )
             return Reason(ReasonKind.FAILS_OTHERWISE, message)
         if isinstance(outcome, Rejection) and self.rejection is not None:
             rejection = f"{outcome.hresult} by {outcome.stage}"
             if rejection != self.rejection:
-                message = f"{told}; waiver {self} says {self.rejection}. Change the waiver"
+                message = f"{actual}; waiver {self} says {self.rejection}. Change the waiver"
                 return Reason(ReasonKind.FAILS_OTHERWISE, message)
         bound = self.bound
         if self.failure is not ReasonKind.WRONG_VALUES:
@@ -159,7 +161,7 @@ class Waiver:
         excess = bound.excess(verdict)
         if excess is None:
             return None
-        message = f"{told}; {excess} by {self}. Mend it, or widen the waiver's bound"
+        message = f"{actual}; {excess} by {self}. Mend it, or widen the waiver's bound"
         return Reason(ReasonKind.FAILS_WORSE, message)
 
 

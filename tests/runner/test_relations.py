@@ -14,7 +14,7 @@ from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import parse
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Provenance
-from dmlconf.runner.session import judged, opened
+from dmlconf.runner.session import in_process, judged
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.graphs.suites import planned_graph
 
@@ -55,7 +55,7 @@ class HalvesAll(NumpyBackend):
 def verdict_of(
     folder: Path, graph: str, backend: NumpyBackend, *, compare_unfused: bool = False
 ) -> Verdict:
-    ready = opened(parse("numpy"), backend)
+    ready = in_process(parse("numpy"), backend)
     plan = [planned_graph(folder, graph)]
     [verdict] = judged(plan, ready, run_case, compare_unfused=compare_unfused)
     return verdict

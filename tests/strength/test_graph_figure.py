@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.runner.session import nobody
+from dmlconf.runner.session import no_expectation
 from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
 from dmlconf.strength.graph_figure import (
     GraphFigure,
@@ -47,7 +47,7 @@ def test_every_kind_of_defect_has_a_place_and_changes_outputs(tmp_path: Path) ->
 def test_all_are_noticed_and_no_right_variant_fails(tmp_path: Path) -> None:
     for data_type in ("FLOAT32", "FLOAT16"):
         case = graph_case(tmp_path, GATED.replace("FLOAT32", data_type))
-        figure = measure_graphs([case], nobody)
+        figure = measure_graphs([case], no_expectation)
         assert figure.cases == 1
         assert {name for name, tally in figure.variants.items() if tally.tried} == {*RIGHT_VARIANTS}
         refused = [tally.unexpected for tally in figure.variants.values() if tally.unexpected]

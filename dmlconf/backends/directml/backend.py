@@ -81,11 +81,11 @@ def parse_options(text: str) -> Options:
     Raises:
         BackendError: an option is unknown, or its value is.
     """
-    words, given = split_options(text)
+    words, settings = split_options(text)
     if words:
         raise BackendError(f"directml: {words[0]!r} is not of the form OPTION=VALUE")
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in settings.items():
         choose("option of the backend directml", name, (*_TEXTS, *_SWITCHES, _COMPILE))
         switch = name in _SWITCHES
         if switch:

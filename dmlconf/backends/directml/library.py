@@ -172,16 +172,16 @@ def load(path: str | None = None) -> Libraries:
     place, origin = find(path)
     folder = None
     if sys.platform == "win32":
-        d3d12 = _opened("d3d12.dll", "Direct3D 12")
+        d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
     else:
         folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
         d3d12 = _wsl_libraries(folder)
     try:
-        directml = _opened(str(place.resolve()), "DirectML")
+        directml = _loaded_library(str(place.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
     except BackendError as error:
-        found = f"Found by {origin}; expected {_expected()}."
-        raise BackendError(f"{error}\n{found}\n{_advice()}") from error
+        origin_note = f"Found by {origin}; expected {_expected()}."
+        raise BackendError(f"{error}\n{origin_note}\n{_advice()}") from error
     content = place.read_bytes()
     digest = sha256(content).hexdigest()
     file = DirectMLFile(place, origin, native_version(content), digest)
@@ -202,11 +202,11 @@ def _wsl_libraries(folder: Path) -> ctypes.CDLL:
             f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
             f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
         )
-    _opened(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
-    return _opened(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
+    _loaded_library(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
+    return _loaded_library(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
 
 
-def _opened(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
     try:
         if sys.platform == "win32":
             library: ctypes.CDLL = ctypes.WinDLL(name)
@@ -232,21 +232,21 @@ def function(
         BackendError: the library lacks it.
     """
     try:
-        found = getattr(library, name)
+        symbol = getattr(library, name)
     except AttributeError as error:
         # ctypes knows a library by the name that it was opened with.
         path = library._name
         raise BackendError(f"{path} lacks the function {name}: {_unlike(name)}") from error
-    found.argtypes = arguments
-    found.restype = result
-    made: Callable[..., Any] = found
-    return made
+    symbol.argtypes = arguments
+    symbol.restype = result
+    callable_: Callable[..., Any] = symbol
+    return callable_
 
 
 def _unlike(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
-    told = "it is too old, or another library of that name"
+    cause = "it is too old, or another library of that name"
     if sys.platform == "win32":
-        return told
-    return f"{told}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+        return cause
+    return f"{cause}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

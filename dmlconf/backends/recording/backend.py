@@ -59,8 +59,8 @@ class RecordingBackend:
             BackendError: an operator's file cannot be read.
         """
         for case in cases:
-            found = self._stored.find(case)
-            yield Breakdown(BreakdownKind.ERROR, found) if isinstance(found, Mismatch) else found
+            entry = self._stored.find(case)
+            yield Breakdown(BreakdownKind.ERROR, entry) if isinstance(entry, Mismatch) else entry
 
     def close(self) -> None:
         """Give nothing back: no file is open."""

@@ -80,7 +80,7 @@ class Quantity:
         return Quantity(self.value[index], error_scale, self._each(lambda spread: spread[index]))
 
     def __add__(self, other: Quantity) -> Quantity:
-        return self._made(
+        return self._derived(
             self.value + other.value,
             other,
             lambda first, second: first + second,
@@ -88,14 +88,14 @@ class Quantity:
         )
 
     def __mul__(self, other: Quantity) -> Quantity:
-        return self._made(
+        return self._derived(
             self.value * other.value,
             other,
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
 
-    def _made(
+    def _derived(
         self,
         value: Array,
         other: Quantity,
