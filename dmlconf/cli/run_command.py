@@ -15,12 +15,12 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
+from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log, opened_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
-    BACKEND_GROUP,
     Number,
     backend_options,
     color_option,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
+from dmlconf.backends.errors import StaleRecordingError
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite, valid_case
@@ -268,11 +269,8 @@ def _require_fresh(
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
     stale = [identifier for identifier, gap in mismatches.items() if gap is Mismatch.STALE]
     if stale:
-        raise BackendError(
-            f"{path} is stale: it has another desc or other inputs for {len(stale):,} of the "
-            f"{len(plan):,} selected cases:\n{_named(stale)}\n"
-            f"Record again: {_record_command(suite_paths, stored, stale)}"
-        )
+        again = f"Record again: {_record_command(suite_paths, stored, stale)}"
+        raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:

@@ -34,7 +34,7 @@ def verdicts(
         limits: how to run.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: as `judged` takes it.
+        compare_unfused: run each graph's nodes one by one as well, and tell of it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.

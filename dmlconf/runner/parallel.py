@@ -96,9 +96,8 @@ class _Judging:
         recordings = self.expected.recordings
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
-            against = self.expected.against
             for verdict in judged(
-                batch, ready, against, self.substrate, self.waivers,
+                batch, ready, self.expected.against, self.substrate, self.waivers,
                 compare_unfused=self.compare_unfused,
             ):  # fmt: skip
                 yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
