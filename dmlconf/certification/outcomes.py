@@ -25,6 +25,8 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.model import SAMPLE as RECORDED_SAMPLE
+from dmlconf.backends.recording.model import SAMPLED_BYTES as RECORDED_SAMPLED_BYTES
 from dmlconf.backends.recording.model import sample_seed
 from dmlconf.cases.model import Case
 from dmlconf.certification.errors import RefusedError
@@ -40,6 +42,7 @@ __all__ = [
     "StoredOutcomes",
     "packed",
     "read_outcomes",
+    "restored",
     "stored_outcome",
 ]
 
@@ -50,6 +53,8 @@ SAMPLE: Final = 4096
 """Elements of a sample: of 0.1% wrong elements it has none once in 60 times, of 1% never."""
 
 _FORMAT: Final = 1
+_FIRST_CASE: Final = 2
+"""The line of outcomes.jsonl behind its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
@@ -129,6 +134,27 @@ def _fault(fault: Fault) -> dict[str, str]:
     return data | ({"output": fault.output} if fault.output else {})
 
 
+def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
+    """Return what was kept of a case and has been written down since.
+
+    Args:
+        line: of outcomes.jsonl.
+        contents: the stored elements, by their SHA-256.
+
+    Raises:
+        RefusedError: the line is of no known form, or the elements are not those of its outputs.
+    """
+    _check(_FIRST_CASE, line)
+    for output in _outputs_of(line):
+        stored = output.get("stored", output["sha256"])
+        content = contents.get(stored, b"")
+        if len(content) != _stored_size(_FIRST_CASE, output):
+            raise RefusedError(f"an output of {line['case']} is cut")
+        if sha256(content).hexdigest() != stored:
+            raise RefusedError(f"an output of {line['case']} was changed")
+    return StoredOutcome(line, contents)
+
+
 def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
     """Return outcomes.jsonl and outputs.bin.
 
@@ -169,6 +195,12 @@ class StoredOutcomes:
         self.changed = changed
         self._places = places
         self._outputs = outputs
+
+    @property
+    def known_places(self) -> int:
+        """How many outputs have a sample at places that a recording chose."""
+        outputs = (output for line in self.lines.values() for output in _outputs_of(line))
+        return sum("places" in output for output in outputs)
 
     def outcome(self, case: Case, challenge: int | None, *, replayed: bool) -> Outcome | str:
         """Return what the backend made of a case, or why that cannot be told.
@@ -238,6 +270,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """
     lines: dict[str, Mapping[str, Any]] = {}
     places: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     wrong: set[str] = set()
     end = 0
     for number, data in _lines(text, checked=checked):
@@ -246,6 +279,11 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         lines[data["case"]] = data
         for output in _outputs_of(data):
             stored, size = output.get("stored", output["sha256"]), _stored_size(number, output)
+            if sizes.setdefault(stored, size) != size:
+                raise RefusedError(
+                    f"outcomes.jsonl:{number}: an output of {size:,} bytes has the digest of one "
+                    f"of {sizes[stored]:,} bytes"
+                )
             if stored in places:
                 continue
             places[stored] = end
@@ -277,16 +315,15 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
         if elements * item >= SAMPLED_BYTES:
             raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
         return elements * item
-    count = output["sample"]
-    recorded = "places" in output
-    if not recorded and (count != SAMPLE or elements * item < SAMPLED_BYTES):
+    count, size, least = output["sample"], SAMPLE, SAMPLED_BYTES
+    if "places" in output:
+        size, least = RECORDED_SAMPLE, RECORDED_SAMPLED_BYTES
+    if count != size or elements * item < least:
         raise RefusedError(
-            f"outcomes.jsonl:{number}: a sample has {SAMPLE:,} elements, and is of an output of at "
-            f"least {SAMPLED_BYTES:,} bytes"
+            f"outcomes.jsonl:{number}: a sample has {size:,} elements, and is of an output of at "
+            f"least {least:,} bytes"
         )
-    if count > elements:
-        raise RefusedError(f"outcomes.jsonl:{number}: a sample with more elements than the output")
-    return int(count) * item
+    return size * item
 
 
 def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -297,7 +334,7 @@ def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, An
         number += 1
         if end < 0:
             raise RefusedError(f"outcomes.jsonl:{number}: a line that has no end, or is too long")
-        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}")
+        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}", whole=True)
         start = end + 1
         if not checked:
             _check(number, data)

@@ -51,6 +51,7 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     source = "a recording of" if predicate.source.recording else ""
     tested = f"{source} {environment['backend']} {environment['version']}".strip()
     yield "Tested", tested
+    yield "Backend", predicate.source.backend
     for key in ("adapter", "driver", "platform"):
         yield key.capitalize(), str(environment[key] or "none")
     yield "Feature level", str(predicate.capabilities.feature_level)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.facts import names
+from dmlconf.cases.identifiers import is_pattern
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_name
@@ -17,7 +18,7 @@ from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
 from dmlconf.resources import cases_directory
-from dmlconf.runner.scope import Scope, VersionRange, is_pattern, parse_version, unknown_names
+from dmlconf.runner.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.runner.waivers import Bound, Devices, Waiver
 
@@ -28,6 +29,8 @@ NO_LINK: Final = "none yet"
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """Failures by an HRESULT that a waiver may name."""
+
+_MOST_PATTERNS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,10 @@ def read_waivers(path: Path) -> WaiverFile:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
+    patterns = sum(map(_patterns, document.data["waivers"]))
+    if patterns > _MOST_PATTERNS:
+        message = f"{patterns:,} patterns with * or ?; at most {_MOST_PATTERNS:,}"
+        yield document.problem(("waivers",), message, "name the cases, or use wider patterns")
     names: set[str] = set()
     for index, data in enumerate(document.data["waivers"]):
         where = ("waivers", index)
@@ -134,6 +141,12 @@ def _problems(document: Document) -> Iterator[Problem]:
                 written = data["devices"][key]
                 message = f"{written['first']} is newer than {written['last']}"
                 yield document.problem((*where, "devices", key), message)
+
+
+def _patterns(data: Mapping[str, Any]) -> int:
+    """Return how many patterns a waiver has."""
+    names = data.get("cases", ()), data.get("devices", {}).get("adapters", ())
+    return sum(is_pattern(name) for each in names for name in each)
 
 
 def _problems_of_operators(
