@@ -126,10 +126,10 @@ def _count(value: Any, limit: int) -> int:
 
 
 def _drop_leading_ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    kept = 0
-    while kept < len(sizes) and sizes[kept] == 1:
-        kept += 1
-    return sizes[kept:]
+    first = 0
+    while first < len(sizes) and sizes[first] == 1:
+        first += 1
+    return sizes[first:]
 
 
 def _right_aligned(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:

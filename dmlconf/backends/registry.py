@@ -100,8 +100,8 @@ def create(backend: BackendName) -> Backend:
     """
     built_in = _BUILT_IN.get(backend.name)
     if built_in is not None:
-        made: Backend = import_module(built_in.module).create(backend.options)
-        return made
+        instance: Backend = import_module(built_in.module).create(backend.options)
+        return instance
     try:
         plugin: Callable[[str], Backend] = _plugins()[backend.name]()
         return plugin(backend.options)

@@ -56,8 +56,10 @@ def array_length(
     if desc[count] is not None:
         lengths = {count: desc[count], **lengths}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} says {length}" for name, length in lengths.items())
-        raise CaseError((*where, count), f"lengths differ: {told}", f"{count} may be left out")
+        statements = ", ".join(f"{name} says {length}" for name, length in lengths.items())
+        raise CaseError(
+            (*where, count), f"lengths differ: {statements}", f"{count} may be left out"
+        )
     return int(next(iter(lengths.values()), 0))
 
 
@@ -144,14 +146,14 @@ def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str
         hint = f"such as {field.name}: {{operator: ACTIVATION_RELU}}"
         raise CaseError(where, f"must be an operator with its attributes, not {value!r}", hint)
     operator = _operator(value["operator"], (*where, "operator"))
-    given = {name: item for name, item in value.items() if name != "operator"}
+    fields = {name: item for name, item in value.items() if name != "operator"}
     faults = Faults()
-    for name in given.keys() - {field.name for field in operator.fields}:
+    for name in fields.keys() - {field.name for field in operator.fields}:
         faults.add(_unknown(operator, name, where))
     desc: dict[str, Any] = {"operator": operator.name}
     for member in operator.fields:
         with faults.collected():
-            desc[member.name] = _nested_field(operator, member, given.get(member.name), where)
+            desc[member.name] = _nested_field(operator, member, fields.get(member.name), where)
     faults.raise_any()
     for count, arrays in operator.count_fields.items():
         desc[count] = array_length(count, desc, arrays, where)

@@ -16,7 +16,7 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     Raises:
         InvalidFilesError: a path is not there, or a folder holds no case file.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     problems = []
     for path in paths:
         try:
@@ -29,10 +29,10 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
         elif not inside:
             hint = "case files end in .yaml"
             problems.append(Problem(path, "the folder holds no case file", hint=hint))
-        found += inside or ()
+        files += inside or ()
     if problems:
         raise InvalidFilesError(problems)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def _files_under(path: Path) -> list[Path] | None:

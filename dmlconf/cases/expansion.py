@@ -51,17 +51,17 @@ class Expansion:
         names = tuple(rows[0]) if rows else ()
         places: list[dict[tuple[Any, ...], int]] = [{} for _ in names]
         values: list[list[Any]] = [[] for _ in names]
-        found = []
+        coded_rows = []
         for row in rows:
             of_row = []
-            for known, kept, value in zip(places, values, row.values(), strict=True):
+            for known, column, value in zip(places, values, row.values(), strict=True):
                 # 1, 1.0 and true are equal, and no two of them may stand for each other.
                 place = known.setdefault(_identity(value), len(known))
-                if place == len(kept):
-                    kept.append(value)
+                if place == len(column):
+                    column.append(value)
                 of_row.append(place)
-            found.append(tuple(of_row))
-        return cls(names, tuple(map(tuple, values)), tuple(found))
+            coded_rows.append(tuple(of_row))
+        return cls(names, tuple(map(tuple, values)), tuple(coded_rows))
 
     def cases(self, template: CaseTemplate) -> Iterator[PlannedCase]:
         """Yield the cases of the template that was expanded."""

@@ -127,10 +127,10 @@ def _expect(
             "recorded": case.about.recorded or f"the suite's recording of {case.identifier}"
         }
     if isinstance(expectation, ExpectedRejection):
-        told = {"rejected": expectation.hresult}
+        entry = {"rejected": expectation.hresult}
         if expectation.constraint is not None:
-            told["constraint"] = expectation.constraint
-        return {**recorded, "expect": told}
+            entry["constraint"] = expectation.constraint
+        return {**recorded, "expect": entry}
     expect: dict[str, Any] = {}
     for field in case.operator.of_kind(FieldKind.OUTPUT):
         named = {

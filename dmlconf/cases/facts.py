@@ -46,19 +46,19 @@ def facts_of(case: Case) -> dict[str, Any]:
     as lists, infinities and NaN as text; and `in_place`, the outputs that share the buffer of an
     input.
     """
-    facts = {name: _kept(value) for name, value in case.described.items() if value is not None}
+    facts = {name: _plain(value) for name, value in case.described.items() if value is not None}
     if case.in_place:
         facts[IN_PLACE] = list(case.in_place)
     return facts
 
 
-def _kept(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     if isinstance(value, TensorDesc):
         return tensor_text(value)
     if isinstance(value, tuple | list):
-        return [_kept(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {name: _kept(item) for name, item in value.items() if item is not None}
+        return {name: _plain(item) for name, item in value.items() if item is not None}
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

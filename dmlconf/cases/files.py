@@ -84,8 +84,8 @@ class CaseFiles:
 def _read(stream: BufferedReader, tensor: TensorDesc, where: Where) -> tuple[Array, str]:
     """Return the file's array and digest; what the header promises is checked before it is read."""
     shape, fortran_order, dtype = _header(stream, where)
-    wanted = tensor.DataType.dtype
-    if dtype.newbyteorder("=") != wanted:
+    dtype_of_tensor = tensor.DataType.dtype
+    if dtype.newbyteorder("=") != dtype_of_tensor:
         message = f"holds {dtype.name.upper()} where DataType is {tensor.DataType}"
         raise CaseError(where, message, _HINT)
     if shape not in (tensor.Sizes, (math.prod(tensor.Sizes),)):
@@ -105,9 +105,9 @@ def _read(stream: BufferedReader, tensor: TensorDesc, where: Where) -> tuple[Arr
             raise CaseError(where, "changed while it was read")
         digest.update(block)
     shaped = array.reshape(shape[::-1]).T if fortran_order else array
-    made = np.ascontiguousarray(shaped, wanted).reshape(tensor.Sizes)
-    _require_range(made, tensor, where)
-    return made, digest.hexdigest()
+    array_of_tensor = np.ascontiguousarray(shaped, dtype_of_tensor).reshape(tensor.Sizes)
+    _require_range(array_of_tensor, tensor, where)
+    return array_of_tensor, digest.hexdigest()
 
 
 def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -118,8 +118,8 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran_order, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        told = str(error).partition("\n")[0]
-        raise CaseError(where, f"is not a NumPy array: {told}", _HINT) from error
+        summary = str(error).partition("\n")[0]
+        raise CaseError(where, f"is not a NumPy array: {summary}", _HINT) from error
     if dtype.hasobject or dtype.fields is not None:
         raise CaseError(where, "holds Python objects or records, which are not read", _HINT)
     return shape, fortran_order, dtype

@@ -11,6 +11,7 @@ from dmlconf.catalogue.loader import UnknownOperatorError, operator_name
 __all__ = [
     "AmbiguousNameError",
     "Scope",
+    "fits",
     "identifier_matcher",
     "is_pattern",
     "resolved",
@@ -32,10 +33,21 @@ def is_pattern(name: str) -> bool:
     return "*" in name or "?" in name
 
 
+def fits(pattern: str, text: str) -> bool:
+    """Tell whether a text fits a pattern, in which only `*` and `?` stand for other text."""
+    return _pattern(pattern).fullmatch(text) is not None
+
+
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they stand for themselves.
-    return re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+    # Brackets are part of identifiers, so they stand for themselves. What a wildcard has taken it
+    # does not give back, so that patterns with many of them take no longer than others.
+    first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
+    if not others:
+        return re.compile(first, re.DOTALL)
+    *middle, last = others
+    parts = "".join(f"(?>.*?{part})" for part in middle)
+    return re.compile(f"{first}{parts}.*{last}", re.DOTALL)
 
 
 def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:

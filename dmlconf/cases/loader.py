@@ -203,7 +203,9 @@ def _templates(document: Document) -> list[CaseTemplate]:
             sound.append(_template(document.path, document.data, operator.name, index, entry, line))
     if problems:
         problems += _unbuildable(document, sound, every_case=False, first_cases=[])
-        raise InvalidFilesError(sorted(problems, key=lambda found: (found.line, found.column)))
+        raise InvalidFilesError(
+            sorted(problems, key=lambda problem: (problem.line, problem.column))
+        )
     return sound
 
 
@@ -331,11 +333,11 @@ def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
         InvalidFilesError: with the problem of each such template.
     """
     problems: list[Problem] = []
-    seen: set[CaseTemplate] = set()
+    templates: set[CaseTemplate] = set()
     for planned in plan:
-        if planned.template in seen:
+        if planned.template in templates:
             continue
-        seen.add(planned.template)
+        templates.add(planned.template)
         if planned.template in suite.valid and _is_first(suite, planned):
             continue
         try:

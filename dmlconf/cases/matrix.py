@@ -37,15 +37,15 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
         yield PlannedCase(template.identifier, template, {})
         return
     operator = catalogue.operator(template.operator_name)
-    found: set[str] = set()
+    identifiers: set[str] = set()
     for row in _rows(operator, template.data):
         named = ",".join(f"{name}={written(value)}" for name, value in row.items())
-        if named in found:
+        if named in identifiers:
             hint = "list each value of a parameter once"
             raise CaseError(("matrix",), f"two combinations are written [{named}]", hint)
-        found.add(named)
+        identifiers.add(named)
         yield planned_case(template, named, row)
-    if not found:
+    if not identifiers:
         raise CaseError(("matrix",), "no combination is left", "look at `where`")
 
 

@@ -160,14 +160,14 @@ def _commented(text: str, beginning: str, further: str = "") -> list[str]:
 
 
 def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
+    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
     if tensor.Strides is not None:
-        found["Strides"] = list(tensor.Strides)
+        entry["Strides"] = list(tensor.Strides)
     if tensor.Flags:
-        found["Flags"] = list(tensor.Flags)
+        entry["Flags"] = list(tensor.Flags)
     if values is not None:
-        found["values"] = values.ravel().tolist()
-    return found
+        entry["values"] = values.ravel().tolist()
+    return entry
 
 
 def _plain(value: Any) -> Any:

@@ -127,8 +127,8 @@ def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | Non
 
 def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
     """Return the plan without the cases of models, and how many these are."""
-    kept = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
-    return kept, len(plan) - len(kept)
+    rest = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
+    return rest, len(plan) - len(rest)
 
 
 def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:

@@ -124,10 +124,10 @@ def _strides(
     written: Mapping[str, Any], sizes: tuple[int, ...], where: Sequence[str | int]
 ) -> tuple[int, ...] | None:
     layout = written.get("layout")
-    given = written.get("Strides")
+    strides = written.get("Strides")
     if layout is None:
-        return None if given is None else whole_numbers(given, (*where, "Strides"))
-    if given is not None:
+        return None if strides is None else whole_numbers(strides, (*where, "Strides"))
+    if strides is not None:
         message = "`layout` and `Strides` both say where the elements lie"
         raise CaseError((*where, "layout"), message, "keep one of them")
     if not isinstance(layout, str) or layout not in LAYOUTS:
@@ -228,8 +228,8 @@ def expected_array(
         message = f"an expected tensor of {math.prod(tensor.Sizes):,} elements"
         raise CaseError(where, message, f"at most {LARGEST_EXPECTED_ELEMENTS:,}")
     if isinstance(value, Mapping) and set(value) == {"fill"}:
-        made = _fill(value["fill"], tensor, (*where, "fill"))
-        return fill(made.name, tensor.Sizes, tensor.DataType, made.arguments)
+        expected_fill = _fill(value["fill"], tensor, (*where, "fill"))
+        return fill(expected_fill.name, tensor.Sizes, tensor.DataType, expected_fill.arguments)
     return _values(value, tensor, files, where)
 
 

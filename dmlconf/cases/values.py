@@ -41,10 +41,10 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    found = _shape(values)
+    shape = _shape(values)
     count = math.prod(sizes)
-    if found not in (tuple(sizes), (count,)):
-        _explain_shape(values, found, tuple(sizes), count)
+    if shape not in (tuple(sizes), (count,)):
+        _explain_shape(values, shape, tuple(sizes), count)
     flat = []
     for where, value in _leaves(values):
         problem = _misfit(value, data_type)
@@ -88,14 +88,14 @@ def _leaves(values: Any, where: tuple[int, ...] = ()) -> Iterator[tuple[tuple[in
 
 
 def _explain_shape(
-    values: Sequence[Any], found: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
+    values: Sequence[Any], actual_shape: tuple[int, ...] | None, sizes: tuple[int, ...], count: int
 ) -> None:
-    given = sum(1 for _ in _leaves(values))
+    number = sum(1 for _ in _leaves(values))
     asked = f"Sizes {_braces(sizes)} ask for {count:,}"
-    if given != count:
-        told = "1 value is given" if given == 1 else f"{given:,} values are given"
-        raise ValuesError(f"{told} where {asked}")
-    shape = _braces(found) if found is not None else "rows of unequal length"
+    if number != count:
+        amount = "1 value is given" if number == 1 else f"{number:,} values are given"
+        raise ValuesError(f"{amount} where {asked}")
+    shape = _braces(actual_shape) if actual_shape is not None else "rows of unequal length"
     raise ValuesError(
         f"values are nested as {shape} where Sizes are {_braces(sizes)}",
         hint="nest the lists like Sizes, or give one flat list",

@@ -95,8 +95,8 @@ class Condition:
         owners = [each for each, names in elsewhere.items() if name in names]
         if owners:
             more = f" and {len(owners) - _MOST_OPERATORS}" if len(owners) > _MOST_OPERATORS else ""
-            told = ", ".join(owners[:_MOST_OPERATORS])
-            return f"none of the cases has {name}; {told}{more and more + ' more'} have it"
+            owner_names = ", ".join(owners[:_MOST_OPERATORS])
+            return f"none of the cases has {name}; {owner_names}{more and more + ' more'} have it"
         near = nearest(name, {*self._known, *(n for names in elsewhere.values() for n in names)})
         return f"no case has {name}" + (f"; did you mean {near}?" if near else "")
 

@@ -80,8 +80,8 @@ def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
         except KeyError:
             yield f"{field.base_type} is not an enum in common.yaml"
     union = field.attribute_kind is AttributeKind.SCALAR_UNION
-    told = fields.get(field.type_field or "")
-    if union and (told is None or told.base_type != "DML_TENSOR_DATA_TYPE"):
+    type_field = fields.get(field.type_field or "")
+    if union and (type_field is None or type_field.base_type != "DML_TENSOR_DATA_TYPE"):
         yield f"{field.name} needs a type_field of type DML_TENSOR_DATA_TYPE"
 
 

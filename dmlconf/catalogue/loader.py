@@ -103,18 +103,18 @@ def operator_name(name: str) -> str:
         UnknownOperatorError: the catalogue has no such operator.
         InvalidFilesError: the file of one that may have this alias cannot be read.
     """
-    wanted = name.upper().removeprefix("DML_OPERATOR_")
-    if is_graphs(wanted):
+    upper_name = name.upper().removeprefix("DML_OPERATOR_")
+    if is_graphs(upper_name):
         return GRAPHS
-    if len(wanted) > _LONGEST_NAME:
+    if len(upper_name) > _LONGEST_NAME:
         raise UnknownOperatorError(name)
-    if wanted.isidentifier() and _operator_file(wanted).is_file():
-        return wanted
+    if upper_name.isidentifier() and _operator_file(upper_name).is_file():
+        return upper_name
     for other in operator_files():
-        if wanted in other.read_text("utf-8"):
-            found = _operator(other.stem.upper())
-            if wanted in found.aliases:
-                return found.name
+        if upper_name in other.read_text("utf-8"):
+            entry = _operator(other.stem.upper())
+            if upper_name in entry.aliases:
+                return entry.name
     raise UnknownOperatorError(name)
 
 

@@ -60,7 +60,7 @@ def _field_faults(
     for name in others:
         if name in of.computed and name in of.constants:
             yield ("specialises", "with", name), f"{name} is computed as well"
-        if not any(name in given for given in (own, of.constants, of.computed)):
+        if not any(name in sources for sources in (own, of.constants, of.computed)):
             yield ("specialises",), f"{name} of {general.name} needs a value"
     read = {name for part in of.computed.values() for name in part.names}
     for name, field in own.items():

@@ -162,14 +162,14 @@ def _signers(
             if key.verifies(signature.sig, message)
         ]
 
-    found = envelope.checked(verified)
+    signatures = envelope.checked(verified)
     problems = [
-        f"signature {number} of {len(found)} holds with no key that is given or enclosed: "
+        f"signature {number} of {len(signatures)} holds with no key that is given or enclosed: "
         "the statement was changed, or the key is another one"
-        for number, signers in enumerate(found, 1)
+        for number, signers in enumerate(signatures, 1)
         if not signers
     ]
-    signers = dict.fromkeys(signer for each in found for signer in each)
+    signers = dict.fromkeys(signer for each in signatures for signer in each)
     problems += _unused(known, signers)
     if problems:
         raise RefusedError(*problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -64,25 +64,38 @@ def _timeless(verdict: Verdict) -> Verdict:
     return replace(verdict, seconds=0.0, dispatch_seconds=(), location=location, reason=reason)
 
 
-def read_log_member(content: bytes, folder: Path, cases: int) -> RunLog:
+_LONGEST_LINE_BYTES: Final = 1 << 20
+
+
+def read_log_member(
+    content: bytes,
+    folder: Path,
+    cases: int,
+    kept: Callable[[Verdict], Verdict] = lambda verdict: verdict,
+) -> RunLog:
     """Read the log of a certificate.
 
     Args:
         content: of run.jsonl.
         folder: for a file that is read and removed.
         cases: how many verdicts it must have.
+        kept: returns what to keep of each verdict.
 
     Raises:
-        RefusedError: it is no run log, or has another number of lines.
+        RefusedError: it is no run log, has another number of lines, or one that is too long.
     """
     lines = content.count(b"\n")
     if lines != cases + 2:
         raise RefusedError(f"run.jsonl has {lines:,} lines, not one for each of {cases:,} cases "
                            "between its header and its footer")  # fmt: skip
+    for number, line in enumerate(io.BytesIO(content), 1):
+        if len(line) > _LONGEST_LINE_BYTES:
+            raise RefusedError(f"run.jsonl:{number}: a line of more than "
+                               f"{_LONGEST_LINE_BYTES:,} bytes")  # fmt: skip
     path = folder / "run.jsonl"
     path.write_bytes(content)
     try:
-        return read_log(path)
+        return read_log(path, kept=kept)
     except InvalidLogError as error:
         raise RefusedError(str(error).replace(str(path), "run.jsonl")) from error
     finally:

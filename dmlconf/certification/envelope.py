@@ -95,8 +95,10 @@ def read_envelope(content: bytes) -> Envelope:
     if not isinstance(data, dict) or not isinstance(data.get("signatures"), list):
         raise RefusedError("attestation.json is no DSSE envelope: it lacks its signatures")
     if data.get("payloadType") != PAYLOAD_TYPE:
-        found = json.dumps(data.get("payloadType"))[:80]
-        raise RefusedError(f"attestation.json holds a payload of type {found}, not {PAYLOAD_TYPE}")
+        payload_type = json.dumps(data.get("payloadType"))[:80]
+        raise RefusedError(
+            f"attestation.json holds a payload of type {payload_type}, not {PAYLOAD_TYPE}"
+        )
     signatures = data["signatures"]
     if len(signatures) > MOST_SIGNATURES:
         raise RefusedError(f"attestation.json has more than {MOST_SIGNATURES} signatures")

@@ -7,11 +7,14 @@ counts. Verdicts that do not hold are no errors but findings, in `verification`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from dmlconf.documents.problems import ExpectedError
 
 __all__ = ["CertificationError", "MissingExtraError", "RefusedError"]
 
 
-class CertificationError(Exception):
+class CertificationError(ExpectedError):
     """A certificate cannot be made, signed or verified; the message says why and what to do."""
 
 
@@ -25,7 +28,7 @@ class MissingExtraError(CertificationError):
         )
 
 
-class RefusedError(Exception):
+class RefusedError(ExpectedError):
     """A file is not a certificate, or was changed after it was made.
 
     Attributes:
@@ -37,3 +40,7 @@ class RefusedError(Exception):
         self.reasons = reasons
         self.cases = tuple(cases)
         super().__init__("; ".join(reasons))
+
+    def of(self, file: Path) -> RefusedError:
+        """Return the error with the file's name before each reason."""
+        return RefusedError(*(f"{file}: {reason}" for reason in self.reasons), cases=self.cases)

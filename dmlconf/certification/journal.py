@@ -1,7 +1,8 @@
 """The journal of a certification: outcomes as they come, so that an interrupted one can go on.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
-elements of its outputs. A line that was cut when the run died counts for nothing.
+elements of its outputs. A line that was cut when the run died, or that a disk damaged, counts for
+nothing: its case is run again.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.certification.errors import CertificationError
-from dmlconf.certification.json_text import canonical_json
-from dmlconf.certification.outcomes import Kept
+from dmlconf.certification.errors import CertificationError, RefusedError
+from dmlconf.certification.json_text import canonical_json, parsed_json
+from dmlconf.certification.outcomes import StoredOutcome, restored
 from dmlconf.documents.problems import printable
 from dmlconf.runner.locks import FileLock, LockedError
 
@@ -48,7 +49,7 @@ class Journal:
             CertificationError: the file cannot be written, is in use, holds another certification,
                 or holds outcomes although none are to be resumed.
         """
-        self.outcomes: dict[str, Kept] = {}
+        self.outcomes: dict[str, StoredOutcome] = {}
         self._path = path
         self._done = False
         self._head = {"format": _FORMAT, **head}
@@ -59,6 +60,8 @@ class Journal:
         except OSError as error:
             raise self._error(f"cannot be written: {error.strerror or error}") from error
         try:
+            if not path.is_file():
+                raise self._error("is no regular file; remove it")
             end = self._read(resume=resume)
             self._stream = path.open("r+b")
             self._stream.truncate(end)
@@ -82,18 +85,18 @@ class Journal:
         """Have the file removed at the end: nobody will go on with it."""
         self._done = True
 
-    def add(self, kept: Kept) -> None:
+    def add(self, outcome: StoredOutcome) -> None:
         """Keep what became of a case.
 
         Raises:
             CertificationError: the file cannot be written any more.
         """
-        self.outcomes[kept.line["case"]] = kept
+        self.outcomes[outcome.line["case"]] = outcome
         contents = {
             digest: base64.b64encode(zlib.compress(content, 1)).decode()
-            for digest, content in kept.contents.items()
+            for digest, content in outcome.contents.items()
         }
-        self._write({"line": kept.line, "contents": contents})
+        self._write({"line": outcome.line, "contents": contents})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         try:
@@ -105,15 +108,15 @@ class Journal:
     def _read(self, *, resume: bool) -> int:
         """Read what the file holds, and return where its last whole line ends."""
         end = 0
+        head: Mapping[str, Any] = {}
         with self._path.open("rb") as stream:
             for line in stream:
-                record = _record(line)
-                if record is None:
-                    break
+                if not line.endswith(b"\n"):
+                    break  # The run died while it wrote this line.
                 if end == 0:
-                    head = record
+                    head = _record(line)
                 else:
-                    self._take(record)
+                    self._take(_record(line, whole=True))
                 end += len(line)
         if not self.outcomes:
             return 0
@@ -135,24 +138,25 @@ class Journal:
                 )
 
     def _take(self, record: Mapping[str, Any]) -> None:
-        if "breakdown" in record["line"]:
-            return  # It may have been the machine's fault, so the case is run again.
-        contents = {
-            digest: zlib.decompress(base64.b64decode(text))
-            for digest, text in record["contents"].items()
-        }
-        self.outcomes[record["line"]["case"]] = Kept(record["line"], contents)
+        try:
+            contents = {
+                digest: zlib.decompress(base64.b64decode(text, validate=True))
+                for digest, text in record["contents"].items()
+            }
+            outcome = restored(record["line"], contents)
+        except (LookupError, AttributeError, TypeError, ValueError, zlib.error, RefusedError):
+            return
+        if "breakdown" not in outcome.line:  # It may have been the machine's fault.
+            self.outcomes[outcome.line["case"]] = outcome
 
     def _error(self, reason: str) -> CertificationError:
         return CertificationError(printable(f"{self._path} {reason}"))
 
 
-def _record(line: bytes) -> Mapping[str, Any] | None:
-    """Return what a line holds; None where it was cut."""
-    if not line.endswith(b"\n"):
-        return None
+def _record(line: bytes, *, whole: bool = False) -> Mapping[str, Any]:
+    """Return what a line holds; nothing where it is damaged."""
     try:
-        record = json.loads(line)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+        record = parsed_json(line, "the line", whole=whole)
+    except RefusedError:
+        return {}
+    return record if isinstance(record, dict) else {}

@@ -19,29 +19,37 @@ def canonical_json(value: Any) -> bytes:
     return _ENCODER.encode(value).encode("ascii")
 
 
-def parsed_json(content: bytes, name: str) -> Any:
+def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
     """Return what JSON says.
 
     Args:
         content: in UTF-8.
         name: of the member, for the message.
+        whole: whether all numbers must be whole ones, without a point or an exponent.
 
     Raises:
         RefusedError: it is no JSON, or has a key twice, of which readers take one or the other.
     """
     try:
         return json.loads(
-            content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_constant
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_constant,
+            parse_float=_fraction if whole else None,
         )
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"{name} is not JSON: {str(error)[:200]}") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return mapping
+
+
+def _fraction(number: str) -> Any:
+    raise ValueError(f"{number[:40]} where a whole number must be")
 
 
 def _constant(name: str) -> Any:

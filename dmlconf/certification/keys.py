@@ -35,7 +35,11 @@ __all__ = [
 ]
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
-_PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n.*?\n-----END PUBLIC KEY-----\n", re.S)
+MOST_KEYS: Final = 32
+"""That a certificate encloses: as many as it has signatures."""
+
+# Without a hyphen between the lines, each byte is looked at once.
+_PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLIC KEY-----\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,8 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
     """
     if _PUBLIC.sub(b"", pem):
         raise ValueError("has more than public keys as PEM")
+    if sum(1 for _ in _PUBLIC.finditer(pem)) > MOST_KEYS:
+        raise ValueError(f"has more than {MOST_KEYS} keys")
     for match in _PUBLIC.finditer(pem):
         yield public_key(match[0])
 

@@ -17,13 +17,14 @@ from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.certification.contents import environment_without_place, log_bytes
 from dmlconf.certification.journal import Journal
-from dmlconf.certification.outcomes import Kept, kept, packed
+from dmlconf.certification.outcomes import StoredOutcome, packed, stored_outcome
 from dmlconf.certification.profile_digest import profile_digest
 from dmlconf.certification.profiles import Profile
 from dmlconf.certification.replay import OUTCOMES, OUTPUTS, Evidence, judge_again
 from dmlconf.certification.statement import Predicate, Source
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import Header
-from dmlconf.runner.session import Limits, OpenBackend, runnable
+from dmlconf.runner.session import OpenBackend, runnable
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.undefined import without_excused_faults
 from dmlconf.runner.verdict import Verdict
@@ -110,7 +111,7 @@ def run_order(
         else:
             if isinstance(outcome, Outputs):
                 outcome = without_excused_faults(case, outcome)
-            journal.add(kept(case, outcome, order.challenge))
+            journal.add(stored_outcome(case, outcome, order.challenge))
         on_case(broken)
     for _ in declined:
         on_case(False)
@@ -125,7 +126,7 @@ def judge_order(
     order: Order,
     header: Header,
     backend: OpenBackend,
-    outcomes: Mapping[str, Kept],
+    outcomes: Mapping[str, StoredOutcome],
     folder: Path,
     limits: Limits,
 ) -> tuple[Mapping[str, bytes], Iterator[Verdict]]:

@@ -25,6 +25,8 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.recording.digest import case_digest, outputs_fault
+from dmlconf.backends.recording.model import SAMPLE as RECORDED_SAMPLE
+from dmlconf.backends.recording.model import SAMPLED_BYTES as RECORDED_SAMPLED_BYTES
 from dmlconf.backends.recording.model import sample_seed
 from dmlconf.cases.model import Case
 from dmlconf.certification.errors import RefusedError
@@ -34,7 +36,15 @@ from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_of, sample_places
 
-__all__ = ["SAMPLED_BYTES", "Kept", "StoredOutcomes", "kept", "packed", "read_outcomes"]
+__all__ = [
+    "SAMPLED_BYTES",
+    "StoredOutcome",
+    "StoredOutcomes",
+    "packed",
+    "read_outcomes",
+    "restored",
+    "stored_outcome",
+]
 
 SAMPLED_BYTES: Final = 1 << 16
 """From this size on, an output is kept as a digest and a sample."""
@@ -43,13 +53,15 @@ SAMPLE: Final = 4096
 """Elements of a sample: of 0.1% wrong elements it has none once in 60 times, of 1% never."""
 
 _FORMAT: Final = 1
+_FIRST_CASE: Final = 2
+"""The line of outcomes.jsonl behind its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredOutcome:
     """What a certificate keeps of a case.
 
     Attributes:
@@ -61,7 +73,7 @@ class Kept:
     contents: Mapping[str, bytes]
 
 
-def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
+def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> StoredOutcome:
     """Return what a certificate keeps of a case.
 
     Args:
@@ -77,12 +89,12 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
             outcome = Breakdown(BreakdownKind.ERROR, f"other outputs than the desc has: {fault}")
     if isinstance(outcome, Breakdown):
         line["breakdown"] = {"kind": str(outcome.kind), "message": outcome.message}
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     if isinstance(outcome, Rejection):
         line["rejection"] = {"stage": outcome.stage, "hresult": outcome.hresult}
         if outcome.constraints:
             line["rejection"]["constraints"] = list(outcome.constraints)
-        return Kept(line, {})
+        return StoredOutcome(line, {})
     contents: dict[str, bytes] = {}
     known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
     line["outputs"] = {
@@ -91,7 +103,7 @@ def kept(case: Case, outcome: Outcome, challenge: int | None) -> Kept:
     }
     if outcome.faults:
         line["faults"] = [_fault(fault) for fault in outcome.faults]
-    return Kept(line, contents)
+    return StoredOutcome(line, contents)
 
 
 def _seed(challenge: int | None) -> str:
@@ -122,7 +134,28 @@ def _fault(fault: Fault) -> dict[str, str]:
     return data | ({"output": fault.output} if fault.output else {})
 
 
-def packed(everything: Iterator[Kept]) -> tuple[bytes, bytes]:
+def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
+    """Return what was kept of a case and has been written down since.
+
+    Args:
+        line: of outcomes.jsonl.
+        contents: the stored elements, by their SHA-256.
+
+    Raises:
+        RefusedError: the line is of no known form, or the elements are not those of its outputs.
+    """
+    _check(_FIRST_CASE, line)
+    for output in _outputs_of(line):
+        stored = output.get("stored", output["sha256"])
+        content = contents.get(stored, b"")
+        if len(content) != _stored_size(_FIRST_CASE, output):
+            raise RefusedError(f"an output of {line['case']} is cut")
+        if sha256(content).hexdigest() != stored:
+            raise RefusedError(f"an output of {line['case']} was changed")
+    return StoredOutcome(line, contents)
+
+
+def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
     """Return outcomes.jsonl and outputs.bin.
 
     Args:
@@ -163,6 +196,12 @@ class StoredOutcomes:
         self._places = places
         self._outputs = outputs
 
+    @property
+    def known_places(self) -> int:
+        """How many outputs have a sample at places that a recording chose."""
+        outputs = (output for line in self.lines.values() for output in _outputs_of(line))
+        return sum("places" in output for output in outputs)
+
     def outcome(self, case: Case, challenge: int | None, *, replayed: bool) -> Outcome | str:
         """Return what the backend made of a case, or why that cannot be told.
 
@@ -182,11 +221,11 @@ class StoredOutcomes:
         if "rejection" in line:
             data = line["rejection"]
             return Rejection(data["stage"], data["hresult"], tuple(data.get("constraints", ())))
-        wanted = {
+        forms = {
             name: (_TYPES[tensor.DataType.dtype], list(tensor.Sizes))
             for name, tensor in case.outputs().items()
         }
-        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != wanted:
+        if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != forms:
             return "the certificate has other outputs than the desc asks for"
         arrays, samples = {}, {}
         for name, output in line["outputs"].items():
@@ -231,6 +270,7 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     """
     lines: dict[str, Mapping[str, Any]] = {}
     places: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     wrong: set[str] = set()
     end = 0
     for number, data in _lines(text, checked=checked):
@@ -239,6 +279,11 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
         lines[data["case"]] = data
         for output in _outputs_of(data):
             stored, size = output.get("stored", output["sha256"]), _stored_size(number, output)
+            if sizes.setdefault(stored, size) != size:
+                raise RefusedError(
+                    f"outcomes.jsonl:{number}: an output of {size:,} bytes has the digest of one "
+                    f"of {sizes[stored]:,} bytes"
+                )
             if stored in places:
                 continue
             places[stored] = end
@@ -270,16 +315,15 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
         if elements * item >= SAMPLED_BYTES:
             raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
         return elements * item
-    count = output["sample"]
-    recorded = "places" in output
-    if not recorded and (count != SAMPLE or elements * item < SAMPLED_BYTES):
+    count, size, least = output["sample"], SAMPLE, SAMPLED_BYTES
+    if "places" in output:
+        size, least = RECORDED_SAMPLE, RECORDED_SAMPLED_BYTES
+    if count != size or elements * item < least:
         raise RefusedError(
-            f"outcomes.jsonl:{number}: a sample has {SAMPLE:,} elements, and is of an output of at "
-            f"least {SAMPLED_BYTES:,} bytes"
+            f"outcomes.jsonl:{number}: a sample has {size:,} elements, and is of an output of at "
+            f"least {least:,} bytes"
         )
-    if count > elements:
-        raise RefusedError(f"outcomes.jsonl:{number}: a sample with more elements than the output")
-    return int(count) * item
+    return size * item
 
 
 def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -290,7 +334,7 @@ def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, An
         number += 1
         if end < 0:
             raise RefusedError(f"outcomes.jsonl:{number}: a line that has no end, or is too long")
-        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}")
+        data = parsed_json(text[start:end], f"outcomes.jsonl:{number}", whole=True)
         start = end + 1
         if not checked:
             _check(number, data)

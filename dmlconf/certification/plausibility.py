@@ -36,6 +36,8 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
         ("version of dmlconf", predicate.dmlconf, header.dmlconf),
         ("suite", predicate.suite, header.suite_digest),
         ("catalogue", predicate.catalogue, header.catalogue_digest),
+        ("profile", predicate.profile, header.options.get("profile")),
+        ("challenge", predicate.challenge, header.options.get("challenge")),
     ):
         if said != logged:
             yield f"the statement and the log name another {name}"
@@ -44,6 +46,8 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
         yield "it is said to be of a run, but its backend is a recording"
     if predicate.source.recording is not None:
         tested = str(header.environment["backend"])
+    if header.environment["backend"] == "recording":
+        yield "its environment is that of a recording, and not of what was recorded"
     recording = Recording(predicate.dmlconf, tested, header.environment, predicate.capabilities, {})
     reason = contradiction(recording)
     if reason is not None:

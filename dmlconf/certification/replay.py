@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,8 +21,9 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
 from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.judge import judge
-from dmlconf.runner.session import Limits, OpenBackend, judged, nobody, opened
+from dmlconf.runner.session import OpenBackend, in_process, judged, no_expectation
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
@@ -94,8 +94,8 @@ class _Replay:
         self._stored = None
 
 
-def _opened(evidence: Evidence) -> OpenBackend:
-    return opened(_NAME, _Replay(evidence))
+def _open(evidence: Evidence) -> OpenBackend:
+    return in_process(_NAME, _Replay(evidence))
 
 
 def judge_again(
@@ -118,19 +118,22 @@ def judge_again(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording of the suite cannot be read.
     """
-    expected = expectations(AUTO, _opened(evidence), suite, plan, suite_paths)
+    expected = expectations(AUTO, _open(evidence), suite, plan, suite_paths)
     task = _Judging(evidence, expected)
-    if limits.jobs == 1:
-        yield from task.verdicts(_opened(evidence), plan)
+    judge_backend = registry.parse(REFERENCE)  # What runs the task; it is asked for no outcome.
+    if execution_of(judge_backend, limits, judged=True) is Execution.IN_PROCESS:
+        yield from task.verdicts(_open(evidence), plan)
         return
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.pool import WorkerPool
 
-    with WorkerPool(registry.parse(REFERENCE), limits.jobs, limits.timeout, task) as pool:
+    with WorkerPool(judge_backend, limits.jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
-                yield judge(valid_case(planned), result, nobody)  # No waiver is for this machine.
+                yield judge(
+                    valid_case(planned), result, no_expectation
+                )  # No waiver is for this machine.
             else:
                 yield result
 
@@ -143,18 +146,10 @@ class _Judging:
     expected: Expectations
 
     def __call__(self, backend: Backend) -> Callable[[Sequence[PlannedCase]], Iterator[Any]]:
-        from dmlconf.runner.worker import Raised
+        from dmlconf.runner.worker import with_errors
 
-        ready = _opened(self.evidence)
-
-        def results(batch: Sequence[PlannedCase]) -> Iterator[Any]:
-            try:
-                yield from self.verdicts(ready, batch)
-            except Exception as error:
-                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-                yield Raised(error)
-
-        return results
+        ready = _open(self.evidence)
+        return with_errors(lambda batch: self.verdicts(ready, batch))
 
     def verdicts(
         self, ready: OpenBackend, plan: Sequence[PlannedCase]

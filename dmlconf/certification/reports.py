@@ -48,9 +48,10 @@ def facts(verification: Verification) -> Iterator[tuple[str, str]]:
     if predicate is None:
         return
     environment = predicate.environment
-    made = "a recording of" if predicate.source.recording else ""
-    tested = f"{made} {environment['backend']} {environment['version']}".strip()
+    source = "a recording of" if predicate.source.recording else ""
+    tested = f"{source} {environment['backend']} {environment['version']}".strip()
     yield "Tested", tested
+    yield "Backend", predicate.source.backend
     for key in ("adapter", "driver", "platform"):
         yield key.capitalize(), str(environment[key] or "none")
     yield "Feature level", str(predicate.capabilities.feature_level)

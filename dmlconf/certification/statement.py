@@ -140,11 +140,19 @@ def _predicate(data: Mapping[str, Any]) -> Predicate:
         catalogue=data["catalogue"]["sha256"],
         profile=profile["name"],
         profile_digest=profile["digest"]["sha256"],
-        challenge=None if data["challenge"] is None else int(data["challenge"]),
+        challenge=_challenge(data["challenge"]),
         source=Source(source["backend"], recording),
         environment=data["environment"],
         capabilities=_capabilities(data["capabilities"]),
     )
+
+
+def _challenge(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if int(text) >= 1 << 64:
+        raise RefusedError(f"the statement: there is no challenge {text}; 2**64 - 1 is the last")
+    return int(text)
 
 
 def _capabilities(data: Mapping[str, Any]) -> Capabilities:

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeVar
 
 import dmlconf
+from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite, load_suite
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
@@ -25,6 +27,7 @@ from dmlconf.certification.contents import (
 )
 from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.findings import Finding, FindingKind, Verification
+from dmlconf.certification.json_text import canonical_json
 from dmlconf.certification.keys import PublicKey
 from dmlconf.certification.plausibility import implausible
 from dmlconf.certification.profile_digest import profile_digest
@@ -44,11 +47,11 @@ from dmlconf.certification.replay import (
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
 from dmlconf.documents.store import Store
-from dmlconf.runner.log import RunLog
+from dmlconf.runner.execution import Limits, processes_that_pay
+from dmlconf.runner.log import RunLog, verdict_data
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.session import Limits, processes_that_pay
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.tensors.datatypes import DataType
@@ -131,17 +134,17 @@ def _verification(
     if profile is None or findings:
         return replace(known, findings=tuple(findings))
     plan = list(required_cases(profile, suite.plan()))
-    log = read_log_member(certificate.members["run.jsonl"], folder, len(plan))
+    log = read_log_member(certificate.members["run.jsonl"], folder, len(plan), _compared)
     evidence = _evidence(certificate, log, folder)
     limits = demand.limits or Limits(processes_that_pay(len(plan)))
     advance = on_start(len(plan))
     verdicts: dict[str, Verdict] = {}
     figures = {verdict.case: verdict.figures for verdict in log.verdicts}
     other_figures = 0
-    for verdict in judge_again(suite, plan, demand.suite_paths, evidence, limits):
+    for judged in judge_again(suite, plan, demand.suite_paths, evidence, limits):
+        verdict = _compared(judged)
         other_figures += figures.pop(verdict.case, verdict.figures) != verdict.figures
-        # Nothing else asks for the figures, which are most of what a verdict holds.
-        verdicts[verdict.case] = replace(verdict, figures={})
+        verdicts[verdict.case] = verdict
         advance(verdict.status.fails_run)
     findings += _incomplete(plan, log, certificate, verdicts)
     findings += _wrong_log(log, verdicts)
@@ -152,16 +155,29 @@ def _verification(
                  for text in implausible(predicate, log, datetime.now(UTC))]  # fmt: skip
     footer = log.footer
     assert footer is not None
+    notes = _notes(certificate, demand, log, verdicts, evidence.waivers, other_figures)
     return replace(
         known,
         findings=tuple(findings),
-        notes=tuple(
-            map(printable, _notes(certificate, log, verdicts, evidence.waivers, other_figures))
-        ),
+        notes=tuple(map(printable, notes)),
         run=(log.header.started, footer.finished),
         summary=dict(Counter(str(verdict.status) for verdict in verdicts.values())),
         waived=_waived(verdicts),
     )
+
+
+def _compared(verdict: Verdict) -> Verdict:
+    """Return what of a verdict is compared; of its figures, which are most of it, a digest.
+
+    What a stranger's log says beside may have any size.
+    """
+    figures = canonical_json(verdict_data(verdict)["figures"])
+    reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
+    return Verdict(
+        verdict.case, verdict.operator, verdict.tags, verdict.status, None, reason,
+        figures={"sha256": {"digest": sha256(figures).hexdigest()}},
+        unchecked_outputs=verdict.unchecked_outputs,
+    )  # fmt: skip
 
 
 def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
@@ -226,8 +242,10 @@ def _other_versions(
 def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding]:
     predicate = certificate.predicate
     if demand.challenge is not None and predicate.challenge != demand.challenge:
-        made = "no challenge" if predicate.challenge is None else f"challenge {predicate.challenge}"
-        message = f"it was made for {made}, not for challenge {demand.challenge}"
+        challenge = (
+            "no challenge" if predicate.challenge is None else f"challenge {predicate.challenge}"
+        )
+        message = f"it was made for {challenge}, not for challenge {demand.challenge}"
         yield Finding(FindingKind.OTHER_DEMAND, message)
     if demand.profile is not None and predicate.profile != demand.profile.name:
         message = f"it is of profile {predicate.profile}, not of {demand.profile.name}"
@@ -274,21 +292,21 @@ def _incomplete(
     verdicts: Mapping[str, Verdict],
 ) -> Iterator[Finding]:
     """Yield which cases are missing, there beside the profile's, or out of order."""
-    wanted = [planned.identifier for planned in plan]
+    identifiers = [planned.identifier for planned in plan]
     logged = [verdict.case for verdict in log.verdicts]
     lines = certificate.outcomes.lines
     ran = {case for case, verdict in verdicts.items() if not _untested(verdict)}
     kind = FindingKind.INCOMPLETE
     for message, cases in (
-        ("the log lacks cases of the profile", set(wanted) - set(logged)),
-        ("the log has cases that the profile has not", set(logged) - set(wanted)),
+        ("the log lacks cases of the profile", set(identifiers) - set(logged)),
+        ("the log has cases that the profile has not", set(logged) - set(identifiers)),
         ("outcomes are missing", ran - lines.keys()),
         ("there are outcomes of cases that are not to run", lines.keys() - ran),
-        ("cases were not judged", set(wanted) - verdicts.keys()),
+        ("cases were not judged", set(identifiers) - verdicts.keys()),
     ):
         if cases:
             yield Finding(kind, message, tuple(map(printable, sorted(cases))))
-    if set(wanted) == set(logged) and wanted != logged:
+    if set(identifiers) == set(logged) and identifiers != logged:
         yield Finding(kind, "the log has the cases in another order than the plan")
     if log.footer is None or not log.footer.complete:
         yield Finding(kind, "the log is of a run that was not completed")
@@ -329,13 +347,14 @@ def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Findi
             by_reason.setdefault(reason, []).append(verdict)
     for reason, refused in by_reason.items():
         first = refused[0].reason
-        told = f"{reason}; the first: {first.message}" if first else reason
+        summary = f"{reason}; the first: {first.message}" if first else reason
         cases = tuple(verdict.case for verdict in refused)
-        yield Finding(FindingKind.NOT_ALLOWED, printable(told), cases)
+        yield Finding(FindingKind.NOT_ALLOWED, printable(summary), cases)
 
 
 def _notes(
     certificate: Certificate,
+    demand: Demand,
     log: RunLog,
     verdicts: Mapping[str, Verdict],
     waivers: Waivers,
@@ -348,10 +367,19 @@ def _notes(
     elif not any(signer.trusted for signer in certificate.signers):
         yield ("it is signed with the keys that came with it: name the vendor's key with --key, "
                "else nobody vouches for whose they are")  # fmt: skip
+    if demand.profile is None:
+        yield f"the sender chose the profile {predicate.profile}: name yours with --profile"
     if predicate.challenge is None:
         yield "it was made without a challenge: it may be as old as the suite"
+    elif demand.challenge is None:
+        yield "whoever chose its challenge could try many: name yours with --challenge"
+    if predicate.environment["backend"] == REFERENCE:
+        yield f"it is of {REFERENCE}, which is dmlconf's own reference, and of no device"
     if predicate.source.recording is not None:
         yield "it is of a recording that was made before, not of a run"
+        if known := certificate.outcomes.known_places:
+            yield (f"of {known:,} large outputs it has a sample, at places that could be known "
+                   "before the run")  # fmt: skip
     if predicate.dmlconf != dmlconf.__version__:
         yield f"dmlconf {predicate.dmlconf} made it; this is {dmlconf.__version__}, same suite"
     lacking = frozenset(DataType) - predicate.capabilities.data_types

@@ -52,15 +52,10 @@ from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import printable
 from dmlconf.documents.reader import LARGEST_FILE_BYTES
 from dmlconf.runner.against import AUTO
+from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import Header
 from dmlconf.runner.scratch import ScratchFolder
-from dmlconf.runner.session import (
-    Limits,
-    OpenBackend,
-    make_header,
-    open_backend,
-    processes_that_pay,
-)
+from dmlconf.runner.session import OpenBackend, make_header, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waiver_file import read_waivers
@@ -159,31 +154,33 @@ def command(
         files=contents,
     )
     bar = partial(progress, len(plan), quiet=quiet, color=color)
-    opened = open_backend(tested, Limits(jobs or 1, timeout))
+    device = open_backend(tested, Limits(jobs or 1, timeout))
     try:
-        lacking = shortcomings(demanded, opened.capabilities)
+        lacking = shortcomings(demanded, device.capabilities)
         if lacking:
             return _incomplete(output, lacking)
         header = certificate_header(
-            order, opened, make_header(suite, (), len(plan), opened, AUTO, {})
+            order, device, make_header(suite, (), len(plan), device, AUTO, {})
         )
         if accepted:
             order = replace(order, waivers=waivers_of_run(accepted.waivers, header))
         with Journal(journal_path(output), journal_head(order, header), resume=resume) as journal:
-            missing = _run(order, opened, journal, bar)
+            missing = _run(order, device, journal, bar)
             if missing:
                 return _incomplete(output, missing)
             limits = Limits(jobs or processes_that_pay(len(plan)), timeout)
-            made = _made(order, opened, header, journal, limits, bar)
-            if made.findings:
-                return _not_allowed(output, made.findings)
-            replaced(output, new_certificate(made.predicate, made.members, private))
+            certificate = _new_contents(order, device, header, journal, limits, bar)
+            if certificate.findings:
+                return _not_allowed(output, certificate.findings)
+            replaced(output, new_certificate(certificate.predicate, certificate.members, private))
             journal.done()
     finally:
-        opened.close()
+        device.close()
     signer = f"signed by {private.public.keyid}" if private else "unsigned: `dmlconf sign` signs it"
     recorded = "of a recording, not of a run: " if tested.name == "recording" else ""
-    click.echo(printable(f"{output}: {recorded}profile {demanded.name}, {made.counts}; {signer}"))
+    click.echo(
+        printable(f"{output}: {recorded}profile {demanded.name}, {certificate.counts}; {signer}")
+    )
     return ExitCode.SUCCESS
 
 
@@ -199,14 +196,14 @@ def _content(path: Path, option: str) -> bytes:
         raise click.UsageError(printable(f"--{option} {path} {error}")) from error
 
 
-def _run(order: Order, opened: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
+def _run(order: Order, device: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
     """Run the cases that the journal lacks, and say what is missing then."""
     try:
         with bar() as advance:
-            missing = run_order(order, opened, journal, advance)
+            missing = run_order(order, device, journal, advance)
     except KeyboardInterrupt:
-        kept = f"{len(journal.outcomes):,} of {len(order.plan):,} outcomes are kept"
-        return [f"interrupted: {kept}; add --resume to go on"]
+        progress_note = f"{len(journal.outcomes):,} of {len(order.plan):,} outcomes are kept"
+        return [f"interrupted: {progress_note}; add --resume to go on"]
     if not missing:
         return []
     journal.done()
@@ -224,20 +221,20 @@ class _Made:
     counts: str
 
 
-def _made(
-    order: Order, opened: OpenBackend, header: Header, journal: Journal, limits: Limits, bar: _Bar
+def _new_contents(
+    order: Order, device: OpenBackend, header: Header, journal: Journal, limits: Limits, bar: _Bar
 ) -> _Made:
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     verdicts: dict[str, Verdict] = {}
     with ScratchFolder() as folder, bar() as advance:
-        outcomes, judged = judge_order(order, header, opened, journal.outcomes, folder, limits)
+        outcomes, judged = judge_order(order, header, device, journal.outcomes, folder, limits)
         for verdict in judged:
             verdicts[verdict.case] = verdict
             advance(verdict.status.fails_run)
     counts = Counter(verdict.status for verdict in verdicts.values()).most_common()
     return _Made(
         list(not_allowed(order.profile, verdicts.values())),
-        predicate_of(order, opened, header),
+        predicate_of(order, device, header),
         members_of(order, header, verdicts, outcomes, finished),
         ", ".join(f"{count:,} {status}" for status, count in counts),
     )

@@ -113,8 +113,8 @@ class Command(click.Command):
         for parameter in self.params:
             if isinstance(parameter, click.Option):
                 own = environment_variable(name or "", parameter)
-                given = parameter.envvar
-                others = [given] if isinstance(given, str) else [*(given or ())]
+                variable = parameter.envvar
+                others = [variable] if isinstance(variable, str) else [*(variable or ())]
                 parameter.envvar = [own, *others]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -134,8 +134,8 @@ class Command(click.Command):
                 own = {name for parameter in self.params for name in parameter.opts}
                 if not known or not own.issuperset(_OPTION.findall(known)):
                     raise
-                told = f"No such option: {error.option_name}: {known}."
-                raise click.UsageError(told, ctx) from error
+                message = f"No such option: {error.option_name}: {known}."
+                raise click.UsageError(message, ctx) from error
         if profile is not None:
             ctx.params["profile"] = None
         return rest
@@ -150,25 +150,25 @@ class Command(click.Command):
         configuration = read_configuration() if self.name in COMMANDS else None
         if configuration is None:
             return None
-        given = self._given_profile(ctx, args)
-        settings = settings_of(configuration, self, given)
+        profile = self._given_profile(ctx, args)
+        settings = settings_of(configuration, self, profile)
         parameters = {str(parameter.name): parameter for parameter in self.params}
         ctx.meta[SETTINGS] = settings
         ctx.default_map = {
             name: default_value(parameters[name], setting.value)
             for name, setting in settings.items()
         }
-        return given if given in configuration.profiles else None
+        return profile if profile in configuration.profiles else None
 
     def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
         for parameter in self.params:
             # Elsewhere, --profile is one of certificates and of nothing else.
             if parameter.name == "profile" and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
-                    given, _, _ = self.make_parser(ctx).parse_args(list(args))
+                    values, _, _ = self.make_parser(ctx).parse_args(list(args))
                 except click.UsageError:
                     return None  # The arguments are read again, and it is told then.
-                name = given.get("profile") or parameter.value_from_envvar(ctx)
+                name = values.get("profile") or parameter.value_from_envvar(ctx)
                 return None if name is None else str(name)
         return None
 

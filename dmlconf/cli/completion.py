@@ -65,11 +65,11 @@ def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: 
 
 def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of the backends that begin so; behind `directml:` its options."""
-    name, colon, given = incomplete.partition(":")
+    name, colon, argument = incomplete.partition(":")
     if not colon:
         return [each for each in registry.backend_names() if each.startswith(incomplete)]
-    before = given.rpartition(",")[0]
-    begun = given[len(before) + 1 :] if before else given
+    before = argument.rpartition(",")[0]
+    begun = argument[len(before) + 1 :] if before else argument
     beginning = f"{name}:{before}," if before else f"{name}:"
     return [beginning + each for each in registry.option_words(name) if each.startswith(begun)]
 

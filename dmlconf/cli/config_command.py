@@ -45,11 +45,11 @@ def command(
     profiles = list(configuration.profiles) if configuration else []
     if profile is not None and profile not in profiles:
         known = f"its profiles are {', '.join(profiles)}" if profiles else "it has no profiles"
-        told = f"{configuration.path}: {known}" if configuration else "there is no file"
-        raise click.BadParameter(printable(f"{profile}: {told}"), param_hint="--profile")
+        source = f"{configuration.path}: {known}" if configuration else "there is no file"
+        raise click.BadParameter(printable(f"{profile}: {source}"), param_hint="--profile")
     target: click.Command = import_module(f"dmlconf.cli.{name}_command").command
-    given = ["--profile", profile] if profile else []
-    inner = target.make_context(name, given, parent=ctx.parent, resilient_parsing=True)
+    arguments = ["--profile", profile] if profile else []
+    inner = target.make_context(name, arguments, parent=ctx.parent, resilient_parsing=True)
     rows = [row for row in _rows(target, inner) if everything or row["from"] != _DEFAULT]
     path = str(configuration.path) if configuration else None
     if as_json:

@@ -35,11 +35,11 @@ def command(path: str | None, as_json: bool, color: str) -> int:
 
     Exit code 4 where DirectML cannot be used on this machine.
     """
-    found = survey_devices(path)
+    devices = survey_devices(path)
     if as_json:
-        click.echo(json.dumps(_plain(found), indent=2))
+        click.echo(json.dumps(_plain(devices), indent=2))
     else:
-        _print(found, color)
+        _print(devices, color)
     return ExitCode.SUCCESS
 
 
@@ -57,9 +57,9 @@ def survey_devices(path: str | None = None) -> Survey:
     return survey_adapters(path)
 
 
-def _plain(found: Survey) -> dict[str, Any]:
-    file = {**asdict(found.file), "path": str(found.file.path)}
-    return {"directml": file, "adapters": [_plain_adapter(one) for one in found.adapters]}
+def _plain(survey: Survey) -> dict[str, Any]:
+    file = {**asdict(survey.file), "path": str(survey.file.path)}
+    return {"directml": file, "adapters": [_plain_adapter(one) for one in survey.adapters]}
 
 
 def _plain_adapter(one: Surveyed) -> dict[str, Any]:
@@ -76,20 +76,20 @@ def _in_order(one: Surveyed) -> list[str]:
     return [str(t) for t in DataType if one.capabilities and t in one.capabilities.data_types]
 
 
-def _print(found: Survey, color: str) -> None:
+def _print(survey: Survey, color: str) -> None:
     from rich.text import Text
 
     from dmlconf.cli.console import make_console
 
     console = make_console(color)
-    file = found.file
+    file = survey.file
     console.print(Text(f"DirectML {file.version}", style="bold"))
     console.print(Text(f"{printable(str(file.path))}, by {file.origin}"), soft_wrap=True)
     console.print(f"SHA-256 {file.sha256}\n", soft_wrap=True)
     if console.width >= _WIDE:
-        console.print(_table(found.adapters))
+        console.print(_table(survey.adapters))
         return
-    for one in found.adapters:
+    for one in survey.adapters:
         console.print(Text(_heading(one), style="bold cyan"))
         console.print(_record(one))
 
@@ -113,14 +113,14 @@ def _table(adapters: Iterable[Surveyed]) -> Table:
         rows = dict(_rows(one))
         identity = f"{rows['kind']}, vendor {rows['vendor, device'].replace(',', ', device')}"
         refused = one.capabilities is None
-        told = f"cannot be used: {one.refusal}" if refused else rows["data types"]
+        use = f"cannot be used: {one.refusal}" if refused else rows["data types"]
         table.add_row(
             str(adapter.index),
             Text.assemble((printable(adapter.description), "bold cyan"), f"\n{identity}"),
             Text(f"{rows['driver']}\n{adapter.luid}"),
             _memory(one),
             rows.get("feature level", "-"),
-            Text(told, style="red" if refused else ""),
+            Text(use, style="red" if refused else ""),
         )
     return table
 

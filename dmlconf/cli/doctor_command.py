@@ -69,8 +69,8 @@ def command(as_json: bool) -> int:
 
 
 def _python() -> Iterator[_Finding]:
-    told = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
-    yield _Finding("Python", _State.FINE, told)
+    text = f"{platform.python_version()} ({sys.executable}) on {platform.platform()}"
+    yield _Finding("Python", _State.FINE, text)
 
 
 def _numpy() -> Iterator[_Finding]:
@@ -83,11 +83,11 @@ def _suite() -> Iterator[_Finding]:
     folder = cases_directory()
     files = sum(1 for _ in folder.rglob("*.yaml"))
     recordings = sum(1 for _ in folder.rglob("*.dmlrec"))
-    told = f"{files:,} case files and {recordings:,} recordings in {folder}"
+    text = f"{files:,} case files and {recordings:,} recordings in {folder}"
     if files and recordings:
-        yield _Finding("suite", _State.FINE, told)
+        yield _Finding("suite", _State.FINE, text)
     else:
-        yield _Finding("suite", _State.BROKEN, told, "install dmlconf again: files are missing")
+        yield _Finding("suite", _State.BROKEN, text, "install dmlconf again: files are missing")
 
 
 def _directml() -> Iterator[_Finding]:
@@ -97,8 +97,8 @@ def _directml() -> Iterator[_Finding]:
     try:
         surveyed = survey_devices()
     except BackendError as error:
-        told = str(error).partition("\n")[0].partition(" Tried:")[0]
-        yield _Finding("DirectML", _State.ABSENT, told, _directml_advice())
+        text = str(error).partition("\n")[0].partition(" Tried:")[0]
+        yield _Finding("DirectML", _State.ABSENT, text, _directml_advice())
         return
     yield _Finding("DirectML", _State.FINE, f"{surveyed.file.version}, {surveyed.file.path}")
     for place, each in enumerate(surveyed.adapters):
@@ -136,27 +136,27 @@ def _logs() -> Iterator[_Finding]:
         return
     logs = list(folder.glob("run-*.jsonl"))
     size = sum(log.stat().st_size for log in logs) / 1e6
-    told = f"{len(logs)} in {folder}, {size:,.1f} MB"
+    text = f"{len(logs)} in {folder}, {size:,.1f} MB"
     advice = "dmlconf report shows the latest, dmlconf run --failed repeats its failures"
-    yield _Finding("run logs", _State.FINE, told, advice if latest_log() else None)
+    yield _Finding("run logs", _State.FINE, text, advice if latest_log() else None)
 
 
 def _configuration() -> Iterator[_Finding]:
     try:
         configuration = read_configuration()
     except InvalidFilesError as error:
-        told = "; ".join(f"{each.path}:{each.line}: {each.message}" for each in error.problems)
-        yield _Finding("configuration", _State.BROKEN, told, "dmlconf config shows each place")
+        text = "; ".join(f"{each.path}:{each.line}: {each.message}" for each in error.problems)
+        yield _Finding("configuration", _State.BROKEN, text, "dmlconf config shows each place")
         return
-    told = str(configuration.path) if configuration else "no file"
-    yield _Finding("configuration", _State.FINE, told)
+    text = str(configuration.path) if configuration else "no file"
+    yield _Finding("configuration", _State.FINE, text)
 
 
 def _cache() -> Iterator[_Finding]:
     store = user_store()
     if store is None:
-        told = f"turned off by {VARIABLE}: every case file is checked anew"
-        yield _Finding("cache", _State.ABSENT, told, f"unset {VARIABLE} to start sooner")
+        text = f"turned off by {VARIABLE}: every case file is checked anew"
+        yield _Finding("cache", _State.ABSENT, text, f"unset {VARIABLE} to start sooner")
         return
     files = [each for each in store.folder.glob("*") if each.is_file()]
     size = sum(each.stat().st_size for each in files) / 1e6
@@ -171,9 +171,9 @@ def _lab() -> Iterator[_Finding]:
     folder = Path(chosen) if chosen else cache / "dmlconf" / "lab"
     labs = [each for each in folder.glob("*") if (each / "packages.txt").exists()]
     if labs:
-        told = f"{len(labs)} built in {folder}"
+        text = f"{len(labs)} built in {folder}"
         advice = "in a checkout: python3 lab/lab.py run -- run cases/ -b directml"
-        yield _Finding("Wine lab", _State.FINE, told, advice)
+        yield _Finding("Wine lab", _State.FINE, text, advice)
     else:
         advice = "in a checkout: python3 lab/lab.py build (docs/wine-lab.md)"
         yield _Finding("Wine lab", _State.ABSENT, f"none in {folder}", advice)

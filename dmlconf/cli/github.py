@@ -35,7 +35,7 @@ def publish(log: RunLog) -> None:
     if file:
         text = markdown.render(log).encode("utf-8", "backslashreplace")
         if len(text) > _MOST_SUMMARY_BYTES:
-            kept = text[:_MOST_SUMMARY_BYTES].rpartition(b"\n")[0]
-            text = kept + b"\n\nThe rest is too long for GitHub.\n"
+            head = text[:_MOST_SUMMARY_BYTES].rpartition(b"\n")[0]
+            text = head + b"\n\nThe rest is too long for GitHub.\n"
         with Path(file).open("ab") as stream:
             stream.write(text)

@@ -35,17 +35,17 @@ def log_directory() -> Path:
     Raises:
         OSError: this account has no home folder.
     """
-    given = os.environ.get(DIRECTORY_VARIABLE)
-    return Path(given) if given else _state_directory() / "runs"
+    folder_name = os.environ.get(DIRECTORY_VARIABLE)
+    return Path(folder_name) if folder_name else _state_directory() / "runs"
 
 
 def _state_directory() -> Path:
     """Return the folder for what programs leave behind, by the XDG base directories if any."""
     if sys.platform in ("win32", "darwin"):
         return Path(click.get_app_dir("dmlconf", roaming=False))
-    given = os.environ.get("XDG_STATE_HOME")
-    if given:
-        return Path(given) / "dmlconf"
+    state_home = os.environ.get("XDG_STATE_HOME")
+    if state_home:
+        return Path(state_home) / "dmlconf"
     try:
         return Path.home() / ".local" / "state" / "dmlconf"
     except RuntimeError as error:

@@ -15,8 +15,8 @@ import click
 from dmlconf import __version__
 from dmlconf.cli.configuration import COMMANDS
 from dmlconf.cli.console import say, silenced_when_closed
-from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.documents.problems import InvalidFilesError, nearest, printable
+from dmlconf.cli.exit_codes import ExitCode, exit_code_of
+from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
 from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
@@ -93,10 +93,10 @@ def _replace_closed_streams() -> None:
     """Give a closed standard stream a place, so that no file of a run takes its number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            descriptor_of_null = os.open(os.devnull, os.O_RDWR)
+            if descriptor_of_null != number:
+                os.dup2(descriptor_of_null, number)
+                os.close(descriptor_of_null)
             os.set_inheritable(number, True)
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
@@ -126,29 +126,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     except InvalidFilesError as error:
         count = len(error.problems)
         say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
-        return ExitCode.INVALID_FILE
-    except Exception as error:
-        expected = _expected(error)
-        if expected is not None:
-            say(f"Error: {error}")
-            return expected
+        return exit_code_of(error)
+    except ExpectedError as error:
+        say(f"Error: {error}")
+        return exit_code_of(error)
+    except Exception:
         traceback.print_exc()
         say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL
-
-
-def _expected(error: Exception) -> ExitCode | None:
-    """Return the exit code of an error that a person can mend; None for any other."""
-    from dmlconf.backends.protocol import BackendError
-    from dmlconf.certification.errors import CertificationError, RefusedError
-    from dmlconf.runner.log import InvalidLogError, LogWriteError
-
-    if isinstance(error, BackendError):
-        return ExitCode.BACKEND
-    if isinstance(error, CertificationError):
-        return ExitCode.USAGE
-    if isinstance(error, InvalidLogError | RefusedError):
-        return ExitCode.INVALID_FILE
-    if isinstance(error, LogWriteError):
-        return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE
-    return None

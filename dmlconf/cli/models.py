@@ -38,8 +38,8 @@ def leave_out_models(
     tags, keywords = selection.get("tags", ()), selection.get("keywords")
     if why is None or named or names_models(paths, tags, keywords):
         return plan
-    kept, count = without_models(plan)
+    rest, count = without_models(plan)
     if count:
-        told = f"{count:,} case{'s' if count != 1 else ''} of the tag `{MODEL_TAG}`"
-        warn(f"{told} left out {why}: take them with --tag {MODEL_TAG}")
-    return kept
+        cases = f"{count:,} case{'s' if count != 1 else ''} of the tag `{MODEL_TAG}`"
+        warn(f"{cases} left out {why}: take them with --tag {MODEL_TAG}")
+    return rest

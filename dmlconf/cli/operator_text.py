@@ -81,11 +81,11 @@ def level_lines(entry: Operator) -> list[str]:
 def rule_text(rule: PrecisionEntry) -> str:
     """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
-    told = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
+    limit_text = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
     products = f"of {rule.products} products" if rule.products else ""
     when = f"if {rule.when}" if rule.when else ""
     kind = "one of several candidates" if rule.kind is RuleKind.ONE_OF else str(rule.kind)
-    return " ".join(filter(None, (kind, told, products, when)))
+    return " ".join(filter(None, (kind, limit_text, products, when)))
 
 
 def typical_text(typical: Typical) -> str:

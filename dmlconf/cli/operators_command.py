@@ -154,8 +154,8 @@ def _print_one(console: Console, entry: Operator) -> None:
 def _print_cases(console: Console, entry: Operator) -> None:
     counts = case_counts(entry.name)
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-    told = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
-    _print(console, f"cases: {told}", "  ")
+    summary = f"{kinds} (dmlconf list -o {entry.name})" if counts else "none in the bundled suite"
+    _print(console, f"cases: {summary}", "  ")
 
 
 def _print_struct(console: Console, entry: Operator) -> None:

@@ -103,16 +103,16 @@ def with_directml(
         return list(backends)
     hint = "--directml"
     if "," in path:
-        told = "the path cannot have a comma; name the file in the variable DMLCONF_DIRECTML"
-        raise click.BadParameter(told, param_hint=hint)
+        reason = "the path cannot have a comma; name the file in the variable DMLCONF_DIRECTML"
+        raise click.BadParameter(reason, param_hint=hint)
     if all(backend.name != "directml" for backend in backends):
-        told = "no backend is directml; add --backend directml"
-        raise click.BadParameter(told, param_hint=hint)
-    found = [_with_path(backend, path) for backend in backends]
-    if found == list(backends):
-        told = "each backend directml has a path= of its own; leave out one or the other"
-        raise click.BadParameter(told, param_hint=hint)
-    return found
+        reason = "no backend is directml; add --backend directml"
+        raise click.BadParameter(reason, param_hint=hint)
+    changed = [_with_path(backend, path) for backend in backends]
+    if changed == list(backends):
+        reason = "each backend directml has a path= of its own; leave out one or the other"
+        raise click.BadParameter(reason, param_hint=hint)
+    return changed
 
 
 def _with_path(backend: registry.BackendName, path: str) -> registry.BackendName:

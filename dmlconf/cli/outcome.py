@@ -62,8 +62,8 @@ def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]
     total = sum(counts.values())
     share = 100 * counts[Status.PASSED] / total if total else 0.0
     if demands.min_passed is not None and share < demands.min_passed:
-        told = f"{share:.2f}% of {_cases(total)} passed"
-        complaints.append(f"--min-passed {demands.min_passed:g}: only {told}")
+        pass_rate = f"{share:.2f}% of {_cases(total)} passed"
+        complaints.append(f"--min-passed {demands.min_passed:g}: only {pass_rate}")
     if complaints or any(counts[status] for status in Status if status.fails_run):
         return ExitCode.FAILED, complaints
     if not footer.complete:

@@ -93,7 +93,7 @@ def _bar(total: int, color: str) -> Iterator[Callable[[bool], None]]:
         def advance(failing: bool) -> None:
             nonlocal failures
             failures += failing
-            told = f"{failures} failing" if failures else ""
-            bar.update(task, advance=1, description=told)
+            failures_text = f"{failures} failing" if failures else ""
+            bar.update(task, advance=1, description=failures_text)
 
         yield advance

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from os import getpid
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.files import replaced
 from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import (
     backend_options,
@@ -35,9 +35,10 @@ from dmlconf.cli.selection import (
     paths_argument,
 )
 from dmlconf.documents.problems import printable
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.recorder import LeftOut, record, recording_head
 from dmlconf.runner.renewal import Part, parts_kept, renewed
-from dmlconf.runner.session import Limits, open_backend
+from dmlconf.runner.session import open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 
 __all__ = ["command"]
@@ -116,15 +117,15 @@ def command(
     if not plan:
         return nothing_selected(paths, selection)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    opened = open_backend(tested, Limits(jobs or 1, timeout))
+    device = open_backend(tested, Limits(jobs or 1, timeout))
     try:
-        head = recording_head(opened)
+        head = recording_head(device)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output
-        kept = parts_kept(target, plan, head) if by_operator else {}
+        entries = parts_kept(target, plan, head) if by_operator else {}
         with progress(len(plan), quiet=quiet, color=color) as advance:
-            recording, left_out = record(plan, opened, known, advance)
+            recording, left_out = record(plan, device, known, advance)
     finally:
-        opened.close()
+        device.close()
     _tell(left_out)
     if not recording.entries:
         message = f"Error: nothing could be recorded, so {target} was not written"
@@ -133,7 +134,7 @@ def command(
     cases = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
     done = f"recorded {len(recording.entries):,} of {cases}"
     if by_operator:
-        done += _save_parts(list(renewed(target, recording, kept)))
+        done += _save_parts(list(renewed(target, recording, entries)))
     else:
         _save(output, recording_bytes(recording))
     click.echo(printable(f"{target}: {done}"))
@@ -162,18 +163,12 @@ def _save(path: Path, content: bytes | None) -> None:
     Raises:
         click.UsageError: it is not.
     """
-    temporary = path.with_name(f".{path.name}.{getpid()}.tmp")
     try:
         if content is not None:
             path.parent.mkdir(exist_ok=True)
-        try:
-            temporary.write_bytes(content or b"")
-            if content is not None:
-                temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
     except OSError as error:
         raise click.UsageError(f"-o {path}: {error.strerror or error}") from error
+    replaced(path, content)
 
 
 def _tell(left_out: Sequence[LeftOut]) -> None:

@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
-from dmlconf.cli.command import Command, option
+from dmlconf.cli.command import Command
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import latest_log
 from dmlconf.cli.options import color_option
 from dmlconf.cli.reporting import (
-    REPORT_GROUP,
+    detail_options,
     parse_reports,
     report_option,
     show,
-    show_failures_option,
     write,
 )
 from dmlconf.runner.log import read_log
@@ -27,13 +26,7 @@ __all__ = ["command"]
 @click.command("report", cls=Command, short_help="Make reports from the log of a run.")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
 @report_option()
-@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
-        help="List the N slowest cases.")  # fmt: skip
-@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
-        help="Show more of what did not simply pass.")  # fmt: skip
-@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-        help="Show failures and the last line only.")  # fmt: skip
-@show_failures_option
+@detail_options
 @color_option
 def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
     """Make reports from a run LOG; from the latest run's where there is none.

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPORT_GROUP",
+    "detail_options",
     "parse_reports",
     "report_option",
     "show",
-    "show_failures_option",
     "write",
 ]
 
@@ -102,11 +102,23 @@ class _FailureCount(click.ParamType[int]):
         return int(value)
 
 
-show_failures_option: Final = option(
-    "--show-failures", "failures", type=_FailureCount(), metavar="N|all", group=REPORT_GROUP,
-    help="Show so many failures in the terminal (20 where not given, 50 with -v), spread over "
-    "what they share.",
-)  # fmt: skip
+def detail_options(function: _Function) -> _Function:
+    """Add the options of how much of a run the terminal shows: those that `show` takes."""
+    options = (
+        option("--durations", default=0, type=click.IntRange(min=0), metavar="N",
+               group=REPORT_GROUP, help="List the N slowest cases."),
+        option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
+               help="Show more of what did not simply pass."),
+        option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
+               help="Show failures and the last line only."),
+        option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
+               group=REPORT_GROUP,
+               help="Show so many failures in the terminal (20 where not given, 50 with -v), "
+               "spread over what they share."),
+    )  # fmt: skip
+    for add in reversed(options):
+        function = add(function)
+    return function
 
 
 def show(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -34,10 +33,10 @@ from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import (
     REPORT_GROUP,
+    detail_options,
     parse_reports,
     report_option,
     show,
-    show_failures_option,
 )
 from dmlconf.cli.selection import (
     load_runnable,
@@ -48,21 +47,20 @@ from dmlconf.cli.selection import (
     suite_paths,
 )
 from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.execution import limits_of
+from dmlconf.runner.judging import verdicts
 from dmlconf.runner.log import Footer, Header, LogWriter, RunLog, read_log
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import (
-    Limits,
     OpenBackend,
-    judged,
     make_header,
     open_backend,
-    processes_that_pay,
     run,
 )
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
+from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Status, Verdict
 from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import Waivers, effective_waivers
+from dmlconf.runner.waivers import effective_waivers
 
 __all__ = ["command"]
 
@@ -93,6 +91,9 @@ _MOST_DUMPED: Final = 100
         group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
+@option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
+        help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
+        "then, and how many bits are the same.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -107,13 +108,7 @@ _MOST_DUMPED: Final = 100
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
-@option("--durations", default=0, type=click.IntRange(min=0), metavar="N", group=REPORT_GROUP,
-        help="List the N slowest cases.")  # fmt: skip
-@option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
-        help="Show more of what did not simply pass.")  # fmt: skip
-@option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-        help="Show failures and the last line only.")  # fmt: skip
-@show_failures_option
+@detail_options
 @option("--dump", "dump_folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Run failing cases once more, and write each with its inputs and "
         "its expected, allowed and actual outputs as .npy files.")  # fmt: skip
@@ -128,6 +123,7 @@ def command(
     substrate: Path | None,
     repeat: int,
     shuffle: int | None,
+    compare_unfused: bool,
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
@@ -154,8 +150,8 @@ def command(
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
     if len(names) > 1 and (log_file is not None or any(file for _, file in reports)):
-        told = "--report to a file" if log_file is None else "--log"
-        raise click.UsageError(f"{told} takes one backend: give each its own run")
+        option_name = "--report to a file" if log_file is None else "--log"
+        raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
     accepted = read_waivers(waiver_file) if waiver_file else None
@@ -170,8 +166,8 @@ def command(
     prepare_files(files)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
-    given = {name: value for name, value in again.items() if value is not None}
-    options = recorded_options(selection) | given | {"against": against}
+    repetition = {name: value for name, value in again.items() if value is not None}
+    options = recorded_options(selection) | repetition | {"against": against}
     stop_after = 1 if fail_fast else max_failures
     demands = Demands(fail_on, min_passed)
     if waiver_file is not None:
@@ -181,10 +177,8 @@ def command(
         cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
         if not cases:
             return nothing_selected(paths, selection)
-        limits = Limits(jobs or (1 if name.isolated else processes_that_pay(len(cases))), timeout)
-        # Of a backend that is trusted, each process builds and judges its cases as well.
-        apart = limits.jobs > 1 and not name.isolated
-        backend = open_backend(name, replace(limits, jobs=1) if apart else limits)
+        limits = limits_of(name, jobs, timeout, len(cases))
+        backend = open_backend(name, limits, judged=True)
         try:
             expected = expectations(against, backend, suite, cases, suite_paths(paths))
             warn(expected.note)
@@ -193,13 +187,13 @@ def command(
             log = log_file or _default_log()
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
-                _verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers,
+                verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
+                waivers=waivers, compare_unfused=compare_unfused,
             )  # fmt: skip
-            tell = partial(_tell_repetition, of=repeat, quiet=quiet)
-            verdicts = repeated(cases, judge, repeat, shuffle, tell)
+            tell = partial(_announce_repetition, of=repeat, quiet=quiet)
+            reached = repeated(cases, judge, repeat, shuffle, tell)
             with progress(len(cases), quiet=quiet, color=color) as advance:
-                footer = _logged(log, cases, verdicts, header, advance, stop_after)
+                footer = _logged(log, cases, reached, header, advance, stop_after)
             written = read_log(log, own=True)
             if dump_folder is not None:
                 _dump(dump_folder, written, cases, backend, expected)
@@ -252,25 +246,9 @@ def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
         say(f"Hint: {hint}")
 
 
-def _tell_repetition(number: int, *, of: int, quiet: bool) -> None:
+def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
     if of > 1 and not quiet:
         say(f"Repetition {number:,} of {of:,}")
-
-
-def _verdicts(
-    plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    expected: Expectations,
-    limits: Limits,
-    substrate: Substrate,
-    waivers: Waivers,
-) -> Generator[Verdict, None, None]:
-    if limits.jobs == 1 or backend.name.isolated:
-        return judged(plan, backend, expected.against, substrate, waivers)
-    # Processes and pipes take time to import, and a few cases need none of them.
-    from dmlconf.runner.parallel import judged_in_processes
-
-    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
 
 
 def _logged(

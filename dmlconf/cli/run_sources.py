@@ -47,11 +47,14 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
 def _certified(path: Path) -> RunLog:
     from dmlconf.certification.certificate import read_certificate
     from dmlconf.certification.contents import read_log_member
+    from dmlconf.certification.errors import RefusedError
 
-    certificate = read_certificate(path)
-    log = certificate.members["run.jsonl"]
-    with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
-        return read_log_member(log, Path(folder), log.count(b"\n") - 2)
+    try:
+        log = read_certificate(path).members["run.jsonl"]
+        with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
+            return read_log_member(log, Path(folder), log.count(b"\n") - 2)
+    except RefusedError as error:
+        raise error.of(path) from error
 
 
 def _judged(path: Path, suite: Sequence[Path]) -> RunLog:

@@ -128,14 +128,14 @@ def _like_the_failed_run(function: _Function) -> _Function:
     """Give a command the paths and the backend of the run whose failures it takes."""
 
     @functools.wraps(function)
-    def command(**given: Any) -> Any:
-        failed: CaseList | None = given["failed"]
+    def command(**parameters: Any) -> Any:
+        failed: CaseList | None = parameters["failed"]
         if failed is not None:
-            if not given.get("paths"):
-                given["paths"] = tuple(map(Path, failed.paths))
-            if given.get("backends") == ():
-                given["backends"] = (failed.backend,)
-        return function(**given)
+            if not parameters.get("paths"):
+                parameters["paths"] = tuple(map(Path, failed.paths))
+            if parameters.get("backends") == ():
+                parameters["backends"] = (failed.backend,)
+        return function(**parameters)
 
     return command  # type: ignore[return-value]  # It has the options that `wraps` copied.
 
@@ -228,9 +228,9 @@ def _loaded(
     names: list[list[str]] = []
     unknown: list[list[str]] = []
     for operators, files in _scopes(lists):
-        wanted = selection.operators & operators if operators else selection.operators
+        chosen_operators = selection.operators & operators if operators else selection.operators
         suite = load_suite(
-            suite_paths(paths), operators=wanted, files=files, store=user_store(),
+            suite_paths(paths), operators=chosen_operators, files=files, store=user_store(),
             challenge=challenge,
         )  # fmt: skip
         identifiers = [case.identifier for case in suite.plan()] if lists else []
@@ -260,8 +260,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
         return read_profile(name)
     except UnknownProfileError as error:
         own = f"; those of the configuration file are {', '.join(others)}" if others else ""
-        told = f"{error}{own}"
-        raise click.BadParameter(printable(told), param_hint="--profile") from error
+        raise click.BadParameter(printable(f"{error}{own}"), param_hint="--profile") from error
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:

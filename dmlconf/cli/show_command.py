@@ -64,10 +64,10 @@ def command(
     """
     from dmlconf.cli.console import make_console
 
-    suite, found = load_chosen(paths, identifiers=(case,), challenge=challenge)
-    if not found:
+    suite, plan = load_chosen(paths, identifiers=(case,), challenge=challenge)
+    if not plan:
         return nothing_selected(paths, {"identifiers": (case,)})
-    console, built = make_console(color), build(found[0])
+    console, built = make_console(color), build(plan[0])
     if backend is None and against is None:
         _print(console, built)
         return ExitCode.SUCCESS
@@ -77,7 +77,7 @@ def command(
     _print(console, with_expectation(built, against or AUTO, folders))
     if backend is not None:
         lines = outcome_lines(
-            found[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
+            plan[0], built, registry.parse(backend), against or AUTO, suite, folders, timeout
         )
         for line in lines:
             console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -110,7 +110,7 @@ def _lines(case: Case) -> Iterator[Text]:
     if case.about.documented is not None:
         yield _styled("")
         yield _styled("The page is wrong", "bold yellow")
-        yield from (_styled(f"  {line}") for line in _told(case.about.documented))
+        yield from (_styled(f"  {line}") for line in _documented_lines(case.about.documented))
 
 
 def _about(case: Case) -> Iterator[Text]:
@@ -184,8 +184,8 @@ def _shown(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value)
     parts = [f"{k} {_shown(v)}" for k, v in value.items() if k != "operator" and v is not None]
-    told = f"{{{', '.join(parts)}}}" if parts else ""
-    return " ".join(filter(None, (value.get("operator"), told)))
+    text = f"{{{', '.join(parts)}}}" if parts else ""
+    return " ".join(filter(None, (value.get("operator"), text)))
 
 
 def _expectation(case: Case) -> Iterator[Text]:
@@ -215,7 +215,7 @@ def _expectation(case: Case) -> Iterator[Text]:
     yield _row("source", f"{expected.provenance}: {source}")
 
 
-def _told(documented: Any) -> Iterator[str]:
+def _documented_lines(documented: Any) -> Iterator[str]:
     """Tell what the page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)

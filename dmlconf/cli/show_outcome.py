@@ -13,8 +13,9 @@ from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cli.grid import grid
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import AUTO, expectations, suite_expectations
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Against, Recorded, expectation_of, judge
-from dmlconf.runner.session import Limits, open_backend, reference
+from dmlconf.runner.session import open_backend, reference
 
 __all__ = ["outcome_lines", "with_expectation"]
 

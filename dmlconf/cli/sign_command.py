@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dmlconf.certification.certificate import signed
+from dmlconf.certification.errors import RefusedError
 from dmlconf.certification.keys import read_private_key
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
@@ -27,6 +28,10 @@ def command(file: Path, key: Path) -> int:
     signed: exit code 3.
     """
     private = read_private_key(key)
-    replaced(file, signed(file, private), "FILE")
+    try:
+        content = signed(file, private)
+    except RefusedError as error:
+        raise error.of(file) from error
+    replaced(file, content, "FILE")
     click.echo(printable(f"{file}: signed by {private.public.keyid}"))
     return ExitCode.SUCCESS

@@ -21,7 +21,10 @@ from dmlconf.cli.options import challenge_option, color_option, jobs_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, write
 from dmlconf.cli.selection import named_profile, suite_paths
-from dmlconf.runner.session import Limits
+from dmlconf.documents.files import UnreadableFileError, read_bytes
+from dmlconf.documents.problems import printable
+from dmlconf.documents.reader import LARGEST_FILE_BYTES
+from dmlconf.runner.execution import Limits
 
 __all__ = ["command"]
 
@@ -80,7 +83,7 @@ def command(
         keys=tuple(map(read_public_key, keys)),
         challenge=challenge,
         profile=None if profile is None else named_profile(profile),
-        substrate=substrate.read_bytes() if substrate else None,
+        substrate=_accepted(substrate) if substrate else None,
         store=user_store(),
         limits=Limits(jobs) if jobs else None,
     )
@@ -93,3 +96,15 @@ def command(
     shown = write(reports, lambda name: FORMATS[name](verification), table(verification), color)
     code = _CODES[verification.result]
     return code if code or shown else ExitCode.OUTPUT
+
+
+def _accepted(path: Path) -> bytes:
+    """Return the content of the file of limits that the verifier accepts.
+
+    Raises:
+        click.UsageError: it cannot be read.
+    """
+    try:
+        return read_bytes(path, LARGEST_FILE_BYTES)
+    except UnreadableFileError as error:
+        raise click.UsageError(printable(f"--substrate {path} {error}")) from error

@@ -78,9 +78,9 @@ def measure(
         recorded: tells whether a recording of the suite has a case.
         advance: is called after each case.
     """
-    found = {operator.name: _without_cases(operator) for operator in operators}
+    coverage = {operator.name: _without_cases(operator) for operator in operators}
     for case in cases:
-        row = found.get(case.operator_name)
+        row = coverage.get(case.operator_name)
         if row is not None:
             row.total += 1
             row.cases.update(tag for tag in case.tags if tag in KINDS)
@@ -88,7 +88,7 @@ def measure(
             for part in set(_shown(case)) & row.parts.keys():
                 row.parts[part] += 1
         advance()
-    return found
+    return coverage
 
 
 def _without_cases(operator: Operator) -> OperatorCoverage:

@@ -302,11 +302,17 @@ def _case(
         return np.logical_or.reduce(each) if each else np.zeros(len(verdicts), bool)
 
     def greatest(measure: Callable[[_Summary], int]) -> Array:
-        each = [column.spread([measure(s) for s in found], float) for column, found in fields]
+        each = [
+            column.spread([measure(s) for s in field_summaries], float)
+            for column, field_summaries in fields
+        ]
         return np.maximum.reduce(each) if each else np.zeros(len(verdicts))
 
     parts = {
-        part: [column.derived([getattr(s, part) for s in found]) for column, found in fields]
+        part: [
+            column.derived([getattr(s, part) for s in field_summaries])
+            for column, field_summaries in fields
+        ]
         for part in ("types", "packed", "broadcast", "flags")
     }
     every = sorted({name for column in parts["types"] for of in column.distinct for name in of})

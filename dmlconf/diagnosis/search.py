@@ -150,10 +150,10 @@ def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanati
     bits = own + _explaining_bits(failures, passes, of, total)
     order = np.argsort(bits, kind="stable")
     exact = (failures == of) & (passes == 0)
-    kept = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
+    shortlist = [*order[:_MOST_SINGLE], *(at for at in order[_MOST_SINGLE:] if exact[at])]
     return [
         Explanation((table.atoms[at],), int(failures[at]), of, int(passes[at]), float(bits[at]))
-        for at in kept
+        for at in shortlist
         if np.isfinite(bits[at])
     ]
 
@@ -181,37 +181,37 @@ def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanatio
     # An atom of a conjunction holds for what the conjunction holds for.
     useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
     informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
-    kept = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
-    if len(kept) < 2:
+    shortlist = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]
+    if len(shortlist) < 2:
         return []
-    a, b = ours[kept], others[kept]
+    a, b = ours[shortlist], others[shortlist]
     pair_failures, pair_passes = a @ a.T, b @ b.T
-    rows, columns = pair_places(len(kept))
+    rows, columns = pair_places(len(shortlist))
     pair_failures, pair_passes = pair_failures[rows, columns], pair_passes[rows, columns]
-    flat = own[kept][rows] + own[kept][columns]
+    flat = own[shortlist][rows] + own[shortlist][columns]
     flat = flat + _explaining_bits(pair_failures, pair_passes, of, total)
     order = _least(flat, MOST_EXTENDED)
     exact = np.flatnonzero((pair_failures == of) & (pair_passes == 0))
 
     def pair(at: int) -> Explanation:
         i, j = rows[at], columns[at]
-        terms = table.atoms[kept[i]], table.atoms[kept[j]]
+        terms = table.atoms[shortlist[i]], table.atoms[shortlist[j]]
         held = int(pair_failures[at]), of, int(pair_passes[at])
         return Explanation(terms, *held, float(flat[at]))
 
     order = order[np.isfinite(flat[order])]
-    found = [pair(at) for at in order[:1]]
+    pairs = [pair(at) for at in order[:1]]
     if len(exact):
-        return [*found, pair(exact[flat[exact].argmin()])]
+        return [*pairs, pair(exact[flat[exact].argmin()])]
     for at in order:
         i, j = rows[at], columns[at]
         three_failures, three_passes = a @ (a[i] * a[j]), b @ (b[i] * b[j])
         three = flat[at] - description_bits(pair_failures[at], pair_passes[at], of, total)
-        three = three + own[kept] + _explaining_bits(three_failures, three_passes, of, total)
+        three = three + own[shortlist] + _explaining_bits(three_failures, three_passes, of, total)
         k = int(three.argmin())
         if k in (i, j) or not np.isfinite(three[k]):
             continue
-        terms = tuple(table.atoms[kept[place]] for place in (i, j, k))
+        terms = tuple(table.atoms[shortlist[place]] for place in (i, j, k))
         held = int(three_failures[k]), of, int(three_passes[k])
-        found.append(Explanation(terms, *held, float(three[k])))
-    return found
+        pairs.append(Explanation(terms, *held, float(three[k])))
+    return pairs

@@ -28,7 +28,7 @@ class _Definitions:
 
     def __init__(self, schemas: Mapping[str, _Schema]) -> None:
         self._schemas = schemas
-        self._made: dict[str, Fits] = {}
+        self._functions: dict[str, Fits] = {}
 
     def schema(self, reference: str) -> _Schema:
         """Return the schema that a reference names."""
@@ -39,11 +39,11 @@ class _Definitions:
 
     def fits(self, reference: str) -> Fits:
         name = reference.removeprefix("#/$defs/")
-        if name not in self._made:
+        if name not in self._functions:
             # A schema may refer to itself, which is asked for while it is made.
-            self._made[name] = lambda data: self._made[name](data)
-            self._made[name] = _fits(self.schema(reference), self)
-        return self._made[name]
+            self._functions[name] = lambda data: self._functions[name](data)
+            self._functions[name] = _fits(self.schema(reference), self)
+        return self._functions[name]
 
 
 def fits(schema: _Schema) -> Fits:

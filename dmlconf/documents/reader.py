@@ -237,14 +237,14 @@ class Document:
         return _problem(self.path, self.text, message, mark, hint, width)
 
     def _place(self, where: KeyPath, key: bool) -> tuple[Any, int]:
-        node = found = _composed(self.text)
+        node = nearest_node = _composed(self.text)
         for depth, step in enumerate(where):
             last = depth == len(where) - 1
             child = _child(node, step, want_key=key and last)
             if child is None:
                 break
-            node = found = child
-        return found.start_mark, _width(found)
+            node = nearest_node = child
+        return nearest_node.start_mark, _width(nearest_node)
 
 
 @lru_cache(maxsize=1)

@@ -119,16 +119,16 @@ def _explained(
         message = f"{place} lacks `{missing}`" if path else f"`{missing}` is missing"
         yield document.problem(path, message, _described(error, missing), key=True)
     elif rule == "type":
-        found = _shown(error.instance)
-        yield document.problem(path, f"{place} must be {_expected(error)}, not {found}")
+        actual = _shown(error.instance)
+        yield document.problem(path, f"{place} must be {_expected(error)}, not {actual}")
     elif rule == "enum":
         known = [str(value) for value in error.validator_value]
         near = nearest(str(error.instance), known)
         hint = f"did you mean {near}?" if near else f"one of {', '.join(known)}"
         yield document.problem(path, f"{place} cannot be {_shown(error.instance)}", hint)
     elif rule == "pattern":
-        told = error.schema.get("description", f"must match {error.validator_value}")
-        yield document.problem(path, f"{place} is {_shown(error.instance)}: {told}")
+        demand = error.schema.get("description", f"must match {error.validator_value}")
+        yield document.problem(path, f"{place} is {_shown(error.instance)}: {demand}")
     elif rule == "not" and "required" in error.validator_value:
         names = [f"`{key}`" for key in error.validator_value["required"]]
         advice = "keep one of them" if len(names) > 1 else None

@@ -102,17 +102,17 @@ def compare(
     Raises:
         ValueError: the rule asks for what the allowance does not have.
     """
-    flat, wanted = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
-    found = _Findings()
+    flat, target = np.ascontiguousarray(actual).ravel(), np.ascontiguousarray(expected).ravel()
+    findings = _Findings()
     applied: _AppliedRule | None = None
     # Blocks that stay in the processor's cache are several times faster than whole arrays.
     for start in range(0, len(flat), _BLOCK):
         block = slice(start, start + _BLOCK)
-        if _same_bits(flat[block], wanted[block]):
+        if _same_bits(flat[block], target[block]):
             continue
-        applied = applied or _AppliedRule(rule, allowance or NoAllowance(), wanted)
-        found.add(start, flat[block], wanted[block], applied)
-    return found.comparison(actual.shape, wanted, applied)
+        applied = applied or _AppliedRule(rule, allowance or NoAllowance(), target)
+        findings.add(start, flat[block], target[block], applied)
+    return findings.comparison(actual.shape, target, applied)
 
 
 def _same_bits(actual: Array, expected: Array) -> bool:
@@ -168,9 +168,9 @@ class _AppliedRule:
         """Tell which elements are right for the inputs as they are, or without subnormals."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
-            wanted = right[block]
-            steps = ulp_distance(values, wanted) if values.dtype.kind == "f" else None
-            near |= self._used(block, values, wanted, steps, intervals)[0] <= 1
+            target = right[block]
+            steps = ulp_distance(values, target) if values.dtype.kind == "f" else None
+            near |= self._used(block, values, target, steps, intervals)[0] <= 1
         return near
 
     def _used(
@@ -277,8 +277,8 @@ class _Findings:
             worst_ulp=(math.inf if unordered else float(self._farthest)) if is_float else None,
             worst_coordinates=_coordinates(worst, shape) if apart else None,
             first=tuple(
-                Difference(_coordinates(at, shape), wanted, found)
-                for at, wanted, found in self._first
+                Difference(_coordinates(at, shape), target, actual)
+                for at, target, actual in self._first
             ),
             margin=self._margin,
             spread=spread,

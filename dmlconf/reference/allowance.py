@@ -51,16 +51,16 @@ class CaseAllowances:
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """The least and the greatest right values, by output."""
-        found = self._call("interval")
-        return found if isinstance(found[0], tuple) else (found,)
+        intervals = self._call("interval")
+        return intervals if isinstance(intervals[0], tuple) else (intervals,)
 
     @cached_property
     def candidates(self) -> tuple[Sequence[Interval], ...]:
         """The intervals of which an element lies in at least one, by output."""
         if isinstance(self._case, GraphCase):
             return tuple(graph_candidates(self._case, evaluate, self._of_node).values())
-        found = self._call("candidates")
-        return found if isinstance(found[0][0], tuple) else (found,)
+        candidates = self._call("candidates")
+        return candidates if isinstance(candidates[0][0], tuple) else (candidates,)
 
     @cached_property
     def flushed(self) -> tuple[dict[str, Array], dict[str, Array]] | None:
@@ -135,8 +135,8 @@ class _OutputAllowance:
 
     def flushed(self) -> tuple[Array, Array] | None:
         """Return what is right with subnormal inputs as they are, and with zeros for them."""
-        found = self._of_case.flushed
-        return None if found is None else (found[0][self._name], found[1][self._name])
+        pair = self._of_case.flushed
+        return None if pair is None else (pair[0][self._name], pair[1][self._name])
 
 
 def _flushed(array: Array) -> Array:

@@ -68,8 +68,8 @@ def adam_optimizer(
 
     def updated_x(x: Array, m: Array, v: Array, g: Array) -> Array:
         divisor = np.sqrt(updated_v(v, g)) + single(Epsilon)
-        found: Array = x - rate * updated_m(m, g) / divisor
-        return found
+        parameters: Array = x - rate * updated_m(m, g) / divisor
+        return parameters
 
     x, m, v = InputParametersTensor, InputFirstMomentTensor, InputSecondMomentTensor
     g, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
@@ -159,16 +159,16 @@ def _moments(m: Array, v: Array, gradient: Array, beta1: float, beta2: float) ->
     ):
         share = 1 - decay
         value = _moved(old, new, decay)
-        of_new, of_share = _lost(new), _lost(share)
-        of_product = abs(share) * (of_new + _lost(new - old)) + np.abs(new - old) * of_share
-        of_sum = of_product + _lost(share * (new - old))
+        of_new, of_share = _underflow(new), _underflow(share)
+        of_product = abs(share) * (of_new + _underflow(new - old)) + np.abs(new - old) * of_share
+        of_sum = of_product + _underflow(share * (new - old))
         of_product = abs(share) * of_new + np.abs(new) * of_share
-        of_terms = of_product + _lost(share * new) + _lost(decay * old)
+        of_terms = of_product + _underflow(share * new) + _underflow(decay * old)
         error = np.maximum(of_sum, of_terms)
         values.append(value)
         largest = (np.abs(new) + np.abs(old)) * max(1.0, abs(share), abs(decay))
         overflowing = np.isfinite(largest) & (largest > _LARGEST)
-        error += np.where(error > 0, STEP * np.abs(value), _lost(value))
+        error += np.where(error > 0, STEP * np.abs(value), _underflow(value))
         errors.append(np.where(overflowing, np.inf, error))
     return _Moments(*values, *errors)
 
@@ -222,7 +222,7 @@ def _one_less_power(base: float, exponent: float) -> tuple[Any, Any]:
     return 1 - power, error + STEP * np.abs(1 - power)
 
 
-def _lost(value: Any) -> Any:
+def _underflow(value: Any) -> Any:
     """Return how much rounding may take from FLOAT64 numbers that FLOAT32 does not hold."""
     held = np.float32(value) == value
     return np.where(held, 0.0, np.abs(value) * STEP)

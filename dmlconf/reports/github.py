@@ -45,12 +45,12 @@ def _commands(log: RunLog) -> Iterator[str]:
 
 def _spread(verdicts: list[Verdict]) -> list[Verdict]:
     """Return the verdicts so that each operator and reason comes once before any comes again."""
-    seen: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], int] = {}
     ranks = []
     for place, verdict in enumerate(verdicts):
         kind = verdict.operator, str(verdict.reason.kind if verdict.reason else "")
-        seen[kind] = seen.get(kind, 0) + 1
-        ranks.append((seen[kind], place))
+        places[kind] = places.get(kind, 0) + 1
+        ranks.append((places[kind], place))
     return [verdicts[place] for _, place in sorted(ranks)]
 
 

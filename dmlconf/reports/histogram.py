@@ -38,16 +38,16 @@ class Histograms:
         from rich.text import Text
 
         rows, _ = summary.operator_totals(self.log)
-        told = [row for row in rows if row.histogram]
-        if not told:
+        with_histogram = [row for row in rows if row.histogram]
+        if not with_histogram:
             return
-        headings = columns([row.histogram for row in told])
+        headings = columns([row.histogram for row in with_histogram])
         yield Text("Elements by their distance in ULP", style="bold")
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
         table.add_column("", overflow="fold")
         for heading in headings:
             table.add_column(heading, justify="center", no_wrap=True)
-        for row in told:
+        for row in with_histogram:
             cells = bars(row.histogram, headings, _ASCII if options.ascii_only else _BLOCKS)
             table.add_row(Text(row.operator), *cells)
         yield table

@@ -128,12 +128,12 @@ _DATA_TYPE: Final = re.compile(r"U?INT\d+|FLOAT\d+")
 
 def _types(verdict: Verdict) -> set[str]:
     """Return the data types of a case's tensors."""
-    found: set[str] = set()
+    names: set[str] = set()
     for value in verdict.facts.values():
         for text in value if isinstance(value, list) else (value,):
             if isinstance(text, str) and (match := _DATA_TYPE.match(text)):
-                found.add(match[0])
-    return found
+                names.add(match[0])
+    return names
 
 
 def _case(

@@ -168,11 +168,11 @@ def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Elemen
     failing = kind != "skipped"
     if failing and verdict.facts:
         _add_properties(case, {name: _fact(value) for name, value in verdict.facts.items()})
-    told = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
+    element = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
     if failing:
         reason = verdict.reason
-        told.set("type", reason.kind if reason else verdict.status)
-        told.text = _clean(_explained(header, verdict, reason))
+        element.set("type", reason.kind if reason else verdict.status)
+        element.text = _clean(_explained(header, verdict, reason))
         rules = rule_lines(header, verdict, sources)
         if rules:
             ElementTree.SubElement(case, "system-out").text = _clean("\n".join(rules))
@@ -198,8 +198,8 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
     case = ElementTree.SubElement(
         suite, "testcase", classname="dmlconf", name="the run ended early", time="0.000000"
     )
-    told = f"{max(missing, 0)} of {log.header.selected} selected cases have no verdict"
-    ElementTree.SubElement(case, "error", message=told, type=Status.NOT_RUN)
+    message = f"{max(missing, 0)} of {log.header.selected} selected cases have no verdict"
+    ElementTree.SubElement(case, "error", message=message, type=Status.NOT_RUN)
     return suite
 
 
@@ -214,8 +214,8 @@ def _particulars(verdict: Verdict, reason: Reason) -> list[str]:
     names = difference_columns(reason.differences)[2:]
     for difference in reason.differences:
         cells = difference_cells(verdict, difference)
-        told = ", ".join(f"{name} {cells[name]}" for name in names)
-        lines.append(f"{cells['tensor']}{cells['at']}: {told}")
+        types = ", ".join(f"{name} {cells[name]}" for name in names)
+        lines.append(f"{cells['tensor']}{cells['at']}: {types}")
     if reason.diagnostics:
         lines += ["", reason.diagnostics]
     return [*lines, ""]

@@ -108,8 +108,8 @@ def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[
     kind = f": {verdict.reason.kind}" if verdict.reason else ""
     kind += shared.alike(shown)
     # On a line of HTML, the escapes of Markdown mean nothing.
-    told = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
-    yield f"<details><summary>{told}</summary>"
+    heading = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
+    yield f"<details><summary>{heading}</summary>"
     yield ""
     if verdict.reason is not None:
         yield _escaped(verdict.reason.message)
@@ -124,8 +124,8 @@ def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[
             yield ""
         if verdict.reason.diagnostics:
             yield from _fenced(summary.diagnostic_lines(verdict.reason), "text")
-    for told in rule_lines(header, verdict, sources):
-        yield _escaped(told)
+    for line in rule_lines(header, verdict, sources):
+        yield _escaped(line)
         yield ""
     if verdict.location:
         yield f"at {_escaped(verdict.location)}"

@@ -131,18 +131,18 @@ class FarOperator:
 
 def far_operators(log: RunLog) -> list[FarOperator]:
     """Return the operators with passing cases far from what devices give, the farthest first."""
-    found: dict[str, FarOperator] = {}
+    operators: dict[str, FarOperator] = {}
     for verdict in log.verdicts:
         margins = (figures.get("typical_margin", 0.0) for figures in verdict.figures.values())
         margin = max(margins, default=0.0)
         if verdict.status is not Status.PASSED or margin <= FAR_FROM_TYPICAL:
             continue
         name = verdict.operator
-        known = found.get(name, FarOperator(name, 0, 0.0, ""))
+        known = operators.get(name, FarOperator(name, 0, 0.0, ""))
         if margin > known.typical_margin:
             known = replace(known, typical_margin=margin, case=verdict.case)
-        found[name] = replace(known, cases=known.cases + 1)
-    return sorted(found.values(), key=lambda far: (-far.typical_margin, far.operator))
+        operators[name] = replace(known, cases=known.cases + 1)
+    return sorted(operators.values(), key=lambda far: (-far.typical_margin, far.operator))
 
 
 def far_lines(log: RunLog) -> list[str]:

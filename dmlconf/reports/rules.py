@@ -90,8 +90,8 @@ def _expected_by(header: Header, verdict: Verdict, figures: Mapping[str, Any]) -
 def _room(figures: Mapping[str, Any]) -> str:
     """Say how many elements of an output are open and loose, if any are."""
     counts = {kind: figures.get(kind, 0) for kind in ("open", "loose")}
-    told = [f"{count:,} {kind}" for kind, count in counts.items() if count]
-    return f"; {', '.join(told)} of {figures['elements']:,} elements" if told else ""
+    parts = [f"{count:,} {kind}" for kind, count in counts.items() if count]
+    return f"; {', '.join(parts)} of {figures['elements']:,} elements" if parts else ""
 
 
 def difference_columns(differences: Sequence[Mapping[str, Any]]) -> list[str]:

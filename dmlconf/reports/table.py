@@ -94,10 +94,10 @@ def _table(log: RunLog, layout: _Layout, *, ascii_only: bool) -> Table:
         headings.append("Limit used")
     if layout.with_time:
         headings.append("Time")
-    told = [_broken(heading) if layout.broken_headings else heading for heading in headings]
+    titles = [_broken(heading) if layout.broken_headings else heading for heading in headings]
     footers = _cells(total, shown, layout, ascii_only=ascii_only)
-    table.add_column(told[0], "total", footer_style="bold", overflow="fold", min_width=8)
-    for heading, footer in zip(told[1:], footers, strict=True):
+    table.add_column(titles[0], "total", footer_style="bold", overflow="fold", min_width=8)
+    for heading, footer in zip(titles[1:], footers, strict=True):
         # As wide as any time, so that the layout does not depend on it.
         least = 7 if heading.strip() == "Time" else None
         table.add_column(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
@@ -17,7 +18,7 @@ from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -112,11 +113,22 @@ def _heading(header: Header, *, verbose: bool) -> Iterator[RenderableType]:
     if verbose:
         yield _environment(header)
         return
-    from rich.text import Text
-
     for name, value in heading_lines(header):
-        line = Text.assemble(_text(f"{name:<10}", "bold"), _text(value))
-        line.no_wrap, line.overflow = True, "ellipsis"
+        yield _HeadingLine(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadingLine:
+    """A name and its value in one line, which a terminal may cut and a file may not."""
+
+    name: str
+    value: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        line = Text.assemble(_text(f"{self.name:<10}", "bold"), _text(self.value))
+        line.no_wrap, line.overflow = True, "ellipsis" if options.is_terminal else "ignore"
         yield line
 
 
@@ -158,8 +170,8 @@ def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
         yield _headline(shown)
         if verdict.reason is not None:
             yield from _particulars(verdict, verdict.reason)
-        for told in rule_lines(log.header, verdict, sources):
-            yield _indented(_text(told))
+        for line in rule_lines(log.header, verdict, sources):
+            yield _indented(_text(line))
         if verdict.location:
             yield _line(f"  at {verdict.location}", "dim")
         yield _line(f"  {summary.repeat_command(log.header, verdict)}", "cyan")

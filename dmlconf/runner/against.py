@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
+from dmlconf.backends.errors import StaleRecordingError
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.catalogue.loader import operator
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
-from dmlconf.runner.session import OpenBackend, nobody, reference
+from dmlconf.runner.session import OpenBackend, no_expectation, reference
 
 # What reads recordings is imported where it is needed: a run of one case may need none.
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class RecordingAgainst:
         """
         from dmlconf.backends.recording.model import Mismatch
 
-        part = self._opened().part(case.operator_name)
+        part = self._stored_recording().part(case.operator_name)
         if part is None or (self._subject and not is_independent(part.environment, self._subject)):
             return None
         outcome = part.find(case)
@@ -91,7 +90,7 @@ class RecordingAgainst:
             return None
         return outcome if part.environment["backend"] == REFERENCE else Recorded(outcome)
 
-    def _opened(self) -> StoredRecording:
+    def _stored_recording(self) -> StoredRecording:
         from dmlconf.backends.recording.store import StoredRecording
 
         self._stored = self._stored or StoredRecording(self.path)
@@ -104,7 +103,7 @@ class RecordingAgainst:
         count = len(self.stale)
         plural = "s" if count != 1 else ""
         paths = [self.path.parent.parent] if self.path.parent.name == _FOLDER else suite_paths
-        again = _record_command(paths, self._opened(), self.stale)
+        again = _record_command(paths, self._stored_recording(), self.stale)
         return (
             f"{self.path} has another desc or other inputs for {count:,} case{plural}"
             f" and was not used there:\n{_named(self.stale)}\nRecord again: {again}"
@@ -130,13 +129,14 @@ class Expectations:
 
 def states_all(planned: PlannedCase) -> bool:
     """Tell whether a case states all that is expected of it, and so asks nobody else."""
-    expect = planned.template.data.get("expect", {})
-    outputs = operator(planned.template.operator_name).of_kind(FieldKind.OUTPUT)
-    return "rejected" in expect or all(field.name in expect for field in outputs)
+    template = planned.template
+    expect = template.data.get("expect", {})
+    alone = "rejected" in expect or "relation" in template.data
+    return alone or all(name in expect for name in template.output_names)
 
 
 def expectations(
-    given: str,
+    against: str,
     tested: OpenBackend,
     suite: Suite,
     plan: Sequence[PlannedCase],
@@ -145,7 +145,7 @@ def expectations(
     """Return what gives the expected outcomes of cases that state none.
 
     Args:
-        given: `auto`, or a backend as named on the command line.
+        against: `auto`, or a backend as named on the command line.
         tested: the backend under test.
         suite: what the plan was chosen from.
         plan: the cases that will run.
@@ -156,16 +156,16 @@ def expectations(
         InvalidFilesError: a case of a matrix cannot be built.
     """
     subject = subject_of(tested.environment)
-    if given == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
-        return Expectations(REFERENCE, nobody)
-    if given == AUTO:
+    if against == AUTO and subject[0] == REFERENCE and all(map(states_all, plan)):
+        return Expectations(REFERENCE, no_expectation)
+    if against == AUTO:
         return _automatic(tested, subject, plan, suite_paths)
-    name = registry.parse(given)
+    name = registry.parse(against)
     if name.name == "recording":
-        return _recorded(given, Path(name.options), subject, suite, plan, suite_paths)
+        return _recorded(against, Path(name.options), subject, suite, plan, suite_paths)
     if name.name == REFERENCE == subject[0]:
-        return Expectations(given, nobody)
-    return Expectations(given, reference(given, tested.name))
+        return Expectations(against, no_expectation)
+    return Expectations(against, reference(against, tested.name))
 
 
 def suite_expectations(paths: Sequence[Path]) -> tuple[Against, tuple[RecordingAgainst, ...]]:
@@ -212,14 +212,14 @@ def _automatic(
         if _has_independent_part(path, subject, plan)
     )
     names = [f"recording:{one.path}" for one in recordings]
-    otherwise = nobody if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
+    otherwise = no_expectation if subject[0] == REFERENCE else reference(REFERENCE, tested.name)
     if subject[0] != REFERENCE or not names:
         names.append(REFERENCE)
     return Expectations(", else ".join(names), _First(recordings, otherwise), recordings)
 
 
 def _recorded(
-    given: str,
+    against: str,
     path: Path,
     subject: Subject,
     suite: Suite,
@@ -235,9 +235,9 @@ def _recorded(
             f"{path} was recorded on the backend under test itself, so it proves nothing: "
             "what the cases do not state is unchecked"
         )
-        return Expectations(given, nobody, note=note)
+        return Expectations(against, no_expectation, note=note)
     source = RecordingAgainst(path, subject)
-    return Expectations(given, source, (source,))
+    return Expectations(against, source, (source,))
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
@@ -269,11 +269,8 @@ def _require_fresh(
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
     stale = [identifier for identifier, gap in mismatches.items() if gap is Mismatch.STALE]
     if stale:
-        raise BackendError(
-            f"{path} is stale: it has another desc or other inputs for {len(stale):,} of the "
-            f"{len(plan):,} selected cases:\n{_named(stale)}\n"
-            f"Record again: {_record_command(suite_paths, stored, stale)}"
-        )
+        again = f"Record again: {_record_command(suite_paths, stored, stale)}"
+        raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.documents.files import UnreadableFileError, open_regular
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
@@ -41,11 +41,11 @@ FORMAT: Final = 1
 """Version of the form; it grows when a reader of the old form could be misled."""
 
 
-class InvalidLogError(Exception):
+class InvalidLogError(ExpectedError):
     """A file that is not a run log of a known form; the message names file, line and fault."""
 
 
-class LogWriteError(Exception):
+class LogWriteError(ExpectedError):
     """The log cannot be written any more, as on a full disk; the message says why.
 
     Attributes:
@@ -216,7 +216,9 @@ def _spelled(value: Any) -> Any:
     return [_spelled(item) for item in value] if isinstance(value, list) else value
 
 
-def read_log(path: Path, *, own: bool = False) -> RunLog:
+def read_log(
+    path: Path, *, own: bool = False, kept: Callable[[Verdict], Verdict] = lambda verdict: verdict
+) -> RunLog:
     """Read a run log, also one that ends early.
 
     Verdicts come in the order of the plan, where the log tells it.
@@ -225,6 +227,7 @@ def read_log(path: Path, *, own: bool = False) -> RunLog:
         path: the log.
         own: whether this process has just written it, so that neither its form nor its
             consistency needs a check.
+        kept: returns what to keep of each verdict.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -241,7 +244,7 @@ def read_log(path: Path, *, own: bool = False) -> RunLog:
         if kind == "header":
             header = _header(record)
         elif kind == "verdict":
-            logged.append(LoggedVerdict(line, record.get("place"), _verdict(record)))
+            logged.append(LoggedVerdict(line, record.get("place"), kept(_verdict(record))))
         else:
             footer = line, _footer(record)
     if header is None:

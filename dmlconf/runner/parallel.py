@@ -7,7 +7,6 @@ one case its verdict, as `dmlconf.runner.pool` tells.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,13 +15,14 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import judge
 from dmlconf.runner.pool import BATCH, WorkerPool
-from dmlconf.runner.session import Limits, judged, nobody, opened
+from dmlconf.runner.session import in_process, judged, no_expectation
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
-from dmlconf.runner.worker import Raised
+from dmlconf.runner.worker import Raised, with_errors
 
 __all__ = ["judged_in_processes"]
 
@@ -34,6 +34,8 @@ def judged_in_processes(
     limits: Limits,
     substrate: Substrate = NO_SUBSTRATE,
     waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -44,19 +46,20 @@ def judged_in_processes(
         limits: how to run.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
+        compare_unfused: as `judged` takes it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    task = _Judging(backend, expected, substrate, waivers)
+    task = _Judging(backend, expected, substrate, waivers, compare_unfused)
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
                 case = valid_case(planned)
-                yield waivers.applied(case, result, judge(case, result, nobody))
+                yield waivers.applied(case, result, judge(case, result, no_expectation))
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
@@ -84,23 +87,21 @@ class _Judging:
     expected: Expectations
     substrate: Substrate
     waivers: Waivers
+    compare_unfused: bool
 
     def __call__(
         self, backend: Backend
     ) -> Callable[[Sequence[PlannedCase]], Iterator[_Judged | Raised]]:
-        ready = opened(self.backend, backend)
+        ready = in_process(self.backend, backend)
         recordings = self.expected.recordings
 
-        def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged | Raised]:
-            try:
-                for verdict in judged(
-                    batch, ready, self.expected.against, self.substrate, self.waivers
-                ):
-                    yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
-                    for each in recordings:
-                        each.stale.clear()
-            except Exception as error:
-                error.add_note(f"In a worker process:\n{traceback.format_exc()}")
-                yield Raised(error)
+        def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
+            for verdict in judged(
+                batch, ready, self.expected.against, self.substrate, self.waivers,
+                compare_unfused=self.compare_unfused,
+            ):  # fmt: skip
+                yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
+                for each in recordings:
+                    each.stale.clear()
 
-        return results
+        return with_errors(results)

@@ -59,12 +59,12 @@ def record(
     left_out: list[LeftOut] = []
     declined: deque[Verdict] = deque()
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
-        kept = _kept(case, outcome, substrate, backend.faults)
-        if isinstance(kept, Entry):
-            entries[case.identifier] = kept
+        entry = _entry(case, outcome, substrate, backend.faults)
+        if isinstance(entry, Entry):
+            entries[case.identifier] = entry
         else:
-            left_out.append(kept)
-        on_case(isinstance(kept, LeftOut) and kept.broken)
+            left_out.append(entry)
+        on_case(isinstance(entry, LeftOut) and entry.broken)
     for verdict in declined:
         left_out.append(_declined(verdict))
         on_case(False)
@@ -82,7 +82,7 @@ def recording_head(backend: OpenBackend) -> Recording:
     )
 
 
-def _kept(
+def _entry(
     case: Case, outcome: Outcome, substrate: Substrate, faults: KnownFaults
 ) -> Entry | LeftOut:
     known = faults.explaining(case, outcome)

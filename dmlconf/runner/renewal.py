@@ -50,7 +50,7 @@ def parts_kept(
     by_name: dict[str, list[PlannedCase]] = {}
     for planned in plan:
         by_name.setdefault(planned.template.operator_name, []).append(planned)
-    kept = {}
+    entries = {}
     for operator, chosen in by_name.items():
         old = _readable(part_path(path, operator))
         others = old.entries.keys() - {planned.identifier for planned in chosen} if old else set()
@@ -63,12 +63,12 @@ def parts_kept(
                 f" record all cases of {operator}, or choose another --name"
             )
             raise BackendError(printable(message))
-        kept[operator] = {identifier: old.entries[identifier] for identifier in sorted(others)}
-    return kept
+        entries[operator] = {identifier: old.entries[identifier] for identifier in sorted(others)}
+    return entries
 
 
 def renewed(
-    path: Path, recording: Recording, kept: Mapping[str, Mapping[str, Entry]]
+    path: Path, recording: Recording, others: Mapping[str, Mapping[str, Entry]]
 ) -> Iterator[Part]:
     """Yield the file of each operator of which something was recorded.
 
@@ -78,13 +78,13 @@ def renewed(
     Args:
         path: of the recording, as FOLDER/NAME.dmlrec.
         recording: what was recorded, of all operators.
-        kept: other entries, by operator.
+        others: other entries, by operator.
 
     Raises:
         BackendError: a file would be larger than a recording may be.
     """
     for operator, part in by_operator(recording).items():
-        new = replace(part, entries={**kept.get(operator, {}), **part.entries})
+        new = replace(part, entries={**others.get(operator, {}), **part.entries})
         target = part_path(path, operator)
         old = _readable(target)
         same = old is not None and same_outcomes(old, new)

@@ -5,24 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from typing import Final
 
 from dmlconf.cases.facts import names_of
+from dmlconf.cases.identifiers import fits, identifier_matcher, is_pattern
 from dmlconf.cases.model import Case
-from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.expressions import Expression, ExpressionError, Namespace, Steps
 
 __all__ = [
+    "Facts",
     "Scope",
     "Version",
     "VersionRange",
-    "fits",
-    "is_pattern",
     "parse_version",
     "unknown_names",
 ]
 
 Version = tuple[int, ...]
 """The numbers of a version, such as (1, 15, 4)."""
+
+_NUMBER: Final = re.compile("[0-9]{1,18}")
+
+_MOST_STEPS: Final = 10_000
+"""Items that the generators of all conditions over one case may go through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,35 +47,41 @@ class Scope:
     cases: frozenset[str] | None = None
     where: Expression | None = None
 
-    def covers(self, case: Case) -> bool:
-        """Tell whether a case meets all of the conditions."""
+    def covers(self, case: Case, facts: Facts | None = None) -> bool:
+        """Tell whether a case meets all of the conditions.
+
+        Args:
+            case: the case.
+            facts: of the case, for one who asks about several scopes.
+        """
         if self.operators is not None and case.operator_name not in self.operators:
             return False
-        if self.cases is not None and not _is_named(case.identifier, self.cases):
+        if self.cases is not None and not _matcher(self.cases)(case.identifier):
             return False
-        return self.where is None or _holds(self.where, case)
+        return self.where is None or (facts or Facts(case)).meet(self.where)
 
 
-def _is_named(identifier: str, names: frozenset[str]) -> bool:
-    if identifier in names or identifier.partition("[")[0] in names:
-        return True
-    return any(fits(name, identifier) for name in names if is_pattern(name))
+_matcher = cache(identifier_matcher)
 
 
-def is_pattern(name: str) -> bool:
-    """Tell whether a name stands for every case that fits it: whether it has `*` or `?`."""
-    return "*" in name or "?" in name
+class Facts:
+    """What conditions over a case are evaluated over; all of them share one number of steps."""
 
+    def __init__(self, case: Case) -> None:
+        """Take the case; its facts are gathered when the first condition asks for them."""
+        self._case = case
+        self._steps = Steps(_MOST_STEPS)
 
-def fits(pattern: str, text: str) -> bool:
-    """Tell whether a text fits a pattern, in which only `*` and `?` stand for other text."""
-    return _pattern(pattern).fullmatch(text) is not None
+    @cached_property
+    def _names(self) -> Namespace:
+        return names_of(self._case)
 
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they stand for themselves.
-    return re.compile(re.escape(name).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+    def meet(self, condition: Expression) -> bool:
+        """Tell whether a condition holds; one that cannot be evaluated does not."""
+        try:
+            return bool(condition.evaluate(self._names, self._steps))
+        except ExpressionError:
+            return False  # Such as the size of an optional tensor that is not there.
 
 
 def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]:
@@ -82,13 +94,6 @@ def unknown_names(names: Iterable[str], identifiers: Iterable[str]) -> list[str]
         for name in names
         if name not in exact and not (is_pattern(name) and any(fits(name, one) for one in exact))
     ]
-
-
-def _holds(condition: Expression, case: Case) -> bool:
-    try:
-        return bool(condition.evaluate(names_of(case)))
-    except ExpressionError:
-        return False  # Such as the size of an optional tensor that is not there.
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,4 +118,4 @@ class VersionRange:
 def parse_version(text: str) -> Version | None:
     """Return the numbers of a version; None where the text is none, such as `unknown`."""
     parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
+    return tuple(map(int, parts)) if all(map(_NUMBER.fullmatch, parts)) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -17,10 +16,12 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome, Outputs
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
 from dmlconf.runner.judge import Against, judge, not_asked, not_run, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
@@ -32,44 +33,17 @@ from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
 __all__ = [
-    "Limits",
     "OpenBackend",
     "environment_record",
+    "in_process",
     "judged",
     "make_header",
-    "nobody",
+    "no_expectation",
     "open_backend",
-    "opened",
-    "processes_that_pay",
     "reference",
     "run",
     "runnable",
 ]
-
-
-_CASES: Final = 2000
-"""For fewer a process does not pay: it takes some seconds to start and to read a recording."""
-
-_MOST_PROCESSES: Final = 8
-"""Further ones would wait for this one, which loads the suite and writes the log."""
-
-
-def processes_that_pay(cases: int) -> int:
-    """Return how many processes to use where nobody says how many."""
-    return max(1, min(_MOST_PROCESSES, os.cpu_count() or 1, cases // _CASES))
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How to run.
-
-    Attributes:
-        jobs: worker processes side by side.
-        timeout: seconds that one case may take in a worker process.
-    """
-
-    jobs: int = 1
-    timeout: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +67,20 @@ class OpenBackend:
     faults: KnownFaults = NO_KNOWN_FAULTS
 
 
-def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
+def open_backend(
+    name: registry.BackendName, limits: Limits, *, judged: bool = False
+) -> OpenBackend:
     """Open a backend: in this process if it is trusted and alone, else in worker processes.
+
+    Args:
+        name: the backend.
+        limits: how to run.
+        judged: whether `dmlconf.runner.judging` runs the cases.
 
     Raises:
         BackendError: it cannot be used.
     """
-    if name.isolated or limits.jobs > 1:
+    if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
 
@@ -112,10 +93,10 @@ def open_backend(name: registry.BackendName, limits: Limits) -> OpenBackend:
             raise
         execute = partial(pool.run, alone=faults.harms_others)
         return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
-    return opened(name, registry.create(name))
+    return in_process(name, registry.create(name))
 
 
-def opened(name: registry.BackendName, backend: Backend) -> OpenBackend:
+def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
     """Return the backend as one that runs cases in this process, one by one."""
 
     def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
@@ -141,7 +122,7 @@ def _with_inputs(case: Case) -> Case:
 _STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
 
 
-def nobody(case: Case) -> None:
+def no_expectation(case: Case) -> None:
     """Tell no expected outcome."""
 
 
@@ -170,7 +151,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
         BackendError: there is no such backend.
     """
     parsed = registry.parse(name)
-    return nobody if parsed == tested else _ByBackend(parsed)
+    return no_expectation if parsed == tested else _ByBackend(parsed)
 
 
 def run(
@@ -289,8 +270,12 @@ def judged(
     against: Against,
     substrate: Substrate = NO_SUBSTRATE,
     waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
+
+    Graphs that run in other forms too get their verdicts at the end.
 
     Args:
         plan: what to run.
@@ -298,6 +283,7 @@ def judged(
         against: gives the expected outcome of cases that state none.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
+        compare_unfused: run each graph's nodes one by one as well, and tell of it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -305,14 +291,39 @@ def judged(
     """
     declined: deque[Verdict] = deque()
     half = backend.capabilities.half_precision
+    again: list[tuple[GraphCase, Outputs, Verdict]] = []
+
+    def settled(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        verdict = backend.faults.waive(case, outcome, verdict)
+        verdict = substrate.excuse(case, outcome, verdict)
+        return waivers.applied(case, outcome, verdict)
+
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
-        verdict = backend.faults.waive(case, outcome, verdict)
-        verdict = substrate.set_apart(case, outcome, verdict)
-        yield waivers.applied(case, outcome, verdict)
+        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
+            compared = compare_unfused and not isinstance(case.expectation, ExpectedRejection)
+            if compared or case.relation is not None:
+                again.append((case, outcome, verdict))
+                continue
+        yield settled(case, outcome, verdict)
     yield from declined
+    if again:
+        from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
+
+        def run_one(case: Case) -> Outcome:
+            return next(outcome for _, outcome in backend.execute(iter([case])))
+
+        def judge_again(case: Case, outcome: Outcome) -> Verdict:
+            return judge(case, outcome, against, half_precision=half)
+
+        for graph, outputs, verdict in again:
+            if graph.relation is not None:
+                verdict = judge_relation(graph, outputs, verdict, run_one, half=half)
+            else:
+                verdict = with_unfused(graph, outputs, verdict, run_one, judge_again)
+            yield settled(graph, outputs, verdict)
 
 
 def runnable(

@@ -84,7 +84,7 @@ class Substrate:
     description: str
     limits: tuple[Limit, ...] = ()
 
-    def set_apart(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+    def excuse(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or `unsupported` where a limit explains why the case failed."""
         if verdict.status is not Status.FAILED:
             return verdict

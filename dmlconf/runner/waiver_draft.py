@@ -121,13 +121,20 @@ def _bound(verdicts: Iterable[Verdict]) -> dict[str, Any]:
     """Return the greatest of each figure; one that has no bound, as with NaN, is left out."""
     figures = [figures for verdict in verdicts for figures in verdict.figures.values()]
     bound: dict[str, Any] = {"elements": max([1, *(each["differing"] for each in figures)])}
-    ulp = max((each["worst_ulp"] or 0 for each in figures), default=0)
+    ulp = max(map(_ulp, figures), default=0)
     share = max((each.get("margin") or 0 for each in figures), default=0)
     if 0 < ulp < math.inf:
         bound["ulp"] = math.ceil(ulp)
     if 0 < share < math.inf:
         bound["share_of_limit"] = share
     return bound
+
+
+def _ulp(figures: Mapping[str, Any]) -> float:
+    """Return how far the worst element is off; without measure for wrong integers."""
+    if figures["worst_ulp"] is None:
+        return math.inf if figures["differing"] else 0
+    return float(figures["worst_ulp"])
 
 
 def _devices(header: Header) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.facts import names
+from dmlconf.cases.identifiers import is_pattern
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Location
 from dmlconf.catalogue.loader import UnknownOperatorError, operator, operator_name
@@ -17,7 +18,7 @@ from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import Checker, bundled_schema, schema_problems
 from dmlconf.expressions import FUNCTIONS, Expression, ExpressionError
 from dmlconf.resources import cases_directory
-from dmlconf.runner.scope import Scope, VersionRange, is_pattern, parse_version, unknown_names
+from dmlconf.runner.scope import Scope, VersionRange, parse_version, unknown_names
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.runner.waivers import Bound, Devices, Waiver
 
@@ -28,6 +29,8 @@ NO_LINK: Final = "none yet"
 
 REJECTIONS: Final = (ReasonKind.REJECTED_SUPPORTED, ReasonKind.WRONG_REJECTION)
 """Failures by an HRESULT that a waiver may name."""
+
+_MOST_PATTERNS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +51,27 @@ class WaiverFile:
         Raises:
             InvalidFilesError: with a problem for each such name.
         """
-        wanted = {
+        patterns = {
             name: ("waivers", number, "cases", index)
             for number, data in enumerate(self.document.data["waivers"])
             for index, name in enumerate(data.get("cases", ()))
         }
-        unknown = list(wanted)
+        unknown = list(patterns)
         known: list[str] = []
         for suite in ([*paths], [cases_directory()]):
             if unknown and suite:
                 known += _identifiers(suite, unknown)
                 unknown = unknown_names(unknown, known)
         if unknown:
-            raise InvalidFilesError([_unknown(self.document, wanted[n], n, known) for n in unknown])
+            raise InvalidFilesError(
+                [_unknown(self.document, patterns[n], n, known) for n in unknown]
+            )
 
 
-def _identifiers(paths: Sequence[Path], wanted: Iterable[str]) -> list[str]:
+def _identifiers(paths: Sequence[Path], patterns: Iterable[str]) -> list[str]:
     """Return the identifiers of the cases that may have the names."""
     operators: set[str] = set()
-    for name in wanted:
+    for name in patterns:
         first, slash, _ = name.partition("/")
         if not slash or is_pattern(first):
             operators.clear()
@@ -115,12 +120,16 @@ def read_waivers(path: Path) -> WaiverFile:
 
 
 def _problems(document: Document) -> Iterator[Problem]:
-    seen: set[str] = set()
+    patterns = sum(map(_patterns, document.data["waivers"]))
+    if patterns > _MOST_PATTERNS:
+        message = f"{patterns:,} patterns with * or ?; at most {_MOST_PATTERNS:,}"
+        yield document.problem(("waivers",), message, "name the cases, or use wider patterns")
+    names: set[str] = set()
     for index, data in enumerate(document.data["waivers"]):
         where = ("waivers", index)
-        if data["name"] in seen:
+        if data["name"] in names:
             yield document.problem((*where, "name"), f"{data['name']} is listed twice")
-        seen.add(data["name"])
+        names.add(data["name"])
         try:
             date.fromisoformat(data["until"])
         except ValueError:
@@ -132,6 +141,12 @@ def _problems(document: Document) -> Iterator[Problem]:
                 written = data["devices"][key]
                 message = f"{written['first']} is newer than {written['last']}"
                 yield document.problem((*where, "devices", key), message)
+
+
+def _patterns(data: Mapping[str, Any]) -> int:
+    """Return how many patterns a waiver has."""
+    names = data.get("cases", ()), data.get("devices", {}).get("adapters", ())
+    return sum(is_pattern(name) for each in names for name in each)
 
 
 def _problems_of_operators(

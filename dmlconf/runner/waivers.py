@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from dmlconf.backends.protocol import Environment, Outcome, Rejection
 from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.identifiers import fits
 from dmlconf.cases.model import Case, ExpectedRejection, Location
-from dmlconf.runner.scope import Scope, VersionRange, fits, parse_version
+from dmlconf.runner.scope import Facts, Scope, VersionRange, parse_version
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = ["NO_WAIVERS", "Bound", "Devices", "Waiver", "Waivers", "effective_waivers", "today"]
@@ -55,7 +56,11 @@ class Bound:
                 ("ULP", figures["worst_ulp"], self.ulp),
                 ("times the limit", figures.get("margin"), self.share_of_limit),
             ):
-                if most is not None and figure is not None and not figure <= most:
+                if most is None:
+                    continue
+                if figure is None and figures["differing"]:
+                    return f"{output} has wrong integers, and not the {most:,g} {name} waived"
+                if figure is not None and not figure <= most:
                     return f"{output} is off by {figure:,g} {name}, more than the {most:,g} waived"
         return None
 
@@ -131,27 +136,33 @@ class Waiver:
     def __str__(self) -> str:
         return f"{self.name} ({self.location})" if self.location else self.name
 
-    def covers(self, case: Case) -> bool:
+    def covers(self, case: Case, facts: Facts) -> bool:
         """Tell whether the case is one that fails by what the waiver says.
 
         A case that must be rejected can have no wrong outputs, so a condition or an operator alone
         does not cover it where these are waived.
+
+        Args:
+            case: the case.
+            facts: of the case.
         """
         if isinstance(case.expectation, ExpectedRejection) and self.scope.cases is None:
-            return self.failure in _OF_REJECTED and self.scope.covers(case)
-        return self.scope.covers(case)
+            return self.failure in _OF_REJECTED and self.scope.covers(case, facts)
+        return self.scope.covers(case, facts)
 
     def mismatch(self, outcome: Outcome, verdict: Verdict) -> Reason | None:
         """Say how a failure is not the one that is waived; None where it is."""
         assert verdict.reason is not None
-        told = f"{verdict.reason.kind}: {verdict.reason.message}"
+        actual = f"{verdict.reason.kind}: {verdict.reason.message}"
         if verdict.reason.kind is not self.failure:
-            message = f"{told}; waiver {self} says `{self.failure}`. Mend it, or change the waiver"
+            message = (
+                f"{actual}; waiver {self} says `{self.failure}`. Mend it, or change the waiver"
+            )
             return Reason(ReasonKind.FAILS_OTHERWISE, message)
         if isinstance(outcome, Rejection) and self.rejection is not None:
             rejection = f"{outcome.hresult} by {outcome.stage}"
             if rejection != self.rejection:
-                message = f"{told}; waiver {self} says {self.rejection}. Change the waiver"
+                message = f"{actual}; waiver {self} says {self.rejection}. Change the waiver"
                 return Reason(ReasonKind.FAILS_OTHERWISE, message)
         bound = self.bound
         if self.failure is not ReasonKind.WRONG_VALUES:
@@ -159,7 +170,7 @@ class Waiver:
         excess = bound.excess(verdict)
         if excess is None:
             return None
-        message = f"{told}; {excess} by {self}. Mend it, or widen the waiver's bound"
+        message = f"{actual}; {excess} by {self}. Mend it, or widen the waiver's bound"
         return Reason(ReasonKind.FAILS_WORSE, message)
 
 
@@ -182,7 +193,8 @@ class Waivers:
         """
         if verdict.status not in (Status.PASSED, Status.FAILED, Status.BROKEN):
             return verdict
-        covering = [waiver for waiver in self.waivers if waiver.covers(case)]
+        facts = Facts(case)
+        covering = [waiver for waiver in self.waivers if waiver.covers(case, facts)]
         if not covering:
             return verdict
         if verdict.status is Status.PASSED:

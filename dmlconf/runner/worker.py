@@ -43,7 +43,17 @@ from dmlconf.runner.tuning import collect_garbage_seldom
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["Raised", "Ready", "Refused", "Results", "Task", "outcomes", "run_batch", "work"]
+__all__ = [
+    "Raised",
+    "Ready",
+    "Refused",
+    "Results",
+    "Task",
+    "outcomes",
+    "run_batch",
+    "with_errors",
+    "work",
+]
 
 _LONGEST_TRACE: Final = 8192
 """Characters of a traceback that are kept, from the end."""
@@ -98,6 +108,21 @@ def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
     return partial(run_batch, backend)
 
 
+def with_errors(
+    results: Callable[[Sequence[Any]], Iterator[Any]],
+) -> Callable[[Sequence[Any]], Iterator[Any]]:
+    """Return a task that yields `Raised` where dmlconf itself is at fault, and no more results."""
+
+    def raising(batch: Sequence[Any]) -> Iterator[Any]:
+        try:
+            yield from results(batch)
+        except Exception as error:
+            error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+            yield Raised(error)
+
+    return raising
+
+
 def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """Yield one outcome for each case, whatever exceptions the backend raises.
 
@@ -106,13 +131,13 @@ def run_batch(backend: Backend, cases: Sequence[Case]) -> Iterator[Outcome]:
     """
     done, together = 0, len(cases)
     while done < len(cases):
-        given = cases[done : done + together]
+        batch = cases[done : done + together]
         try:
-            for outcome in _as_many(backend.run(given), len(given)):
+            for outcome in _as_many(backend.run(batch), len(batch)):
                 yield checked_outcome(outcome, cases[done])
                 done += 1
         except Exception as error:
-            if len(given) > 1 and not isinstance(error, _TooManyError):
+            if len(batch) > 1 and not isinstance(error, _TooManyError):
                 together = 1
                 continue
             yield _broken(error, cases[done])
@@ -181,10 +206,10 @@ def work(
     _isolate(diagnostics)
     collect_garbage_seldom()
     try:
-        made = registry.create(backend)
-        results = task(made)
-        environment = checked_environment(made.environment())
-        connection.send(Ready(environment, checked_capabilities(made.capabilities())))
+        instance = registry.create(backend)
+        results = task(instance)
+        environment = checked_environment(instance.environment())
+        connection.send(Ready(environment, checked_capabilities(instance.capabilities())))
     except BackendError as error:
         connection.send(Refused(str(error)))
         return
@@ -198,7 +223,7 @@ def work(
     except (EOFError, OSError):
         pass  # dmlconf is gone, and nobody waits for results any more.
     finally:
-        made.close()
+        instance.close()
 
 
 def _gathered(results: Iterator[Any]) -> Iterator[Results]:

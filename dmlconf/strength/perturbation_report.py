@@ -51,18 +51,18 @@ class KindShare:
 
 def kind_shares(perturbed: _Perturbed) -> list[KindShare]:
     """Return the share of each kind; of one with a lower target, without its operators as well."""
-    found = []
+    shares = []
     for kind in KINDS:
         lower = exceptional().get(kind)
         named = lower.operators if lower else frozenset()
         everything = _sum(perturbed, kind, frozenset())
-        found.append(KindShare(kind, _ALL, *everything, lower.target if lower else TARGET))
+        shares.append(KindShare(kind, _ALL, *everything, lower.target if lower else TARGET))
         if named:
             others = _sum(perturbed, kind, named)
-            found.append(
+            shares.append(
                 KindShare(kind, f"{_ALL} but {len(named)} with an excuse", *others, TARGET)
             )
-    return [one for one in found if one.tried]
+    return [one for one in shares if one.tried]
 
 
 def _sum(perturbed: _Perturbed, kind: str, without: frozenset[str]) -> tuple[int, int]:

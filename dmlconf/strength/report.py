@@ -70,14 +70,14 @@ def operator_strengths(strength: Strength) -> list[OperatorStrength]:
     return [
         OperatorStrength(
             operator=name,
-            injected=sum(tally.outside for tally in found),
-            caught=sum(tally.detected for tally in found),
-            within=sum(not tally.outside for tally in found),
-            cases_injected=sum(tally.injected for tally in found),
-            cases_caught=sum(tally.caught for tally in found),
+            injected=sum(tally.outside for tally in of_operator),
+            caught=sum(tally.detected for tally in of_operator),
+            within=sum(not tally.outside for tally in of_operator),
+            cases_injected=sum(tally.injected for tally in of_operator),
+            cases_caught=sum(tally.caught for tally in of_operator),
             refused=sum(refusal.operator == name for refusal in strength.refused),
         )
-        for name, found in tallies.items()
+        for name, of_operator in tallies.items()
     ]
 
 
@@ -88,8 +88,8 @@ def _total(rows: list[OperatorStrength]) -> OperatorStrength:
 
 def survivors(strength: Strength) -> list[tuple[Mutant, Tally]]:
     """Return the defects that break a rule and that no case catches."""
-    found = sorted(strength.mutants.items())
-    return [(mutant, tally) for mutant, tally in found if tally.outside and not tally.detected]
+    mutants = sorted(strength.mutants.items())
+    return [(mutant, tally) for mutant, tally in mutants if tally.outside and not tally.detected]
 
 
 def closing_sentence(strength: Strength) -> str:
@@ -173,10 +173,10 @@ def _by_defect(strength: Strength) -> dict[tuple[str, str], Tally]:
     """Return how many cases each kind of defect was injected into, over outputs and types."""
     sums: dict[tuple[str, str], Tally] = {}
     for mutant, tally in sorted(strength.mutants.items()):
-        found = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())
-        found.injected += tally.injected
-        found.caught += tally.caught
-        found.within += tally.within
+        of_defect = sums.setdefault((mutant.operator, mutant.defect.partition(",")[0]), Tally())
+        of_defect.injected += tally.injected
+        of_defect.caught += tally.caught
+        of_defect.within += tally.within
     return sums
 
 

@@ -230,9 +230,9 @@ def _limited(values: Array, data_type: DataType) -> Array:
         return limited.astype(data_type.dtype)
     beyond = limited >= float(data_type.maximum)  # 2^63 and 2^64 are no INT64 and UINT64.
     limited[beyond] = 0
-    made = limited.astype(data_type.dtype)
-    made[beyond] = int(data_type.maximum)
-    return made
+    numbers = limited.astype(data_type.dtype)
+    numbers[beyond] = int(data_type.maximum)
+    return numbers
 
 
 def _specials(
@@ -333,8 +333,8 @@ def fill(
     count, generator = math.prod(sizes), FILLS[name]
     if count <= _BLOCK:
         return generator(0, count, data_type, **arguments).reshape(sizes)
-    made = np.empty(count, data_type.dtype)
+    elements = np.empty(count, data_type.dtype)
     for first in range(0, count, _BLOCK):
-        block = made[first : first + _BLOCK]
+        block = elements[first : first + _BLOCK]
         block[:] = generator(first, len(block), data_type, **arguments)
-    return made.reshape(sizes)
+    return elements.reshape(sizes)

@@ -4,6 +4,7 @@ import pytest
 
 from dmlconf.cases.identifiers import (
     AmbiguousNameError,
+    fits,
     identifier_matcher,
     resolved,
     scope_of,
@@ -32,6 +33,27 @@ CASES = [
 )
 def test_names_patterns_and_matrices_match(name: str, count: int) -> None:
     assert sum(map(identifier_matcher([name]), CASES)) == count
+
+
+def test_a_pattern_takes_brackets_as_they_are() -> None:
+    assert fits("a[b]*", "a[b]c")
+    assert not fits("a[b]", "ab")
+
+
+def test_wildcards_take_what_lets_the_rest_fit() -> None:
+    for pattern, text in (
+        ("*", ""), ("*ab", "abab"), ("a*b*c", "abbcabc"), ("*a?c*", "ab-abc"), ("a**b", "ab"),
+        ("*a*a", "aa"), ("?*", "x"),
+    ):  # fmt: skip
+        assert fits(pattern, text), (pattern, text)
+    for pattern, text in (("*a*a", "a"), ("a*b", "abc"), ("?*", ""), ("*ab*ab*", "aba")):
+        assert not fits(pattern, text), (pattern, text)
+
+
+def test_no_pattern_takes_long() -> None:
+    # With wildcards that give back what they took, this takes longer than anybody waits.
+    assert not fits("*a" * 40 + "!", "a" * 10_000)
+    assert not fits("*?" * 40 + "!", "a" * 10_000)
 
 
 def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -91,6 +92,38 @@ def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
     assert done.returncode == 1, done.stderr
     assert "gemm/matrix" in done.stderr
     assert not (folder / "it.dmlcert").exists()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {}, {"line": []}, {"line": {"case": "tile"}}, {"contents": {}}, {"contents": {"a": "AAAA"}},
+        {"contents": {"a": "!"}}, {"contents": 7}, [], "[" * 200_000,
+    ],
+)  # fmt: skip
+def test_a_damaged_outcome_in_the_journal_is_run_again(folder: Path, damaged: object) -> None:
+    journal = folder / "it.dmlcert.partial"
+    certify = arguments("-o", "it.dmlcert", backend="miniature:crash,on=stated-again")
+    assert dmlconf_here(folder, *certify).returncode == 1
+    lines = journal.read_text("utf-8").splitlines()
+    number = next(i for i, line in enumerate(lines) if '"case":"tile/matrix/stated"' in line)
+    if isinstance(damaged, dict) and damaged:
+        damaged = {**json.loads(lines[number]), **damaged}
+    lines[number] = damaged if isinstance(damaged, str) else json.dumps(damaged)
+    journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    done = dmlconf_here(folder, *certify, "--resume")
+    assert done.returncode == 1, done.stderr
+    assert "1 case:\n  tile/matrix/stated-again" in done.stderr
+    again = [json.loads(line)["line"]["case"] for line in text_of(journal).splitlines()[15:]]
+    assert again == ["tile/matrix/stated", "tile/matrix/stated-again"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
+    os.mkfifo(folder / "it.dmlcert.partial")
+    done = dmlconf_here(folder, *arguments("-o", "it.dmlcert"))
+    assert done.returncode == 2
+    assert "it.dmlcert.partial is no regular file" in done.stderr
 
 
 def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder: Path) -> None:
@@ -185,7 +218,9 @@ def test_what_was_changed_is_not_signed(folder: Path) -> None:
     changed = bytearray(path.read_bytes())
     changed[len(changed) // 2] ^= 1
     path.write_bytes(bytes(changed))
-    assert dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem").returncode == 3
+    done = dmlconf_here(folder, "sign", "it.dmlcert", "--key", "vendor.pem")
+    assert done.returncode == 3
+    assert "it.dmlcert: " in done.stderr
 
 
 def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:

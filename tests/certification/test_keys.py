@@ -4,6 +4,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -94,6 +95,17 @@ def test_enclosed_keys_are_keys_and_nothing_else(tmp_path: Path) -> None:
     assert [key.pem for key in public_keys(b"".join(pems))] == pems
     with pytest.raises(ValueError, match="more than public keys"):
         list(public_keys(pems[0] + b"#!/bin/sh\n"))
+
+
+def test_enclosed_keys_that_end_nowhere_or_are_many_take_no_time(tmp_path: Path) -> None:
+    new_key_pair(tmp_path / "key.pem")
+    pem = (tmp_path / "key.pub.pem").read_bytes()
+    began = process_time()
+    with pytest.raises(ValueError, match="more than public keys"):
+        list(public_keys(b"-----BEGIN PUBLIC KEY-----\n" * 40_000))
+    with pytest.raises(ValueError, match="more than 32 keys"):
+        list(public_keys(pem * 33))
+    assert process_time() - began < 10
 
 
 def test_says_what_to_install_where_the_extra_is_missing(tmp_path: Path) -> None:

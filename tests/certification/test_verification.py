@@ -17,6 +17,7 @@ from dmlconf.certification.archive import archive_bytes
 from dmlconf.documents.schema import bundled_schema, validator
 from tests.certification.forging import Forgery, taken_apart
 from tests.certification.suite import VENDOR, certified, furnished, spoken, verified
+from tests.cli.process import TILE
 from tests.hostile.cheats import STRANGER, VENDOR_CHEATS
 
 
@@ -102,6 +103,63 @@ def test_a_substrate_of_the_senders_own_excuses_nothing(folder: Path) -> None:
     done = forged(folder, partial(VENDOR_CHEATS["an excuse of one's own"], Random(1)))
     assert done.returncode == 1
     assert "limits of a substrate that you did not accept" in spoken(done)
+
+
+def test_an_environment_without_its_fields_is_refused(folder: Path) -> None:
+    def without(name: str, forgery: Forgery) -> None:
+        del forgery.predicate["environment"][name]
+
+    for name in ("version", "backend", "details"):
+        done = forged(folder, partial(without, name))
+        assert done.returncode == 3, done.stderr
+        assert f"`predicate.environment`: '{name}' is a required property" in spoken(done)
+
+
+def test_a_version_of_thousands_of_digits_is_none(folder: Path) -> None:
+    def change(forgery: Forgery) -> None:
+        for environment in (forgery.predicate["environment"], forgery.log[0]["environment"]):
+            environment["version"] = "9" * 5000
+
+    assert forged(folder, change).returncode == 0
+
+
+def test_there_is_no_challenge_of_0_or_above_64_bits(folder: Path) -> None:
+    for number in (0, 1 << 64):
+        forgery = taken_apart(folder / "it.dmlcert")
+        forgery.predicate["challenge"] = str(number)
+        (folder / "forged.dmlcert").write_bytes(forgery.content(VENDOR))
+        assert verified(folder, file="forged.dmlcert").returncode == 3
+
+
+def test_what_a_log_says_beside_its_verdicts_takes_no_memory(folder: Path) -> None:
+    def nested(forgery: Forgery, count: int) -> None:
+        for line in forgery.verdicts:
+            line["facts"] = {"a": [[]] * count}
+
+    assert forged(folder, partial(nested, count=200_000)).returncode == 0
+    done = forged(folder, partial(nested, count=300_000))
+    assert done.returncode == 3
+    assert "run.jsonl:2: a line of more than 1,048,576 bytes" in spoken(done)
+
+
+def test_says_who_chose_profile_and_challenge(folder: Path) -> None:
+    certified(folder, "--challenge", "7", "-o", "challenged.dmlcert")
+    done = verified(folder, file="challenged.dmlcert")
+    assert done.returncode == 0
+    assert "whoever chose its challenge could try many: name yours" in spoken(done)
+    done = verified(folder, "--challenge", "7", file="challenged.dmlcert")
+    assert done.returncode == 0
+    assert "chose" not in spoken(done)
+
+
+def test_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
+    furnished(tmp_path)
+    (tmp_path / "suite" / "gemm" / "matrix.yaml").unlink()
+    (tmp_path / "suite" / "matrix.yaml").write_text(TILE, encoding="utf-8")
+    certified(tmp_path, backend="numpy")
+    done = verified(tmp_path)
+    assert done.returncode == 0
+    assert "it is of numpy, which is dmlconf's own reference, and of no device" in spoken(done)
 
 
 def test_says_which_version_is_needed(folder: Path) -> None:

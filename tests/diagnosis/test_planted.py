@@ -15,7 +15,7 @@ from dmlconf.reports import terminal
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import AUTO, expectations
 from dmlconf.runner.log import RunLog
-from dmlconf.runner.session import judged, make_header, opened
+from dmlconf.runner.session import in_process, judged, make_header
 from tests.diagnosis.planted import DEFECTS, Defect, PlantedBackend
 
 FIRST_LINES: Final = 10
@@ -28,7 +28,7 @@ def run_log(defect: Defect) -> RunLog:
     """Run the defect's operators on a backend that has the defect."""
     suite = load_suite([cases_directory() / name.lower() for name in defect.operators])
     plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
-    backend = opened(registry.parse("miniature:zeros"), PlantedBackend(defect))
+    backend = in_process(registry.parse("miniature:zeros"), PlantedBackend(defect))
     expected = expectations(AUTO, backend, suite, plan, [cases_directory()])
     header = make_header(suite, [], len(plan), backend, expected.name, {"against": AUTO})
     return RunLog(header, tuple(judged(plan, backend, expected.against)), None)

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -161,6 +161,15 @@ def _deep_json(random: Random, content: bytes) -> bytes:
     return _zipped({**members, name: deep})
 
 
+def _many_keys(random: Random, content: bytes) -> bytes:
+    """Keys without end or number in the place of the signer's."""
+    members = _members(content)
+    pem = members["signers.pem"]
+    line = pem[: pem.index(b"\n") + 1]
+    members["signers.pem"] = random.choice((line * 38_000, pem * 9000, pem + line * 30_000))
+    return _zipped(members)
+
+
 STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
     "bytes of the file": _bytes_changed,
     "bytes of a member": _member_changed,
@@ -179,6 +188,7 @@ STRANGER: Final[Mapping[str, Callable[[Random, bytes], bytes]]] = {
     "tricks of zip archives": _zip_trick,
     "bombs": _bomb,
     "deep or long JSON": _deep_json,
+    "keys without end": _many_keys,
 }
 """What somebody can do who lacks the vendor's key, by name."""
 
@@ -412,6 +422,47 @@ def _small_sampled(random: Random, forgery: Forgery) -> None:
         del output["sample"]
 
 
+def _sampled_as_recorded(random: Random, forgery: Forgery) -> None:
+    """Say that a recording was certified, and keep the ends of each output alone."""
+    forgery.predicate["source"] = {
+        "kind": "recording", "backend": "recording", "digest": {"sha256": "0" * 64},
+    }  # fmt: skip
+    forgery.log[0]["backend"] = "recording"
+    outputs = [o for line in forgery.outcomes[1:] for o in line.get("outputs", {}).values()]
+    for output in outputs:
+        if "sample" in output:
+            continue
+        elements = forgery.elements(output)[[0, -1]]
+        output |= {"sample": 2, "places": "recording", "stored": ""}
+        output["sha256"] = f"{random.getrandbits(256):064x}"
+        forgery.store(output, elements)
+
+
+def _digest_shared(random: Random, forgery: Forgery) -> None:
+    """Give an output the digest of one of another size, so that its elements are others'."""
+    lines = {line["outputs"]["OutputTensor"]["sha256"]: line for line in _plain(forgery)}
+    one, other = random.sample(list(lines.values()), 2)
+    while one["outputs"]["OutputTensor"]["sizes"] == other["outputs"]["OutputTensor"]["sizes"]:
+        other = random.choice(list(lines.values()))
+    one["outputs"]["OutputTensor"]["sha256"] = other["outputs"]["OutputTensor"]["sha256"]
+
+
+def _plain(forgery: Forgery) -> list[Any]:
+    """Return the lines of cases whose outputs are there as a whole."""
+    lines = [line for line in forgery.outcomes[1:] if "outputs" in line]
+    return [line for line in lines if "sample" not in line["outputs"]["OutputTensor"]]
+
+
+def _fractional_sizes(random: Random, forgery: Forgery) -> None:
+    """Spell whole numbers so that some readers take them for others."""
+    output = random.choice(_plain(forgery))["outputs"]["OutputTensor"]
+    if random.random() < 0.5:
+        output["sizes"] = [float(size) for size in output["sizes"]]
+    else:
+        output = forgery.line("/large")["outputs"]["OutputTensor"]
+        output["sample"] = float(output["sample"])
+
+
 def _case_removed(random: Random, forgery: Forgery) -> None:
     case = random.choice(forgery.verdicts)["case"]
     of_log, of_outcomes = random.choice(((True, True), (True, False), (False, True)))
@@ -519,9 +570,17 @@ def _other_inputs(random: Random, forgery: Forgery) -> None:
 def _other_environment(random: Random, forgery: Forgery) -> None:
     """The environment is changed in one place, or contradicts itself."""
     environment = forgery.predicate["environment"]
-    choice = random.randrange(5)
+    choice = random.randrange(8)
     if choice == 0:
         environment["adapter"] = "A better one"
+    elif choice == 5:
+        del environment[random.choice(list(environment))]
+    elif choice == 6:
+        environment["details"]["recorded"] = [1]
+        for record in (environment, forgery.log[0]["environment"]):
+            record["backend"] = "recording"
+    elif choice == 7:
+        forgery.log[0]["options"]["profile"] = "6_4"
     elif choice == 1:
         forgery.log[0]["environment"]["driver"] = "9.9"
     elif choice == 2:
@@ -632,6 +691,9 @@ VENDOR_CHEATS: Final[Mapping[str, Callable[[Random, Forgery], None]]] = {
     "an invented digest of a large output": _whole_digest,
     "a chosen sample": _chosen_sample,
     "a sample of a small output": _small_sampled,
+    "a recording's sample of a small output": _sampled_as_recorded,
+    "a digest of two outputs": _digest_shared,
+    "sizes that are no whole numbers": _fractional_sizes,
     "a removed case": _case_removed,
     "an invented case": _case_invented,
     "a case twice": _case_doubled,

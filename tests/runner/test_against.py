@@ -20,8 +20,9 @@ from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.runner.against import AUTO, Expectations, expectations, suite_recordings
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Recorded, judge
-from dmlconf.runner.session import Limits, OpenBackend, open_backend
+from dmlconf.runner.session import OpenBackend, open_backend
 from dmlconf.runner.verdict import Status
 from tests.backends.recordings import ENVIRONMENT, recording
 from tests.runner.cases import plan, write

@@ -11,7 +11,7 @@ from dmlconf.cases.model import Case, Provenance
 from dmlconf.resources import cases_directory
 from dmlconf.runner.dump import dump_cases
 from dmlconf.runner.judge import judge
-from dmlconf.runner.session import opened, reference
+from dmlconf.runner.session import in_process, reference
 from dmlconf.runner.verdict import Status
 
 CASES = [
@@ -32,7 +32,7 @@ def cases() -> list[Case]:
 
 
 def dumped(cases: list[Case], folder: Path) -> list[Path]:
-    return dump_cases(folder, cases, opened(ZEROS, registry.create(ZEROS)), REFERENCE)
+    return dump_cases(folder, cases, in_process(ZEROS, registry.create(ZEROS)), REFERENCE)
 
 
 def test_a_dumped_case_is_one_that_runs_and_has_the_same_data(

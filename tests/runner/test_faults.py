@@ -20,7 +20,7 @@ def case(directory: Path, name: str) -> Case:
     return build(plan(directory, name)[0])
 
 
-def nobody(case: Case) -> Outcome | None:
+def no_expectation(case: Case) -> Outcome | None:
     return None
 
 
@@ -31,7 +31,7 @@ def outputs(values: list[float], *kinds: FaultKind) -> Outputs:
 
 @pytest.mark.parametrize("kind", FaultKind)
 def test_right_values_with_a_fault_fail(tmp_path: Path, kind: FaultKind) -> None:
-    verdict = judge(case(tmp_path, "stated"), outputs([1, 2, 1, 2], kind), nobody)
+    verdict = judge(case(tmp_path, "stated"), outputs([1, 2, 1, 2], kind), no_expectation)
     assert verdict.status is Status.FAILED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind(kind.value)
@@ -49,14 +49,16 @@ def test_fault_comes_before_wrong_values(tmp_path: Path) -> None:
 
 
 def test_fault_fails_where_no_expectation_is_independent(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "unstated"), outputs([0] * 4, FaultKind.INPUT), nobody)
+    verdict = judge(case(tmp_path, "unstated"), outputs([0] * 4, FaultKind.INPUT), no_expectation)
     assert (verdict.status, verdict.expectation) == (Status.FAILED, None)
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.INPUT_CHANGED
 
 
 def test_accepting_what_must_be_rejected_outweighs_a_fault(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "invalid"), outputs([0] * 5, FaultKind.NOT_WRITTEN), nobody)
+    verdict = judge(
+        case(tmp_path, "invalid"), outputs([0] * 5, FaultKind.NOT_WRITTEN), no_expectation
+    )
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.ACCEPTED_INVALID
     assert verdict.expectation is Provenance.DOCUMENTED

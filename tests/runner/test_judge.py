@@ -36,7 +36,7 @@ def case(directory: Path, name: str) -> Case:
     return build(plan(directory, name)[0])
 
 
-def nobody(case: Case) -> Outcome | None:
+def no_expectation(case: Case) -> Outcome | None:
     return None
 
 
@@ -49,7 +49,7 @@ def told(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
 
 
 def test_right_outputs_pass(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 1, 2), nobody)
+    verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 1, 2), no_expectation)
     assert told(verdict) == (Status.PASSED, None)
     assert verdict.expectation is Provenance.DOCUMENTED
     assert verdict.figures["OutputTensor"] == {
@@ -60,7 +60,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
 
 
 def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 3, 2), nobody)
+    verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 3, 2), no_expectation)
     assert told(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     assert verdict.reason is not None
     assert verdict.reason.differences == (
@@ -91,14 +91,14 @@ def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
 def test_outputs_of_the_wrong_form_fail(
     tmp_path: Path, arrays: dict[str, np.ndarray], kind: ReasonKind, message: str
 ) -> None:
-    verdict = judge(case(tmp_path, "stated"), Outputs(arrays), nobody)
+    verdict = judge(case(tmp_path, "stated"), Outputs(arrays), no_expectation)
     assert told(verdict) == (Status.FAILED, kind)
     assert verdict.reason is not None
     assert verdict.reason.message == message
 
 
 def test_nothing_independent_means_unchecked(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), nobody)
+    verdict = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), no_expectation)
     assert told(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
 
 
@@ -112,13 +112,13 @@ def test_the_reference_judges_what_the_case_leaves_open(tmp_path: Path) -> None:
 
 def test_an_expected_rejection_passes(tmp_path: Path) -> None:
     invalid = case(tmp_path, "invalid")
-    assert judge(invalid, run_case(invalid), nobody).status is Status.PASSED
+    assert judge(invalid, run_case(invalid), no_expectation).status is Status.PASSED
     unnamed = Rejection("CreateOperator", "E_INVALIDARG")
-    assert judge(invalid, unnamed, nobody).status is Status.PASSED
+    assert judge(invalid, unnamed, no_expectation).status is Status.PASSED
 
 
 def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
-    verdict = judge(case(tmp_path, "invalid"), outputs(0), nobody)
+    verdict = judge(case(tmp_path, "invalid"), outputs(0), no_expectation)
     assert told(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
 
 
@@ -130,26 +130,26 @@ def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
     ],
 )
 def test_another_rejection_than_expected_fails(tmp_path: Path, rejection: Rejection) -> None:
-    verdict = judge(case(tmp_path, "invalid"), rejection, nobody)
+    verdict = judge(case(tmp_path, "invalid"), rejection, no_expectation)
     assert told(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
 
 
 def test_rejecting_what_is_documented_fails(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
-    verdict = judge(case(tmp_path, "stated"), rejection, nobody)
+    verdict = judge(case(tmp_path, "stated"), rejection, no_expectation)
     assert told(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
 
 
 def test_rejecting_what_no_table_lists_is_unsupported(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
-    verdict = judge(case(tmp_path, "undocumented"), rejection, nobody)
+    verdict = judge(case(tmp_path, "undocumented"), rejection, no_expectation)
     assert told(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
 
 
 @pytest.mark.parametrize("kind", BreakdownKind)
 def test_breakdowns_are_broken(tmp_path: Path, kind: BreakdownKind) -> None:
     outcome = Breakdown(kind, "it broke", "last words")
-    verdict = judge(case(tmp_path, "stated"), outcome, nobody)
+    verdict = judge(case(tmp_path, "stated"), outcome, no_expectation)
     assert verdict.status is Status.BROKEN
     assert verdict.reason is not None
     assert verdict.reason.kind == kind.value
@@ -220,14 +220,14 @@ def test_each_output_tells_where_its_expected_values_are_from(tmp_path: Path) ->
 
 
 def test_an_output_that_nothing_tells_of_is_named(tmp_path: Path) -> None:
-    verdict = one_of_two(tmp_path, nobody, index=2)
+    verdict = one_of_two(tmp_path, no_expectation, index=2)
     assert verdict.status is Status.PASSED
     assert provenances(verdict) == {"OutputValueTensor": "documented"}
     assert verdict.unchecked_outputs == ("OutputIndexTensor",)
 
 
 def test_the_log_keeps_what_is_known_of_each_output(tmp_path: Path) -> None:
-    for against in (nobody, run_case):
+    for against in (no_expectation, run_case):
         verdict = one_of_two(tmp_path, against)
         log = tmp_path / "run.jsonl"
         header = {**asdict(HEADER), "record": "header", "format": FORMAT, "selected": 1}

@@ -35,7 +35,7 @@ from dmlconf.runner.known_faults import (
     read_known_faults,
 )
 from dmlconf.runner.scope import parse_version
-from dmlconf.runner.session import nobody
+from dmlconf.runner.session import no_expectation
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import plan
 
@@ -74,7 +74,7 @@ def case(directory: Path, name: str = "stated") -> Case:
 
 
 def verdict(fault: KnownFault, case: Case, outcome: Outcome) -> Verdict:
-    return KnownFaults("1.9.0", (fault,)).waive(case, outcome, judge(case, outcome, nobody))
+    return KnownFaults("1.9.0", (fault,)).waive(case, outcome, judge(case, outcome, no_expectation))
 
 
 def directml(version: str, **details: Any) -> Environment:
@@ -93,7 +93,7 @@ def test_waives_what_a_fault_explains_and_keeps_what_differs(tmp_path: Path) -> 
     assert waived.reason is not None
     assert waived.reason.kind is ReasonKind.KNOWN_FAULT
     assert waived.reason.message == "wrong-there, in DirectML 1.9.0: It is wrong."
-    failed = judge(stated, WRONG, nobody)
+    failed = judge(stated, WRONG, no_expectation)
     assert failed.reason is not None
     assert waived.reason.differences == failed.reason.differences
     assert waived.figures == failed.figures

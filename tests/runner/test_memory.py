@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.runner.judge import unsupported_reason
+from dmlconf.runner.log import read_log
 from dmlconf.runner.memory import machine_memory, shortage, tensor_bytes
 from dmlconf.runner.verdict import ReasonKind
 from dmlconf.tensors.datatypes import DataType
-from tests.cli.process import dmlconf_here
+from tests.cli.process import dmlconf, dmlconf_here
+
+VARIABLE = "DMLCONF_MEMORY_MIB"
 
 LARGE = """\
 operator: ACTIVATION_RELU
@@ -72,6 +76,43 @@ def test_small_cases_fit_everywhere(tmp_path: Path) -> None:
 
 def test_this_machine_has_memory() -> None:
     assert 1 << 28 < machine_memory() < 1 << 50
+
+
+@pytest.fixture
+def _fresh() -> Iterator[None]:
+    """Ask the machine and the environment anew, in the test and after it."""
+    machine_memory.cache_clear()
+    yield
+    machine_memory.cache_clear()
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_the_environment_bounds_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "512")
+    assert machine_memory() == 512 << 20
+    reason = shortage(case(tmp_path, 64))  # Two tensors of 128 MiB, each four times.
+    assert reason == "needs up to 1.0 GiB of memory, and this machine has 512.0 MiB"
+    assert shortage(case(tmp_path, 32)) is None
+
+
+@pytest.mark.usefixtures("_fresh")
+@pytest.mark.parametrize("value", ["", "much", "1e3", str(1 << 40)])
+def test_a_bound_that_is_none_changes_nothing(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    whole = machine_memory()
+    machine_memory.cache_clear()
+    monkeypatch.setenv(VARIABLE, value)
+    assert machine_memory() == whole
+
+
+def test_a_run_leaves_out_what_is_beyond_the_bound(tmp_path: Path) -> None:
+    file = large(tmp_path, 64)
+    done = dmlconf(tmp_path, "run", file, "--log", "x.jsonl", **{VARIABLE: "512"})
+    assert done.returncode == 7, "nothing passed, and nothing failed"
+    [verdict] = read_log(tmp_path / "x.jsonl").verdicts
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.MEMORY
+    assert verdict.reason.message.endswith("this machine has 512.0 MiB")
 
 
 @pytest.mark.parametrize("memory", [None, 1 << 50])

@@ -19,16 +19,10 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import LogWriter, RunLog, read_log
 from dmlconf.runner.parallel import judged_in_processes
-from dmlconf.runner.session import (
-    Limits,
-    judged,
-    make_header,
-    open_backend,
-    processes_that_pay,
-    run,
-)
+from dmlconf.runner.session import judged, make_header, open_backend, run
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded
@@ -245,10 +239,3 @@ def test_stops_at_the_first_failure_that_is_reached(tmp_path: Path) -> None:
     assert [verdict.status for verdict in log.verdicts] == [
         "not run", "not run", "failed", "passed", "not run"
     ]  # fmt: skip
-
-
-def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-    assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert processes_that_pay(44_000) == 8

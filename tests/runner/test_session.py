@@ -19,8 +19,9 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
+from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.session import Limits, judged, make_header, open_backend, opened, reference, run
+from dmlconf.runner.session import in_process, judged, make_header, open_backend, reference, run
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 
@@ -234,6 +235,6 @@ def test_sums_of_float16_may_be_float16_where_the_backend_was_asked_for_them(
 ) -> None:
     planned = list(load_suite([write(tmp_path, SUM, "sums.yaml")]).plan())
     tested = registry.parse("miniature:zeros")
-    backend = opened(tested, HalfSums(permitted))
+    backend = in_process(tested, HalfSums(permitted))
     (verdict,) = judged(planned, backend, reference("numpy", tested))
     assert verdict.status is (Status.PASSED if permitted else Status.FAILED)

@@ -53,12 +53,12 @@ def case(directory: Path, name: str) -> Case:
 
 def status(substrate: Substrate, case: Case, outcome: Outcome) -> Status:
     verdict = judge(case, outcome, lambda case: None)
-    return substrate.set_apart(case, outcome, verdict).status
+    return substrate.excuse(case, outcome, verdict).status
 
 
 def test_sets_apart_what_a_limit_explains(tmp_path: Path, substrate: Substrate) -> None:
     stated = case(tmp_path, "stated")
-    verdict = substrate.set_apart(stated, NO_KERNEL, judge(stated, NO_KERNEL, lambda case: None))
+    verdict = substrate.excuse(stated, NO_KERNEL, judge(stated, NO_KERNEL, lambda case: None))
     assert verdict.status is Status.UNSUPPORTED
     assert verdict.reason is not None
     assert verdict.reason.kind is ReasonKind.SUBSTRATE

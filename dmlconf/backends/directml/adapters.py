@@ -167,7 +167,7 @@ def _luid_text(luid: LUID) -> str:
     return f"{luid.HighPart & 0xFFFF_FFFF:08x}:{luid.LowPart:08x}"
 
 
-def choose_adapter(wanted: str | None, adapters: Iterable[Adapter]) -> Adapter:
+def choose_adapter(selector: str | None, adapters: Iterable[Adapter]) -> Adapter:
     """Return the adapter that the user asks for: by index, by part of its name, or `warp`.
 
     Without a wish it is the first that is a device, or the first of all where none is.
@@ -175,22 +175,22 @@ def choose_adapter(wanted: str | None, adapters: Iterable[Adapter]) -> Adapter:
     Raises:
         BackendError: there is none, or several that the name fits.
     """
-    found = list(adapters)
-    if not found:
+    candidates = list(adapters)
+    if not candidates:
         raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
-    if wanted is None:
-        return next((adapter for adapter in found if not adapter.software), found[0])
-    fitting = [adapter for adapter in found if _fits(wanted, adapter)]
+    if selector is None:
+        return next((adapter for adapter in candidates if not adapter.software), candidates[0])
+    fitting = [adapter for adapter in candidates if _fits(selector, adapter)]
     if len(fitting) == 1:
         return fitting[0]
-    listed = "".join(f"\n  adapter={a.index}: {a.description}" for a in found)
-    told = "several adapters fit" if fitting else "there is no adapter"
-    raise BackendError(f"{told} {wanted!r}; the adapters are:{listed}")
+    listed = "".join(f"\n  adapter={a.index}: {a.description}" for a in candidates)
+    reason = "several adapters fit" if fitting else "there is no adapter"
+    raise BackendError(f"{reason} {selector!r}; the adapters are:{listed}")
 
 
-def _fits(wanted: str, adapter: Adapter) -> bool:
-    if wanted.isdecimal():
-        return adapter.index == int(wanted)
-    if wanted.casefold() == WARP:
+def _fits(selector: str, adapter: Adapter) -> bool:
+    if selector.isdecimal():
+        return adapter.index == int(selector)
+    if selector.casefold() == WARP:
         return (adapter.vendor_id, adapter.device_id) == _WARP_DEVICE
-    return wanted.casefold() in adapter.description.casefold()
+    return selector.casefold() in adapter.description.casefold()

@@ -112,11 +112,11 @@ class Device:
         refusal: HResultError | None = None
         for level, kind in levels:
             try:
-                made = _new("D3D12CreateDevice", create, d3d12.ID3D12_DEVICE, adapter, level)
+                device = _new("D3D12CreateDevice", create, d3d12.ID3D12_DEVICE, adapter, level)
             except HResultError as error:
                 refusal = refusal or error
             else:
-                return self._owned.enter_context(made), kind
+                return self._owned.enter_context(device), kind
         assert refusal is not None
         raise refusal
 
@@ -231,13 +231,13 @@ class Device:
 
 def _new(name: str, create: Callable[..., int], interface: Interface, *arguments: Any) -> ComObject:
     """Call a function whose last parameters are REFIID and `void**`, and return the new object."""
-    made = ctypes.c_void_p()
+    pointer = ctypes.c_void_p()
     try:
-        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(made))
+        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
     except OSError as error:
         raise NativeFaultError(name, str(error)) from error
     check(name, hresult)
-    return ComObject(interface, made.value or 0)
+    return ComObject(interface, pointer.value or 0)
 
 
 def _enable_debug_layer(libraries: Libraries) -> None:

@@ -111,12 +111,12 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         HResultError: DXCore fails.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
-    made = ctypes.c_void_p()
-    hresult = create(ctypes.byref(IDXCORE_ADAPTER_FACTORY.guid), ctypes.byref(made))
+    pointer = ctypes.c_void_p()
+    hresult = create(ctypes.byref(IDXCORE_ADAPTER_FACTORY.guid), ctypes.byref(pointer))
     check("DXCoreCreateAdapterFactory", hresult)
     attribute = GUID.parse(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
     with (
-        ComObject(IDXCORE_ADAPTER_FACTORY, made.value or 0) as factory,
+        ComObject(IDXCORE_ADAPTER_FACTORY, pointer.value or 0) as factory,
         factory.create(
             "CreateAdapterList", IDXCORE_ADAPTER_LIST, 1, ctypes.byref(attribute)
         ) as found,

@@ -117,19 +117,19 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         HResultError: DXGI fails.
     """
     create = function(library, "CreateDXGIFactory1", *NEW_OBJECT)
-    made = ctypes.c_void_p()
-    hresult = create(ctypes.byref(IDXGI_FACTORY1.guid), ctypes.byref(made))
+    pointer = ctypes.c_void_p()
+    hresult = create(ctypes.byref(IDXGI_FACTORY1.guid), ctypes.byref(pointer))
     check("CreateDXGIFactory1", hresult)
-    with ComObject(IDXGI_FACTORY1, made.value or 0) as factory:
+    with ComObject(IDXGI_FACTORY1, pointer.value or 0) as factory:
         for index in range(1 << 16):
-            found = ctypes.c_void_p()
+            pointer_of_adapter = ctypes.c_void_p()
             try:
-                factory.call("EnumAdapters1", index, ctypes.byref(found))
+                factory.call("EnumAdapters1", index, ctypes.byref(pointer_of_adapter))
             except HResultError as error:
                 if error.hresult == DXGI_ERROR_NOT_FOUND:
                     return
                 raise
-            yield ComObject(IDXGI_ADAPTER1, found.value or 0)
+            yield ComObject(IDXGI_ADAPTER1, pointer_of_adapter.value or 0)
 
 
 def description(adapter: ComObject) -> DXGI_ADAPTER_DESC1:

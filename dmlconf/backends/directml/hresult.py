@@ -127,5 +127,5 @@ class HResultError(Exception):
         return name(self.hresult)
 
     def __str__(self) -> str:
-        told = meaning(self.hresult)
-        return f"{self.call}: {self.name}" + (f" ({told})" if told else "")
+        description = meaning(self.hresult)
+        return f"{self.call}: {self.name}" + (f" ({description})" if description else "")

@@ -120,15 +120,15 @@ class Inspection:
                 continue
             unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
             if len(unwritten):
-                message = f"{_told(place, unwritten)} kept what was there before"
+                message = f"{_place_text(place, unwritten)} kept what was there before"
                 yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
             different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
             others = np.setdiff1d(different, unwritten) if len(different) else different
             if len(others):
                 values = self.arrays[place.name].ravel()[others[0]]
                 again = second[np.searchsorted(different, others[0])]
-                told = f"{values} and {again}"
-                message = f"{_told(place, others)} differ between two dispatches: {told}"
+                examples = f"{values} and {again}"
+                message = f"{_place_text(place, others)} differ between two dispatches: {examples}"
                 yield Fault(FaultKind.NOT_DETERMINISTIC, message, place.name, others)
 
 
@@ -144,24 +144,24 @@ def _regions(placement: Placement) -> Iterator[_Region]:
 
 def _where_different(one: Array, other: Array) -> Array:
     """Return where two flat arrays differ, INT64."""
-    found = [
+    differences = [
         start + np.flatnonzero(part != other[start : start + _BLOCK])
         for start, part in _blocks(one)
         if not np.array_equal(part, other[start : start + _BLOCK])
     ]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.concatenate(differences) if differences else np.empty(0, np.int64)
 
 
 def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
     """Return which elements of an output are what was there before; only some where asked."""
     old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
     if among is not None:
-        kept: Array = among[old[among] == new[among]]
-        return kept
-    found = [
+        unchanged: Array = among[old[among] == new[among]]
+        return unchanged
+    matches = [
         start + np.flatnonzero(part == new[start : start + _BLOCK]) for start, part in _blocks(old)
     ]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.concatenate(matches) if matches else np.empty(0, np.int64)
 
 
 def _blocks(values: Array) -> Iterator[tuple[int, Array]]:
@@ -189,7 +189,7 @@ def _bits(array: Array) -> Array:
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 
-def _told(place: Place, elements: Array) -> str:
+def _place_text(place: Place, elements: Array) -> str:
     first = [int(i) for i in np.unravel_index(elements[0], place.desc.Sizes)]
     total = int(np.prod(place.desc.Sizes, dtype=np.int64))
     return f"{len(elements):,} of {total:,} elements of {place.name}, the first at {first},"

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.version import native_version
 from dmlconf.backends.directml.vtable import HRESULT
-from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.errors import LibraryError
 
 __all__ = [
     "LIBRARY_FOLDER_VARIABLE",
@@ -95,7 +95,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
         path: the file, where the user names it.
 
     Raises:
-        BackendError: it is not found.
+        LibraryError: it is not found.
     """
     tried = []
     for candidate in _candidates(path):
@@ -103,7 +103,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
             return candidate.path, candidate.origin
         tried.append(candidate)
     listed = "".join(f"\n  {candidate}" for candidate in tried)
-    raise BackendError(f"DirectML was not found. Tried:{listed}\n{_advice()}")
+    raise LibraryError(f"DirectML was not found. Tried:{listed}", _advice())
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
@@ -167,21 +167,21 @@ def load(path: str | None = None) -> Libraries:
         path: the file of DirectML, where the user names it.
 
     Raises:
-        BackendError: a library is not found or cannot be used.
+        LibraryError: a library is not found or cannot be used.
     """
     place, origin = find(path)
     folder = None
     if sys.platform == "win32":
-        d3d12 = _opened("d3d12.dll", "Direct3D 12")
+        d3d12 = _loaded_library("d3d12.dll", "Direct3D 12")
     else:
         folder = Path(os.environ.get(LIBRARY_FOLDER_VARIABLE, _WSL_FOLDER))
         d3d12 = _wsl_libraries(folder)
     try:
-        directml = _opened(str(place.resolve()), "DirectML")
+        directml = _loaded_library(str(place.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
-    except BackendError as error:
-        found = f"Found by {origin}; expected {_expected()}."
-        raise BackendError(f"{error}\n{found}\n{_advice()}") from error
+    except LibraryError as error:
+        origin_note = f"Found by {origin}; expected {_expected()}."
+        raise LibraryError(f"{error}\n{origin_note}", _advice()) from error
     content = place.read_bytes()
     digest = sha256(content).hexdigest()
     file = DirectMLFile(place, origin, native_version(content), digest)
@@ -198,22 +198,22 @@ def _wsl_libraries(folder: Path) -> ctypes.CDLL:
     """Load what libdirectml.so takes for granted, so that it finds them by their names."""
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
-        raise BackendError(
+        raise LibraryError(
             f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
             f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
         )
-    _opened(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
-    return _opened(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
+    _loaded_library(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
+    return _loaded_library(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
 
 
-def _opened(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
     try:
         if sys.platform == "win32":
             library: ctypes.CDLL = ctypes.WinDLL(name)
         else:
             library = ctypes.CDLL(name, mode)
     except OSError as error:
-        raise BackendError(f"{name} cannot be loaded as {what}: {error}") from error
+        raise LibraryError(f"{name} cannot be loaded as {what}: {error}") from error
     return library
 
 
@@ -229,24 +229,24 @@ def function(
         result: ctypes type of what it returns.
 
     Raises:
-        BackendError: the library lacks it.
+        LibraryError: the library lacks it.
     """
     try:
-        found = getattr(library, name)
+        symbol = getattr(library, name)
     except AttributeError as error:
         # ctypes knows a library by the name that it was opened with.
         path = library._name
-        raise BackendError(f"{path} lacks the function {name}: {_unlike(name)}") from error
-    found.argtypes = arguments
-    found.restype = result
-    made: Callable[..., Any] = found
-    return made
+        raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
+    symbol.argtypes = arguments
+    symbol.restype = result
+    callable_: Callable[..., Any] = symbol
+    return callable_
 
 
 def _unlike(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
-    told = "it is too old, or another library of that name"
+    cause = "it is too old, or another library of that name"
     if sys.platform == "win32":
-        return told
-    return f"{told}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+        return cause
+    return f"{cause}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

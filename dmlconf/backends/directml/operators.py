@@ -67,7 +67,7 @@ class OperatorCache:
         """
         self._device = device
         self._flags = flags
-        self._kept: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
+        self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
 
     def get(self, plan: Plan) -> CompiledOperator:
         """Return what a plan becomes, compiled now or before; it lives until the next `trim`.
@@ -80,24 +80,24 @@ class OperatorCache:
             NativeFaultError: DirectML crashed, and Windows told.
         """
         key = plan.key()
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key][0]
         with ExitStack() as owner:
             compiled = self._initializable(self._compile(plan), owner)
-            self._kept[key] = compiled, owner.pop_all()
+            self._cache[key] = compiled, owner.pop_all()
         return compiled
 
     def trim(self) -> None:
         """Give back what was not used for longest, where more is kept than may be."""
-        while len(self._kept) > MOST_KEPT:
-            _, (_, owner) = self._kept.popitem(last=False)
+        while len(self._cache) > MOST_KEPT:
+            _, (_, owner) = self._cache.popitem(last=False)
             owner.close()
 
     def close(self) -> None:
         """Give back everything."""
-        while self._kept:
-            _, (_, owner) = self._kept.popitem()
+        while self._cache:
+            _, (_, owner) = self._cache.popitem()
             owner.close()
 
     def _compile(self, plan: Plan) -> ComObject:

@@ -176,8 +176,8 @@ def encode(values: Array, desc: TensorDesc, into: Array) -> None:
 
 def decode(desc: TensorDesc, content: Array) -> Array:
     """Return a copy of a tensor's elements in the bytes of its buffer, shaped like its Sizes."""
-    found = elements_of(desc, content)
-    return found.copy() if found.base is not None else found
+    elements = elements_of(desc, content)
+    return elements.copy() if elements.base is not None else elements
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:

@@ -159,8 +159,8 @@ def _strayed(result: Result) -> bool:
 
 def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
-    told = cases[0].identifier
+    identifiers = cases[0].identifier
     if len(cases) > 1:
-        told += f" or one of the {len(cases) - 1} that ran with it"
-    print(f"{told}: {error}", file=sys.stderr, flush=True)
+        identifiers += f" or one of the {len(cases) - 1} that ran with it"
+    print(f"{identifiers}: {error}", file=sys.stderr, flush=True)
     os._exit(_ACCESS_VIOLATION)

@@ -138,12 +138,12 @@ class NativeDesc:
             operator: the operator, from the catalogue.
             desc: its desc's values by field, as a case has them.
         """
-        self._kept: list[Any] = []
+        self._references: list[Any] = []
         self.structure = self._operator(operator, desc)
 
-    def _keep(self, made: Any) -> int:
-        self._kept.append(made)
-        return ctypes.addressof(made)
+    def _keep(self, value: Any) -> int:
+        self._references.append(value)
+        return ctypes.addressof(value)
 
     def _operator(self, operator: Operator, desc: Desc) -> DML_OPERATOR_DESC:
         members = operator_structure(operator)()

@@ -36,23 +36,23 @@ def survey(path: str | None = None) -> Survey:
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
     """
-    found: list[Surveyed] = []
+    entries: list[Surveyed] = []
     while True:
-        process = _Process(path, len(found))
+        process = _Process(path, len(entries))
         for message in process.messages():
             if isinstance(message, Surveyed):
-                found.append(message)
+                entries.append(message)
         listed = process.listed
         if listed is None:
             raise BackendError(process.refusal or f"DirectML: its process {process.end}")
         if not listed.adapters:
             raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
-        if len(found) < len(listed.adapters):
+        if len(entries) < len(listed.adapters):
             # The process ended at this adapter; the next one begins behind it.
-            adapter = listed.adapters[len(found)]
-            found.append(Surveyed(adapter, None, f"opening it, the process {process.end}"))
-        if len(found) >= len(listed.adapters):
-            return Survey(listed.file, tuple(found))
+            adapter = listed.adapters[len(entries)]
+            entries.append(Surveyed(adapter, None, f"opening it, the process {process.end}"))
+        if len(entries) >= len(listed.adapters):
+            return Survey(listed.file, tuple(entries))
 
 
 @dataclass(frozen=True, slots=True)

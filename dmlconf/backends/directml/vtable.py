@@ -136,10 +136,10 @@ def _is_structure(result: Any) -> bool:
 def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
     """Return the type of a native function, which makes a callable of its address."""
     if sys.platform == "win32":
-        made: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
+        function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
     else:
-        made = ctypes.CFUNCTYPE(result, *arguments)
-    return made
+        function_type = ctypes.CFUNCTYPE(result, *arguments)
+    return function_type
 
 
 @cache
@@ -223,11 +223,11 @@ class ComObject:
             HResultError: it returned a failing HRESULT.
             NativeFaultError: it crashed, and Windows told.
         """
-        made = ctypes.c_void_p()
-        self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(made))
-        if not made.value:
+        pointer = ctypes.c_void_p()
+        self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
+        if not pointer.value:
             raise HResultError(name, 0x80004003)
-        return ComObject(interface, made.value)
+        return ComObject(interface, pointer.value)
 
     def release(self) -> None:
         """Give the reference back; doing so again does nothing."""
@@ -241,6 +241,6 @@ class ComObject:
         slot, method = self.interface.slots[name]
         table = ctypes.c_void_p.from_address(self.address).value or 0
         entry = ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p))
-        found = method, _method_type(method)(entry.value or 0)
-        self._functions[name] = found
-        return found
+        entry_point = method, _method_type(method)(entry.value or 0)
+        self._functions[name] = entry_point
+        return entry_point

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dmlconf.backends.errors import OptionError
 from dmlconf.backends.protocol import (
-    BackendError,
     Breakdown,
     BreakdownKind,
     Capabilities,
@@ -59,8 +59,8 @@ class RecordingBackend:
             BackendError: an operator's file cannot be read.
         """
         for case in cases:
-            found = self._stored.find(case)
-            yield Breakdown(BreakdownKind.ERROR, found) if isinstance(found, Mismatch) else found
+            entry = self._stored.find(case)
+            yield Breakdown(BreakdownKind.ERROR, entry) if isinstance(entry, Mismatch) else entry
 
     def close(self) -> None:
         """Give nothing back: no file is open."""
@@ -73,5 +73,5 @@ def create(argument: str) -> RecordingBackend:
         BackendError: there is no such recording, or it cannot be read.
     """
     if not argument:
-        raise BackendError("name the recording to replay, as recording:FILE or recording:FOLDER")
+        raise OptionError("name the recording to replay, as recording:FILE or recording:FOLDER")
     return RecordingBackend(StoredRecording(recording_path(Path(argument))))

@@ -55,12 +55,12 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
 
 def outputs_fault(case: Case, outputs: Outputs) -> str | None:
     """Say how the outputs are not those that the desc asks for; None where they are."""
-    wanted = case.outputs()
+    descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
-    if recorded.keys() != wanted.keys():
-        return f"outputs {', '.join(recorded) or 'none'}, not {', '.join(wanted)}"
+    if recorded.keys() != descs.keys():
+        return f"outputs {', '.join(recorded) or 'none'}, not {', '.join(descs)}"
     for name, array in recorded.items():
-        dtype, sizes = wanted[name].DataType.dtype, wanted[name].Sizes
+        dtype, sizes = descs[name].DataType.dtype, descs[name].Sizes
         if array.dtype != dtype or array.shape != sizes:
             return f"{name} is {array.dtype} {list(array.shape)}, not {dtype} {list(sizes)}"
     return None

@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.errors import RecordingError
 from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
 from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError, open_regular
-from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_places
@@ -183,7 +183,7 @@ def read_recording(path: Path) -> Recording:
         reason = str(error)
     except _DAMAGES as error:
         reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
-    raise BackendError(printable(f"{path}: {reason}"))
+    raise RecordingError(path, reason)
 
 
 def read_head(path: Path) -> Recording:
@@ -231,11 +231,11 @@ def _members(path: Path) -> tuple[bytes, bytes]:
 
 def _manifest(text: bytes) -> Mapping[str, Any]:
     manifest: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if type(found) is not int or found not in _READABLE:
-        told = f"of form {found}" if type(found) is int else "without its form"
+    form = manifest.get("format") if isinstance(manifest, dict) else None
+    if type(form) is not int or form not in _READABLE:
+        description = f"of form {form}" if type(form) is int else "without its form"
         known = " and ".join(map(str, _READABLE))
-        raise _FaultyError(f"a recording {told}; this dmlconf reads forms {known}")
+        raise _FaultyError(f"a recording {description}; this dmlconf reads forms {known}")
     # Checking thousands of cases against the schema takes longer than running them; `_outcome`
     # takes nothing but what the schema permits.
     for error in _checker().iter_errors({**manifest, "cases": {}}):
@@ -251,10 +251,10 @@ def _checker() -> Checker:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise _FaultyError("the manifest has a key twice")
-    return found
+    return mapping
 
 
 def _constant(name: str) -> Any:
@@ -271,7 +271,7 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
         try:
             entries[identifier] = Entry(_digest(case), _outcome(case, outputs))
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _FaultyError(f"the case {identifier}: {_told(error)}") from error
+            raise _FaultyError(f"the case {identifier}: {_reason(error)}") from error
     return Recording(
         dmlconf=manifest["dmlconf"],
         backend=manifest["backend"],
@@ -284,7 +284,7 @@ def _recording(manifest: Mapping[str, Any], outputs: bytes) -> Recording:
     )
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
@@ -312,9 +312,9 @@ def _outcome(case: Mapping[str, Any], outputs: bytes) -> Outputs | Rejection:
     return Outputs(arrays, samples=samples)
 
 
-def _require(found: Mapping[str, Any], keys: set[str]) -> None:
-    if found.keys() != keys:
-        raise ValueError(f"it has {', '.join(found)}, not {', '.join(sorted(keys))}")
+def _require(mapping: Mapping[str, Any], keys: set[str]) -> None:
+    if mapping.keys() != keys:
+        raise ValueError(f"it has {', '.join(mapping)}, not {', '.join(sorted(keys))}")
 
 
 def _sample(name: str, output: Mapping[str, Any], outputs: bytes, digest: str) -> Sample:

@@ -12,12 +12,20 @@ from dmlconf.backends.recording.digest import case_digest, outputs_fault
 from dmlconf.cases.model import Case
 from dmlconf.tensors.sample import sample_of
 
-__all__ = ["Entry", "Mismatch", "Recording", "entry_of", "sample_seed"]
+__all__ = [
+    "SAMPLE",
+    "SAMPLED_BYTES",
+    "Entry",
+    "Mismatch",
+    "Recording",
+    "entry_of",
+    "sample_seed",
+]
 
-_SAMPLED_BYTES: Final = 1 << 14
+SAMPLED_BYTES: Final = 1 << 14
 """From this size on, a digest and a sample are kept of an output instead of all its elements."""
 
-_SAMPLE: Final = 512
+SAMPLE: Final = 512
 """Elements of a sample: of 1% wrong elements it has none once in 170 times."""
 
 
@@ -48,8 +56,8 @@ def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
         return Entry(digest, outcome)
     arrays, samples = dict(outcome.arrays), {}
     for name, array in outcome.arrays.items():
-        if array.nbytes >= _SAMPLED_BYTES:
-            samples[name] = sample_of(arrays.pop(name), sample_seed(digest, name), _SAMPLE)
+        if array.nbytes >= SAMPLED_BYTES:
+            samples[name] = sample_of(arrays.pop(name), sample_seed(digest, name), SAMPLE)
     return Entry(digest, replace(outcome, arrays=arrays, samples=samples))
 
 

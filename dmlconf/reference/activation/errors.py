@@ -53,8 +53,8 @@ def _overflows_unscaled(x: Array, product: Array) -> Array:
 
 def _elu(x: Array, Alpha: float) -> Array:
     below = np.minimum(x, 0.0)
-    lost = _exp(below) + STEP * (np.exp(below) - np.expm1(below))
-    return np.where(x < 0, abs(Alpha) * lost, 0.0)
+    rounding = _exp(below) + STEP * (np.exp(below) - np.expm1(below))
+    return np.where(x < 0, abs(Alpha) * rounding, 0.0)
 
 
 def _celu(x: Array, Alpha: float) -> Array:

@@ -55,10 +55,10 @@ def _leaky_relu(x: Array, Alpha: float) -> Array:
         # The product may be NaN, which must not be chosen.
         return np.where(x < 0, Alpha * x, x)
     choose = np.maximum if Alpha <= 1 else np.minimum
-    found: Array = choose(x, Alpha * x)
+    result: Array = choose(x, Alpha * x)
     # This makes -0 +0.
-    found += 0
-    return found
+    result += 0
+    return result
 
 
 def _log_1_and_exp(x: Array) -> Array:

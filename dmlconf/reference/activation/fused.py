@@ -154,18 +154,18 @@ def fused_error_scale(
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))
             steepness = np.where(np.isfinite(values), within, steepness)
-        found = steepness * sums + own + np.abs(fused(values, activation))
+        scale = steepness * sums + own + np.abs(fused(values, activation))
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))
             limit = fused(np.where(beyond, np.copysign(np.inf, values), 0.0), activation)
-            found = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, found)
+            scale = np.where(beyond & ~np.isfinite(limit), ANY_RESULT, scale)
         if activation["operator"] in _JUMPS:
             # Only what rounding may carry over the jump: a sum exactly there is one of integers.
             jump = _JUMPS[activation["operator"]](**attributes_of(activation))
             gap = np.fmin(np.abs(values - jump[0]), np.abs(values - jump[1]))
-            found = np.where((gap > 0) & (gap <= reach), ANY_RESULT, found)
+            scale = np.where((gap > 0) & (gap <= reach), ANY_RESULT, scale)
         if error_scale.overflows is not None:
             # An activation may make any of its limits of an infinity.
-            found = np.where(error_scale.overflows, ANY_RESULT, found)
-        return replace(before.scaled(steepness), sums=found)
+            scale = np.where(error_scale.overflows, ANY_RESULT, scale)
+        return replace(before.scaled(steepness), sums=scale)

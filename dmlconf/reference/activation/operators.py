@@ -61,9 +61,9 @@ def _reference(operator: str, formula: str) -> Callable[..., Array]:
         dtype = InputTensor.dtype
 
         def computed(elements: Array) -> Array:
-            found = FORMULAS[operator](elements.astype(computing, copy=False), **fields)
+            output = FORMULAS[operator](elements.astype(computing, copy=False), **fields)
             # Through FLOAT32, in which kernels compute.
-            return found if dtype == np.float32 else found.astype(np.float32, copy=False)
+            return output if dtype == np.float32 else output.astype(np.float32, copy=False)
 
         with np.errstate(all="ignore"):
             return in_blocks(computed, InputTensor, dtype=dtype)
@@ -147,10 +147,10 @@ def activation_relu(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
     Source: the page of DML_ACTIVATION_RELU_OPERATOR_DESC; NaN was measured.
     """
     zero = InputTensor.dtype.type(0)
-    found: Array = np.fmax(InputTensor, zero)
+    output: Array = np.fmax(InputTensor, zero)
     # This makes -0 +0.
-    found += zero
-    return found
+    output += zero
+    return output
 
 
 def activation_shrink(
@@ -188,8 +188,8 @@ def activation_parameterized_relu(
     Source: the page of DML_ACTIVATION_PARAMETERIZED_RELU_OPERATOR_DESC; integers were measured.
     """
     with np.errstate(all="ignore"):
-        found: Array = np.where(InputTensor < 0, SlopeTensor * InputTensor, InputTensor)
-    return found
+        output: Array = np.where(InputTensor < 0, SlopeTensor * InputTensor, InputTensor)
+    return output
 
 
 def activation_parameterized_relu_interval(
@@ -206,8 +206,8 @@ def activation_parameterized_relu_interval(
 def _alone(operator: str, tensor: Array, attributes: Mapping[str, float]) -> Array:
     """Return what an activation makes of a tensor as an operator of its own, FLOAT64."""
     with np.errstate(all="ignore"):
-        found: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
-    return found
+        output: Array = FORMULAS[operator](wide(tensor), **attributes_of(attributes))
+    return output
 
 
 def _narrowed(values: Array, dtype: np.dtype[Any]) -> Array:

@@ -89,9 +89,9 @@ def element_wise_add1_interval(
         lowest, highest = rounded_interval(exact, error + finite, ends[0].dtype)
         # A sum may overflow before the activation is applied, or not.
         narrow = [value.astype(ends[0].dtype) for value in of_ends]
-        lost = np.isnan(of_ends).any(0) & ~np.isnan(exact)
-        found = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
-        return anything_where(lost, found)
+        undefined = np.isnan(of_ends).any(0) & ~np.isnan(exact)
+        hull = np.fmin(lowest, np.fmin(*narrow)), np.fmax(highest, np.fmax(*narrow))
+        return anything_where(undefined, hull)
 
 
 def element_wise_subtract(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
@@ -314,8 +314,8 @@ def _sum_toward_zero(a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
         total: Array = a + b
         share = total - a
-        lost = (a - (total - share)) + (b - share)
-        return np.where(lost * np.sign(total) < 0, np.nextafter(total, 0), total)
+        remainder = (a - (total - share)) + (b - share)
+        return np.where(remainder * np.sign(total) < 0, np.nextafter(total, 0), total)
 
 
 def _truncated_quotient(dividend: Array, divisor: Array) -> Array:

@@ -132,12 +132,12 @@ def element_wise_clip_grad1_candidates(
     Max: float,
 ) -> Sequence[tuple[Array, Array]]:
     """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
-    found = [
+    gradients = [
         _gradient_within(InputTensor, InputGradientTensor, low, high)
         for low in _bounds(Min, OutputGradientTensor, MinMaxDataType)
         for high in _bounds(Max, OutputGradientTensor, MinMaxDataType)
     ]
-    return [(gradient, gradient) for gradient in found]
+    return [(gradient, gradient) for gradient in gradients]
 
 
 def _gradient_within(tensor: Array, gradient: Array, least: Any, greatest: Any) -> Array:

@@ -87,8 +87,8 @@ def _at_most_53_bits(tensor: Array) -> Array:
         return tensor.astype(np.float64)
     negative = tensor < 0
     magnitude = np.where(negative, -tensor, tensor).astype(np.uint64)
-    kept = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
-    return np.where(negative, -kept.astype(np.float64), kept.astype(np.float64))
+    leading = np.where(magnitude >> np.uint64(53) > 0, magnitude & ~np.uint64(0x7FF), magnitude)
+    return np.where(negative, -leading.astype(np.float64), leading.astype(np.float64))
 
 
 def _half(tensor: Array) -> Array:

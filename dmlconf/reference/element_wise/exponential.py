@@ -10,6 +10,7 @@ sincos).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -20,8 +21,9 @@ from dmlconf.reference.element_wise.scale_bias import (
     ScaleBias,
     function_interval,
     scaled,
-    scaled_function,
     scaled_interval,
+    unary,
+    unary_interval,
 )
 from dmlconf.reference.numbers.accuracy import ERF_ERROR, EXP2_ERROR, LOG2_E_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.erf import erf
@@ -59,246 +61,6 @@ _LOG_OF_LEAST: Final = -87.3365
 
 _OVERFLOW: Final = 2.0**128
 """From here on FLOAT32 is infinite."""
-
-
-def element_wise_sqrt(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the square root.
-
-    Source: the page of DML_ELEMENT_WISE_SQRT_OPERATOR_DESC.
-    """
-    return scaled_function(np.sqrt, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
-
-
-def element_wise_sqrt_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the square root with an error of 1 ULP."""
-    return function_interval(
-        np.sqrt, InputTensor, ScaleBias, OutputTensor, error=_sqrt_error, domain=(0.0, np.inf)
-    )
-
-
-def element_wise_recip(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return `1 / x`.
-
-    Source: the page of DML_ELEMENT_WISE_RECIP_OPERATOR_DESC.
-    """
-    return scaled_function(np.reciprocal, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
-
-
-def element_wise_recip_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the reciprocal with an error of 1 ULP."""
-    return function_interval(
-        np.reciprocal,
-        InputTensor,
-        ScaleBias,
-        OutputTensor,
-        error=_reciprocal_error,
-        at_zero=(-np.inf, np.inf),
-    )
-
-
-def element_wise_exp(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return `exp(x)`.
-
-    Source: the page of DML_ELEMENT_WISE_EXP_OPERATOR_DESC; that ScaleBias rounds to FLOAT32 before
-    the function was measured on DirectML 1.15.4.
-    """
-    return scaled_function(np.exp, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_exp_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `exp(x)` computed as `exp2(x * log2(e))`.
-
-    Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the
-    product has that of a rounding and of the constant, so it grows with the argument.
-    """
-    return function_interval(np.exp, InputTensor, ScaleBias, OutputTensor, error=_exp_error)
-
-
-def element_wise_log(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the natural logarithm.
-
-    Source: the page of DML_ELEMENT_WISE_LOG_OPERATOR_DESC.
-    """
-    return scaled_function(np.log, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_log_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126.
-
-    Measured: a device may take it for the smallest normal number.
-    """
-    lowest, highest = function_interval(
-        np.log, InputTensor, ScaleBias, OutputTensor, error=_log_error, domain=(0.0, np.inf)
-    )
-    values = scaled(InputTensor, ScaleBias)
-    subnormal = (values > 0) & (values < np.finfo(np.float32).tiny)
-    if not subnormal.any():
-        return lowest, highest
-    infinity, least_normal = highest.dtype.type([np.inf, _LOG_OF_LEAST])
-    return np.where(subnormal, -infinity, lowest), np.where(subnormal, least_normal, highest)
-
-
-def element_wise_tanh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the hyperbolic tangent.
-
-    Source: the page of DML_ELEMENT_WISE_TANH_OPERATOR_DESC.
-    """
-    return scaled_function(np.tanh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_tanh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `(1 - exp(-2 x)) / (1 + exp(-2 x))`."""
-    return function_interval(
-        np.tanh, InputTensor, ScaleBias, OutputTensor, error=ERRORS["ACTIVATION_TANH"]
-    )
-
-
-def element_wise_sinh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the hyperbolic sine.
-
-    Source: the page of DML_ELEMENT_WISE_SINH_OPERATOR_DESC.
-    """
-    return scaled_function(np.sinh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_sinh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `(exp(x) - exp(-x)) / 2`, infinite where exp is."""
-    return function_interval(np.sinh, InputTensor, ScaleBias, OutputTensor, error=_sinh_error)
-
-
-def element_wise_cosh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the hyperbolic cosine.
-
-    Source: the page of DML_ELEMENT_WISE_COSH_OPERATOR_DESC.
-    """
-    return scaled_function(np.cosh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_cosh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `(exp(x) + exp(-x)) / 2`, infinite where exp is."""
-    return function_interval(
-        np.cosh, InputTensor, ScaleBias, OutputTensor, error=_cosh_error, at_zero=(1.0,)
-    )
-
-
-def element_wise_asinh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse hyperbolic sine; NaN for negative infinity, as its formula has it.
-
-    Source: the page of DML_ELEMENT_WISE_ASINH_OPERATOR_DESC; negative infinity was measured.
-    """
-    return scaled_function(_arcsinh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_asinh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `log(x + sqrt(x^2 + 1))`."""
-    return _log_of_sum_interval(1.0, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_acosh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse hyperbolic cosine.
-
-    Source: the page of DML_ELEMENT_WISE_ACOSH_OPERATOR_DESC.
-    """
-    return scaled_function(np.arccosh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_acosh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero."""
-    return _log_of_sum_interval(-1.0, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_atanh(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse hyperbolic tangent.
-
-    Source: the page of DML_ELEMENT_WISE_ATANH_OPERATOR_DESC.
-    """
-    return scaled_function(np.arctanh, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_atanh_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `log((1 + x) / (1 - x)) / 2`."""
-    return function_interval(
-        np.arctanh, InputTensor, ScaleBias, OutputTensor, error=_atanh_error, domain=(-1.0, 1.0)
-    )
-
-
-def element_wise_erf(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the error function.
-
-    Source: the page of DML_ELEMENT_WISE_ERF_OPERATOR_DESC.
-    """
-    return scaled_function(erf, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_erf_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the error function by a polynomial and an exp."""
-    return function_interval(erf, InputTensor, ScaleBias, OutputTensor, error=lambda x: ERF_ERROR)
 
 
 def _arcsinh(x: Array) -> Array:
@@ -358,18 +120,18 @@ def _log_of_sum_interval(
     dtype = output.DataType.dtype
     low, high = scaled_interval(tensor, scale_bias)
     # Only some of the arguments in reach make the formula NaN.
-    lost = np.isneginf(low) & ~np.isneginf(high)
+    undefined = np.isneginf(low) & ~np.isneginf(high)
     if one < 0:
-        lost |= (low < 1) & (high >= 1)
-        low = np.where(lost, 1.0, low)
+        undefined |= (low < 1) & (high >= 1)
+        low = np.where(undefined, 1.0, low)
     with np.errstate(all="ignore"):
         least, _ = _sum_ends(low, one)
         _, greatest = _sum_ends(high, one)
         if one < 0:
-            lost |= (high <= -1) & (greatest >= 0)
+            undefined |= (high <= -1) & (greatest >= 0)
         lowest, _ = rounded_interval(np.log(least), _log_error(least), dtype)
         _, highest = rounded_interval(np.log(greatest), _log_error(greatest), dtype)
-    return anything_where(lost, (lowest, highest))
+    return anything_where(undefined, (lowest, highest))
 
 
 def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
@@ -384,3 +146,106 @@ def _sum_ends(x: Array, one: float) -> tuple[Array, Array]:
     greatest = np.maximum(exact, x + roots[1] + steps)
     overflows = square + room > np.finfo(np.float32).max
     return least, np.where(overflows, np.inf, greatest)
+
+
+def _log_interval(
+    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
+) -> tuple[Array, Array]:
+    lowest, highest = function_interval(
+        np.log, tensor, scale_bias, output, error=_log_error, domain=(0.0, np.inf)
+    )
+    values = scaled(tensor, scale_bias)
+    subnormal = (values > 0) & (values < np.finfo(np.float32).tiny)
+    if not subnormal.any():
+        return lowest, highest
+    infinity, least_normal = highest.dtype.type([np.inf, _LOG_OF_LEAST])
+    return np.where(subnormal, -infinity, lowest), np.where(subnormal, least_normal, highest)
+
+
+element_wise_sqrt = unary("element_wise_sqrt", np.sqrt, "the square root", rounds_once=True)
+element_wise_sqrt_interval = unary_interval(
+    "element_wise_sqrt",
+    partial(function_interval, np.sqrt, error=_sqrt_error, domain=(0.0, np.inf)),
+    "the square root with an error of 1 ULP",
+)
+
+element_wise_recip = unary("element_wise_recip", np.reciprocal, "`1 / x`", rounds_once=True)
+element_wise_recip_interval = unary_interval(
+    "element_wise_recip",
+    partial(function_interval, np.reciprocal, error=_reciprocal_error, at_zero=(-np.inf, np.inf)),
+    "the reciprocal with an error of 1 ULP",
+)
+
+element_wise_exp = unary(
+    "element_wise_exp",
+    np.exp,
+    "`exp(x)`",
+    measured="that ScaleBias rounds to FLOAT32 before the function was measured on DirectML 1.15.4",
+)
+# Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21; the product has that
+# of a rounding and of the constant, so it grows with the argument.
+element_wise_exp_interval = unary_interval(
+    "element_wise_exp",
+    partial(function_interval, np.exp, error=_exp_error),
+    "`exp(x)` computed as `exp2(x * log2(e))`",
+)
+
+element_wise_log = unary("element_wise_log", np.log, "the natural logarithm")
+element_wise_log_interval = unary_interval(
+    "element_wise_log",
+    _log_interval,
+    "`log2(x) * log(2)`; of a subnormal number that of any one between 0 and 2^-126, since a "
+    "device may take it for the smallest normal number, as was measured",
+)
+
+element_wise_tanh = unary("element_wise_tanh", np.tanh, "the hyperbolic tangent")
+element_wise_tanh_interval = unary_interval(
+    "element_wise_tanh",
+    partial(function_interval, np.tanh, error=ERRORS["ACTIVATION_TANH"]),
+    "`(1 - exp(-2 x)) / (1 + exp(-2 x))`",
+)
+
+element_wise_sinh = unary("element_wise_sinh", np.sinh, "the hyperbolic sine")
+element_wise_sinh_interval = unary_interval(
+    "element_wise_sinh",
+    partial(function_interval, np.sinh, error=_sinh_error),
+    "`(exp(x) - exp(-x)) / 2`, infinite where exp is",
+)
+
+element_wise_cosh = unary("element_wise_cosh", np.cosh, "the hyperbolic cosine")
+element_wise_cosh_interval = unary_interval(
+    "element_wise_cosh",
+    partial(function_interval, np.cosh, error=_cosh_error, at_zero=(1.0,)),
+    "`(exp(x) + exp(-x)) / 2`, infinite where exp is",
+)
+
+element_wise_asinh = unary(
+    "element_wise_asinh",
+    _arcsinh,
+    "the inverse hyperbolic sine; NaN for negative infinity, as its formula has it",
+    measured="negative infinity was measured",
+)
+element_wise_asinh_interval = unary_interval(
+    "element_wise_asinh", partial(_log_of_sum_interval, 1.0), "`log(x + sqrt(x^2 + 1))`"
+)
+
+element_wise_acosh = unary("element_wise_acosh", np.arccosh, "the inverse hyperbolic cosine")
+element_wise_acosh_interval = unary_interval(
+    "element_wise_acosh",
+    partial(_log_of_sum_interval, -1.0),
+    "`log(x + sqrt(x^2 - 1))`; anything where the sum of a number below -1 may be zero",
+)
+
+element_wise_atanh = unary("element_wise_atanh", np.arctanh, "the inverse hyperbolic tangent")
+element_wise_atanh_interval = unary_interval(
+    "element_wise_atanh",
+    partial(function_interval, np.arctanh, error=_atanh_error, domain=(-1.0, 1.0)),
+    "`log((1 + x) / (1 - x)) / 2`",
+)
+
+element_wise_erf = unary("element_wise_erf", erf, "the error function")
+element_wise_erf_interval = unary_interval(
+    "element_wise_erf",
+    partial(function_interval, erf, error=lambda x: ERF_ERROR),
+    "the error function by a polynomial and an exp",
+)

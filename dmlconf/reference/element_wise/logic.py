@@ -106,8 +106,8 @@ def _comparison(name: str, operation: np.ufunc, words: str) -> Callable[..., Arr
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> Array:
         with np.errstate(invalid="ignore"):
-            found: Array = operation(ATensor, BTensor)
-        return found.view(np.uint8).astype(OutputTensor.DataType.dtype, copy=False)
+            output: Array = operation(ATensor, BTensor)
+        return output.view(np.uint8).astype(OutputTensor.DataType.dtype, copy=False)
 
     function.__name__ = f"element_wise_logical_{name}"
     function.__doc__ = f"""ATensor {{D0, ...}}, BTensor {{D0, ...}} -> OutputTensor {{D0, ...}};
@@ -124,11 +124,11 @@ def _interval(comparison: Callable[..., Array]) -> Callable[..., tuple[Array, Ar
     """Return the function of a comparison's right results with subnormal numbers and without."""
 
     def function(ATensor: Array, BTensor: Array, OutputTensor: TensorDesc) -> tuple[Array, Array]:
-        kept = comparison(ATensor, BTensor, OutputTensor)
+        unflushed = comparison(ATensor, BTensor, OutputTensor)
         if ATensor.dtype != np.float32:
-            return kept, kept
+            return unflushed, unflushed
         flushed = comparison(_flushed(ATensor), _flushed(BTensor), OutputTensor)
-        return np.minimum(kept, flushed), np.maximum(kept, flushed)
+        return np.minimum(unflushed, flushed), np.maximum(unflushed, flushed)
 
     function.__name__ = f"{comparison.__name__}_interval"
     function.__doc__ = f"""Return what `{comparison.__name__}` gives, also of zeros for subnormals.

@@ -283,8 +283,8 @@ def _whole_power(base: Array, exponent: Array, output: TensorDesc) -> Array:
 
 
 def _whole_power_interval(bases: Ends, exponents: Ends, output: TensorDesc) -> Ends:
-    found = [_whole_power(base, exponent, output) for base in bases for exponent in exponents]
-    lowest, highest = np.minimum.reduce(found), np.maximum.reduce(found)
+    of_ends = [_whole_power(base, exponent, output) for base in bases for exponent in exponents]
+    lowest, highest = np.minimum.reduce(of_ends), np.maximum.reduce(of_ends)
     limits = np.iinfo(output.DataType.dtype)
     with np.errstate(all="ignore"):
         powers = [_power(base, exponent) for base in bases for exponent in exponents]

@@ -29,6 +29,8 @@ __all__ = [
     "scaled",
     "scaled_function",
     "scaled_interval",
+    "unary",
+    "unary_interval",
 ]
 
 ScaleBias = Mapping[str, float]
@@ -118,8 +120,8 @@ def scaled_function(
 
     def computed(elements: Array) -> Array:
         values = scaled(elements, scale_bias)
-        found = function(_whole(values) if tensor.dtype.kind in "iu" else values)
-        return found if dtype == np.float32 else cast(found, output)
+        result = function(_whole(values) if tensor.dtype.kind in "iu" else values)
+        return result if dtype == np.float32 else cast(result, output)
 
     with np.errstate(all="ignore"):
         return in_blocks(computed, tensor, dtype=dtype)
@@ -164,10 +166,68 @@ def function_interval(
     if low is high or output.DataType.dtype.kind != "f":
         return lowest, highest
     with np.errstate(all="ignore"):
-        lost = [np.isnan(function(argument)) for argument in (low, exact, high)]
+        undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]
     return anything_where(
-        np.logical_or.reduce(lost) & ~np.logical_and.reduce(lost), (lowest, highest)
+        np.logical_or.reduce(undefined) & ~np.logical_and.reduce(undefined), (lowest, highest)
     )
+
+
+def unary(
+    name: str,
+    function: Callable[[Array], Array],
+    words: str,
+    *,
+    measured: str = "",
+    rounds_once: bool = False,
+) -> Callable[..., Array]:
+    """Return the reference function of an operator with one floating-point input and a ScaleBias.
+
+    Args:
+        name: the operator's, as in `element_wise_exp`.
+        function: of FLOAT64 numbers.
+        words: what it returns.
+        measured: what is not on the operator's page.
+        rounds_once: as `scaled_function` has it.
+    """
+
+    def reference(
+        InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+    ) -> Array:
+        return scaled_function(
+            function, InputTensor, ScaleBias, OutputTensor, rounds_once=rounds_once
+        )
+
+    reference.__name__ = name
+    reference.__doc__ = f"""InputTensor {{D0, ...}} -> OutputTensor {{D0, ...}}; FLOAT32, FLOAT16
+
+    Return {words}.
+
+    Source: the page of DML_{name.upper()}_OPERATOR_DESC{f"; {measured}" if measured else ""}.
+    """
+    return reference
+
+
+def unary_interval(
+    name: str,
+    ends: Callable[[Array, ScaleBias | None, TensorDesc], tuple[Array, Array]],
+    words: str,
+) -> Callable[..., tuple[Array, Array]]:
+    """Return the function of the least and the greatest right values of such an operator.
+
+    Args:
+        name: the operator's, as in `element_wise_exp`.
+        ends: of the input, the ScaleBias and the output, as `function_interval` has them.
+        words: what it returns, and why that is right.
+    """
+
+    def interval(
+        InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
+    ) -> tuple[Array, Array]:
+        return ends(InputTensor, ScaleBias, OutputTensor)
+
+    interval.__name__ = f"{name}_interval"
+    interval.__doc__ = f"Return {words}."
+    return interval
 
 
 def _whole(values: Array) -> Array:

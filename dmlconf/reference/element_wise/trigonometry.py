@@ -10,6 +10,7 @@ Source: the operators' pages; Direct3D 11.3 functional specification, 22.10 (sin
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -19,8 +20,9 @@ from dmlconf.reference.element_wise.scale_bias import (
     ScaleBias,
     function_interval,
     scaled,
-    scaled_function,
     scaled_interval,
+    unary,
+    unary_interval,
 )
 from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
 from dmlconf.reference.numbers.sine import cosine, sine
@@ -52,137 +54,6 @@ _ARCSINE: Final = 7.0e-5
 
 _ARCTANGENT: Final = 2.0**-16
 """The error of the polynomial of Abramowitz and Stegun, 4.4.47, 1e-5, and of a reciprocal."""
-
-
-def element_wise_sin(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the sine.
-
-    Source: the page of DML_ELEMENT_WISE_SIN_OPERATOR_DESC.
-    """
-    return scaled_function(sine, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_sin_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the sine; beyond 100 pi any value of a sine is right."""
-    return _sine_interval(sine, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_cos(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the cosine.
-
-    Source: the page of DML_ELEMENT_WISE_COS_OPERATOR_DESC.
-    """
-    return scaled_function(cosine, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_cos_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the cosine; beyond 100 pi any value of a cosine is right."""
-    return _sine_interval(cosine, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_tan(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the tangent.
-
-    Source: the page of DML_ELEMENT_WISE_TAN_OPERATOR_DESC.
-    """
-    return scaled_function(np.tan, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_tan_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return `sin(x) / cos(x)`; any value where the cosine may be zero."""
-    return _tangent_interval(InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_asin(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse sine.
-
-    Source: the page of DML_ELEMENT_WISE_ASIN_OPERATOR_DESC.
-    """
-    return scaled_function(np.arcsin, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_asin_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the inverse sine by a polynomial."""
-    return function_interval(
-        np.arcsin,
-        InputTensor,
-        ScaleBias,
-        OutputTensor,
-        error=lambda x: _ARCSINE,
-        domain=(-1.0, 1.0),
-    )
-
-
-def element_wise_acos(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse cosine.
-
-    Source: the page of DML_ELEMENT_WISE_ACOS_OPERATOR_DESC.
-    """
-    return scaled_function(np.arccos, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_acos_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the inverse cosine by a polynomial."""
-    return function_interval(
-        np.arccos,
-        InputTensor,
-        ScaleBias,
-        OutputTensor,
-        error=lambda x: _ARCSINE,
-        domain=(-1.0, 1.0),
-    )
-
-
-def element_wise_atan(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the inverse tangent.
-
-    Source: the page of DML_ELEMENT_WISE_ATAN_OPERATOR_DESC.
-    """
-    return scaled_function(np.arctan, InputTensor, ScaleBias, OutputTensor)
-
-
-def element_wise_atan_interval(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> tuple[Array, Array]:
-    """Return the inverse tangent by a polynomial; of NaN, which it may lose, anything."""
-    ends = function_interval(
-        np.arctan, InputTensor, ScaleBias, OutputTensor, error=lambda x: _ARCTANGENT
-    )
-    return anything_where(np.isnan(scaled(InputTensor, ScaleBias)), ends)
 
 
 def _room(tensor: Array, scale_bias: ScaleBias | None) -> tuple[Array, Array]:
@@ -235,3 +106,53 @@ def _tangent_interval(
     dtype = output.DataType.dtype
     ends = rounded_interval(low, 0.0, dtype)[0], rounded_interval(high, 0.0, dtype)[1]
     return anything_where(_may_overflow(tensor, scale_bias), ends)
+
+
+def _arctangent_interval(
+    tensor: Array, scale_bias: ScaleBias | None, output: TensorDesc
+) -> tuple[Array, Array]:
+    ends = function_interval(np.arctan, tensor, scale_bias, output, error=lambda x: _ARCTANGENT)
+    return anything_where(np.isnan(scaled(tensor, scale_bias)), ends)
+
+
+element_wise_sin = unary("element_wise_sin", sine, "the sine")
+element_wise_sin_interval = unary_interval(
+    "element_wise_sin",
+    partial(_sine_interval, sine),
+    "the sine; beyond 100 pi any value of a sine is right",
+)
+
+element_wise_cos = unary("element_wise_cos", cosine, "the cosine")
+element_wise_cos_interval = unary_interval(
+    "element_wise_cos",
+    partial(_sine_interval, cosine),
+    "the cosine; beyond 100 pi any value of a cosine is right",
+)
+
+element_wise_tan = unary("element_wise_tan", np.tan, "the tangent")
+element_wise_tan_interval = unary_interval(
+    "element_wise_tan",
+    _tangent_interval,
+    "`sin(x) / cos(x)`; any value where the cosine may be zero",
+)
+
+element_wise_asin = unary("element_wise_asin", np.arcsin, "the inverse sine")
+element_wise_asin_interval = unary_interval(
+    "element_wise_asin",
+    partial(function_interval, np.arcsin, error=lambda x: _ARCSINE, domain=(-1.0, 1.0)),
+    "the inverse sine by a polynomial",
+)
+
+element_wise_acos = unary("element_wise_acos", np.arccos, "the inverse cosine")
+element_wise_acos_interval = unary_interval(
+    "element_wise_acos",
+    partial(function_interval, np.arccos, error=lambda x: _ARCSINE, domain=(-1.0, 1.0)),
+    "the inverse cosine by a polynomial",
+)
+
+element_wise_atan = unary("element_wise_atan", np.arctan, "the inverse tangent")
+element_wise_atan_interval = unary_interval(
+    "element_wise_atan",
+    _arctangent_interval,
+    "the inverse tangent by a polynomial; of NaN, which it may lose, anything",
+)

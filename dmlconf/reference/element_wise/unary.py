@@ -17,6 +17,7 @@ from dmlconf.reference.element_wise.scale_bias import (
     function_interval,
     is_identity,
     scaled_function,
+    unary,
 )
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import wide
@@ -115,8 +116,8 @@ def element_wise_sign(InputTensor: Array, OutputTensor: TensorDesc) -> Array:
 
     def sign(values: Array) -> Array:
         positive, negative = values > 0, values < 0
-        found: Array = positive.view(np.int8) - negative.view(np.int8)
-        return found
+        output: Array = positive.view(np.int8) - negative.view(np.int8)
+        return output
 
     with np.errstate(invalid="ignore"):
         return in_blocks(sign, InputTensor, dtype=OutputTensor.DataType.dtype)
@@ -135,16 +136,12 @@ def element_wise_sign_candidates(
     return [(sign, sign), (flushed, flushed)]
 
 
-def element_wise_ceil(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the least whole number that is not below the scaled element.
-
-    Source: the page of DML_ELEMENT_WISE_CEIL_OPERATOR_DESC.
-    """
-    return scaled_function(np.ceil, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+element_wise_ceil = unary(
+    "element_wise_ceil",
+    np.ceil,
+    "the least whole number that is not below the scaled element",
+    rounds_once=True,
+)
 
 
 def element_wise_ceil_candidates(
@@ -155,16 +152,12 @@ def element_wise_ceil_candidates(
     return _whole_numbers(*ends)
 
 
-def element_wise_floor(
-    InputTensor: Array, OutputTensor: TensorDesc, ScaleBias: ScaleBias | None
-) -> Array:
-    """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16
-
-    Return the greatest whole number that is not above the scaled element.
-
-    Source: the page of DML_ELEMENT_WISE_FLOOR_OPERATOR_DESC.
-    """
-    return scaled_function(np.floor, InputTensor, ScaleBias, OutputTensor, rounds_once=True)
+element_wise_floor = unary(
+    "element_wise_floor",
+    np.floor,
+    "the greatest whole number that is not above the scaled element",
+    rounds_once=True,
+)
 
 
 def element_wise_floor_candidates(
@@ -238,10 +231,10 @@ def element_wise_is_infinity(
     Source: the page of DML_ELEMENT_WISE_IS_INFINITY_OPERATOR_DESC.
     """
     if InfinityMode == "EITHER":
-        found = np.isinf(InputTensor)
+        output = np.isinf(InputTensor)
     else:
-        found = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
-    return found.astype(OutputTensor.DataType.dtype)
+        output = np.equal(InputTensor, np.inf if InfinityMode == "POSITIVE" else -np.inf)
+    return output.astype(OutputTensor.DataType.dtype)
 
 
 def _magnitude(tensor: Array) -> Callable[[Array], Array]:

@@ -39,11 +39,11 @@ def depth_to_space1(
     """
     batch, channels, height, width = InputTensor.shape
     block = BlockSize
-    kept = channels // block**2
+    depth = channels // block**2
     if Order == "DEPTH_COLUMN_ROW":
-        parts = InputTensor.reshape(batch, block, block, kept, height, width)
+        parts = InputTensor.reshape(batch, block, block, depth, height, width)
         moved = parts.transpose(0, 3, 4, 1, 5, 2)
     else:
-        parts = InputTensor.reshape(batch, kept, block, block, height, width)
+        parts = InputTensor.reshape(batch, depth, block, block, height, width)
         moved = parts.transpose(0, 1, 4, 2, 5, 3)
     return moved.reshape(OutputTensor.Sizes)

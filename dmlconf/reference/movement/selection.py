@@ -36,10 +36,10 @@ def nonzero_coordinates(
     Source: the page of DML_NONZERO_COORDINATES_OPERATOR_DESC.
     """
     rows, columns = OutputCoordinatesTensor.Sizes[-2:]
-    found = np.nonzero(InputTensor)[InputTensor.ndim - columns :]
-    count = len(found[0])
+    indices = np.nonzero(InputTensor)[InputTensor.ndim - columns :]
+    count = len(indices[0])
     coordinates = np.zeros((rows, columns), OutputCoordinatesTensor.DataType.dtype)
-    for column, along_axis in enumerate(found):
+    for column, along_axis in enumerate(indices):
         coordinates[:count, column] = along_axis
     total = np.full(OutputCountTensor.Sizes, count, OutputCountTensor.DataType.dtype)
     return total, coordinates.reshape(OutputCoordinatesTensor.Sizes)
@@ -82,9 +82,9 @@ def top_k1(
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
     """
-    kept = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
-    values = np.take_along_axis(InputTensor, kept, Axis)
-    return values, kept.astype(OutputIndexTensor.DataType.dtype)
+    chosen = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
+    values = np.take_along_axis(InputTensor, chosen, Axis)
+    return values, chosen.astype(OutputIndexTensor.DataType.dtype)
 
 
 def top_k1_interval(

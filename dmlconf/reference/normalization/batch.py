@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
-from dmlconf.reference.normalization.mean_variance import exact_mean, lost_in_variance, saturated
+from dmlconf.reference.normalization.mean_variance import exact_mean, saturated, variance_loss
 from dmlconf.reference.normalization.parameters import (
     deviation_of,
     finite_sum,
@@ -165,8 +165,8 @@ def batch_normalization_training_error_scale(
         variance = squares.mean(over, keepdims=True)
         # The mean's own rounding moves every element, and is squared; FLOAT16 may hold it.
         of_mean = np.square(mean) * 2.0**-10
-        lost = 8 * STEP * np.square(size)
-        spread = (squares + 2 * np.abs(centred) * size + lost).mean(over, keepdims=True)
+        cancellation = 8 * STEP * np.square(size)
+        spread = (squares + 2 * np.abs(centred) * size + cancellation).mean(over, keepdims=True)
         deviation = deviation_of(variance, Epsilon)
         quotient = np.abs(centred) / deviation
         # Measured: FLOAT16 holds the mean, the differences from it, their variance and its root.
@@ -177,7 +177,7 @@ def batch_normalization_training_error_scale(
         root = store_sizes(deviation) + 0.5 * store_sizes(variance) / deviation
         held = held + quotient * (root / deviation + 1)
         error_scale = ErrorScale(size / deviation + 3 * quotient, held)
-        error_scale += lost_in_variance(quotient, variance, Epsilon, dtype)
+        error_scale += variance_loss(quotient, variance, Epsilon, dtype)
         error_scale = error_scale.scaled(ScaleTensor) + ErrorScale(sizes_of(BiasTensor))
         factor = wide(ScaleTensor) / deviation
         values = centred * factor + wide(BiasTensor)
@@ -192,7 +192,7 @@ def batch_normalization_training_error_scale(
         error_scale = error_scale.overflowing_where(overflows(way) | of_sum)
         # As in BATCH_NORMALIZATION.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        found = fused_error_scale(values, error_scale, FusedActivation, dtype)
+        scale = fused_error_scale(values, error_scale, FusedActivation, dtype)
         added = wide(BiasTensor) + (0.0 if FusedAddTensor is None else wide(FusedAddTensor))
         others = tuple(
             fused(quotient * wide(ScaleTensor) + added, FusedActivation).astype(dtype)
@@ -201,7 +201,7 @@ def batch_normalization_training_error_scale(
             )
         )
         return (
-            replace(found, others=others),
+            replace(scale, others=others),
             ErrorScale(mean_size, overflows=of_sum),
             ErrorScale(spread, of_mean, overflows=of_sum),
         )

@@ -231,9 +231,9 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
     """
     counted = [axis for axis in over if terms.shape[axis] > 1]
     between = range(counted[0], counted[-1]) if counted else ()
-    kept = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
+    axes = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
-    for last in kept[-1:]:
+    for last in axes[-1:]:
         inner = tuple(axis for axis in counted if axis > last)
         outer = tuple(axis for axis in counted if axis < last)
         for first, second in ((inner, outer), (outer, inner)):

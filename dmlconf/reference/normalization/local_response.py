@@ -141,13 +141,15 @@ def local_response_normalization_grad_error_scale(
     info = np.finfo(dtype)
     is_half = dtype == np.float16
     smallest = info.smallest_subnormal if is_half else info.tiny
-    lost = float(smallest) / float(info.eps)
+    underflow = float(smallest) / float(info.eps)
     exponent = abs(single(Beta))
     with np.errstate(all="ignore"):
         values = np.abs(InputTensor, dtype=np.float64)
         gradient = np.abs(InputGradientTensor, dtype=np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        terms = _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias)) + abs(Alpha) * lost
+        terms = (
+            _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias)) + abs(Alpha) * underflow
+        )
         unpowered = _unpowered(base, terms, Beta)
         base = np.abs(base)
         power = np.power(base, -single(Beta) - 1)
@@ -159,11 +161,13 @@ def local_response_normalization_grad_error_scale(
             second = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
             return second + gradient * base * factor, sums
 
-        error_scale, sums = sizes(_condition(base, terms, exponent + 1), 0.0 if is_half else lost)
+        error_scale, sums = sizes(
+            _condition(base, terms, exponent + 1), 0.0 if is_half else underflow
+        )
         stored = None
         if is_half:
             # The base, the power and its products.
-            stored, sums = sizes(2 + (exponent + 1) * terms / base, lost)
+            stored, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
         beyond |= _window_sums(np.square(values), CrossChannel, LocalSize) > info.max
         beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
@@ -199,9 +203,9 @@ def _beyond(
     squares = np.square(tensor, dtype=np.float64)
     sums = _window_sums(squares, cross_channel, local_size)
     beyond = np.isfinite(sums) & (sums > float(info.max))
-    lost = local_size * local_size * float(info.tiny) * max(abs(single(alpha)), 1.0)
+    underflow = local_size * local_size * float(info.tiny) * max(abs(single(alpha)), 1.0)
     subnormal = _window_sums((squares > 0).astype(np.float64), cross_channel, local_size) > 0
-    beyond |= subnormal & (lost > np.abs(base) * float(info.eps))
+    beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
     if single(beta) <= 0:
         beyond |= (base == 0) | ~np.isfinite(base)
     return beyond

@@ -18,12 +18,12 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "exact_mean",
-    "lost_in_variance",
     "lp_normalization",
     "lp_normalization_error_scale",
     "mean_variance_normalization2",
     "mean_variance_normalization2_error_scale",
     "saturated",
+    "variance_loss",
 ]
 
 
@@ -103,7 +103,7 @@ def mean_variance_normalization2_error_scale(
             held = store_sizes(mean, exact)
             exact = exact & (held == 0)
         held = held + store_sizes(values, exact)
-        lost = ErrorScale(np.zeros(1))
+        cancellation = ErrorScale(np.zeros(1))
         others = []
         if UseVariance:
             squares = np.square(values)
@@ -117,7 +117,7 @@ def mean_variance_normalization2_error_scale(
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
-            lost = lost_in_variance(np.abs(values), variance, Epsilon, dtype)
+            cancellation = variance_loss(np.abs(values), variance, Epsilon, dtype)
             others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
             # The variance, of which the root takes half, the root, and what is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
@@ -127,15 +127,15 @@ def mean_variance_normalization2_error_scale(
         # The root, the quotient and its product with the scale.
         steps = 2 if ScaleTensor is None else 3
         terms = terms + steps * np.abs(values)
-        error_scale = (ErrorScale(terms, held) + lost).scaled(scale)
+        error_scale = (ErrorScale(terms, held) + cancellation).scaled(scale)
         if BiasTensor is not None:
             error_scale = error_scale.holding(store_sizes(_scaled(values, ScaleTensor, None)))
             error_scale += ErrorScale(np.abs(wide(BiasTensor)))
         error_scale = error_scale.overflowing_where(overflows(added) | overflows(way))
         values = _scaled(values, ScaleTensor, BiasTensor)
-        found = fused_error_scale(values, error_scale, FusedActivation, dtype)
+        fused_scale = fused_error_scale(values, error_scale, FusedActivation, dtype)
         return replace(
-            found,
+            fused_scale,
             others=tuple(
                 fused(_scaled(other, ScaleTensor, BiasTensor), FusedActivation).astype(dtype)
                 for other in others
@@ -181,12 +181,12 @@ def lp_normalization_error_scale(
         # FLOAT16 holds the norm and its square, and each may be truncated.
         root = np.sqrt(square + single(Epsilon))
         of_square = store_sizes(square) / np.square(root) / 2
-        lost = of_square + store_sizes(root) / root
+        share = of_square + store_sizes(root) / root
         if P == 1:
             norm = np.sqrt(square)
-            lost = lost + store_sizes(norm) * norm / np.square(root)
-        held = size * lost * _cancellation(square, Epsilon)
-        error_scale = ErrorScale(size, held) + lost_in_variance(size, square, Epsilon, dtype)
+            share = share + store_sizes(norm) * norm / np.square(root)
+        held = size * share * _cancellation(square, Epsilon)
+        error_scale = ErrorScale(size, held) + variance_loss(size, square, Epsilon, dtype)
         others = saturated(values, square, square, Epsilon, dtype)
         if P == 1:
             norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
@@ -246,9 +246,7 @@ def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
     return exact
 
 
-def lost_in_variance(
-    size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]
-) -> ErrorScale:
+def variance_loss(size: Array, variance: Array, epsilon: float, dtype: np.dtype[Any]) -> ErrorScale:
     """Return the error scale of what is lost where the data type holds the variance.
 
     Measured: FLOAT16 does so too between two steps. The variance may overflow there, and become
@@ -264,10 +262,10 @@ def lost_in_variance(
     step = info.smallest_subnormal if dtype == np.float16 else info.tiny
     share = np.where(variance > 0, float(step), 0.0)
     share = share / (variance + single(epsilon))
-    lost: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
-    error_scale = ErrorScale(lost)
+    loss: Array = np.where(share > 0, size * share / float(info.eps), 0.0)
+    error_scale = ErrorScale(loss)
     if dtype == np.float16:
-        error_scale = ErrorScale(np.zeros_like(lost), lost)
+        error_scale = ErrorScale(np.zeros_like(loss), loss)
     return error_scale.overflowing_where(variance > float(info.max)).open_where(share > 0.5)
 
 

@@ -24,8 +24,8 @@ def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
 
 def unbounded(factor: Array, deviation: Array) -> Array:
     """Tell where a factor is infinite, or may be since the root of a subnormal number is lost."""
-    lost = np.square(deviation) < float(np.finfo(np.float32).tiny)
-    return np.isinf(factor) | (lost & (np.abs(factor) > 0))
+    underflow = np.square(deviation) < float(np.finfo(np.float32).tiny)
+    return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 
 
 def shared_dimensions(parameter: Array) -> tuple[int, ...]:

@@ -71,16 +71,16 @@ def in_slices(
     step = max(1, _BLOCK * first.shape[axis] // first.size)
     for start in range(0, first.shape[axis], step):
         part = (slice(None),) * axis + (slice(start, start + step),)
-        found = function(
+        elements = function(
             *(
                 tensor if tensor is None or tensor.shape[axis] == 1 else tensor[part]
                 for tensor in tensors
             )
         )
         if result is None:
-            sizes = list(found.shape)
+            sizes = list(elements.shape)
             sizes[axis] = first.shape[axis]
             result = np.empty(sizes, dtype)
-        result[part] = found
+        result[part] = elements
     assert result is not None
     return result

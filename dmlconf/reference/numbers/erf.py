@@ -46,11 +46,11 @@ def _series(values: Array, coefficients: tuple[Array, ...]) -> Array:
         nearest = place.view(np.int64)
         nearest -= _FIRST
         highest, *others = coefficients
-        found = highest.take(nearest, mode="clip")
+        result = highest.take(nearest, mode="clip")
         for coefficient in others:
-            found *= distance
-            found += coefficient.take(nearest, mode="clip")
-    return found
+            result *= distance
+            result += coefficient.take(nearest, mode="clip")
+    return result
 
 
 @cache

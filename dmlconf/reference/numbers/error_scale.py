@@ -68,11 +68,11 @@ class ErrorScale:
         stored = other.stored if self.stored is None else self.stored
         if self.stored is not None and other.stored is not None:
             stored = self.stored + other.stored
-        found = ErrorScale(self.sums + other.sums, stored)
+        scale = ErrorScale(self.sums + other.sums, stored)
         for part in (self, other):
             if part.overflows is not None:
-                found = found.overflowing_where(part.overflows)
-        return found
+                scale = scale.overflowing_where(part.overflows)
+        return scale
 
     def map(self, function: Callable[[Array], Array]) -> ErrorScale:
         """Return the error scale with a linear function of each size, and of no overflow."""
@@ -150,9 +150,9 @@ class ErrorScale:
         return replace(self.map(lambda values: values * size), overflows=self.overflows)
 
     @classmethod
-    def of(cls, found: Array | ErrorScale) -> ErrorScale:
+    def of(cls, scale: Array | ErrorScale) -> ErrorScale:
         """Return the error scale of what adds up and holds nothing on the way."""
-        return found if isinstance(found, cls) else cls(np.asarray(found))
+        return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:

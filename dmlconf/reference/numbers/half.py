@@ -49,6 +49,6 @@ def to_float16(values: Array) -> Array:
         subnormal = (np.minimum(magnitude, _LEAST_NORMAL) + _HALF).view(np.uint32)
         rounded += subnormal
         rounded -= _BITS_OF_HALF + (1 << 10)
-    found = rounded.astype(np.uint16)
-    found |= np.signbit(values).astype(np.uint16) << 15
-    return found.view(np.float16)
+    half = rounded.astype(np.uint16)
+    half |= np.signbit(values).astype(np.uint16) << 15
+    return half.view(np.float16)

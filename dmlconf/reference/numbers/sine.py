@@ -23,13 +23,13 @@ _NEAR_ZERO: Final = 2.0**-12
 def sine(values: Array) -> Array:
     """Return `2 t / (1 + t^2)`, where t is the tangent of half the angle, to 2^-50."""
     with np.errstate(all="ignore"):
-        found = values * 0.5
-        np.tan(found, out=found)
-        divisor = found * found
+        half = values * 0.5
+        np.tan(half, out=half)
+        divisor = half * half
         divisor += 1
-        found /= divisor
-        found *= 2
-    return found
+        half /= divisor
+        half *= 2
+    return half
 
 
 def cosine(values: Array) -> Array:
@@ -38,10 +38,10 @@ def cosine(values: Array) -> Array:
         square = values * 0.5
         np.tan(square, out=square)
         square *= square
-        found = 1 - square
+        result = 1 - square
         square += 1
-        found /= square
-        near_zero = np.abs(found) < _NEAR_ZERO
+        result /= square
+        near_zero = np.abs(result) < _NEAR_ZERO
         if near_zero.any():
-            found[near_zero] = np.cos(values[near_zero])
-    return found
+            result[near_zero] = np.cos(values[near_zero])
+    return result

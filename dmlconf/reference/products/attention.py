@@ -108,8 +108,8 @@ def multihead_attention1_error_scale(
             # A share that comes out as 0 makes NaN of an infinite value.
             share = fused_softmax(scores, _KEYS)
             vanishing = (share > 0) & (share < float(np.finfo(dtype).tiny))
-            lost = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
-            values = values.overflowing_where(lost)
+            undefined = vanishing.astype(np.float64) @ unbounded.astype(np.float64) > 0
+            values = values.overflowing_where(undefined)
         if fields["MaskType"] == _OF_QUERIES and np.isinf(single(fields["MaskFilterValue"])):
             # The page has it that keys which are seen are left alone; measured, they become NaN.
             values = values.overflowing_where(np.ones(values.sums.shape, bool))
@@ -171,13 +171,13 @@ def _shares_error_scale(
 
     below = scores.max(_KEYS, keepdims=True) - scores
     own = _SHARE_HALVES + 2 * np.where(np.isfinite(below), below, 0)
-    lost = (own / 2 + sizes.sums * (head_size + 4)) / products
+    rounding = (own / 2 + sizes.sums * (head_size + 4)) / products
     loss = (shares * sizes.sums).sum(_KEYS, keepdims=True) * STEP
     stored = None
     if dtype == np.float16 and sizes.stored is not None:
         stored = shares * (1 + carried(sizes.stored)) + _LEAST_NORMAL * (1 + shares)
         loss += (shares * sizes.stored).sum(_KEYS, keepdims=True) * 2.0**-10
-    error_scale = ErrorScale(shares * (1 + carried(lost)), stored)
+    error_scale = ErrorScale(shares * (1 + carried(rounding)), stored)
     return error_scale.open_where(loss > _LARGEST_LOSS)
 
 
@@ -298,48 +298,48 @@ def _added(fields: Mapping[str, Any], shape: tuple[int, ...]) -> tuple[Array | N
         return position, (1 - _last(fields["MaskTensor"], 4)) * filtered
     if kind == "NONE" and fields["PastSequenceLengthsTensor"] is None:
         return position, None
-    kept = _kept(fields, shape)
+    mask = _mask(fields, shape)
     if kind != _OF_QUERIES:
-        kept |= ~kept.any(_KEYS, keepdims=True)
+        mask |= ~mask.any(_KEYS, keepdims=True)
         if position is not None:
-            position = np.where(kept, position, 0.0)
-        return position, np.where(kept, 0.0, filtered)
-    return position, (1.0 - kept) * filtered
+            position = np.where(mask, position, 0.0)
+        return position, np.where(mask, 0.0, filtered)
+    return position, (1.0 - mask) * filtered
 
 
-def _kept(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
+def _mask(fields: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
     """Return which keys each query sees, by batch, head, query and key."""
     batches, _, queries, keys = shape
     batch, _, query, key = np.ogrid[:batches, :1, :queries, :keys]
     if fields["PastSequenceLengthsTensor"] is not None:
         lengths = fields["PastSequenceLengthsTensor"].astype(np.int64)
-        seen: Array = key <= lengths.reshape(-1, 1, 1, 1) + query
-        return seen
+        visible: Array = key <= lengths.reshape(-1, 1, 1, 1) + query
+        return visible
     numbers = fields["MaskTensor"].astype(np.int64).reshape(-1, 1, 1, 1)
     first, kind = numbers[:batches], fields["MaskType"]
     if kind == "KEY_SEQUENCE_LENGTH":
-        kept: Array = key < first
+        mask: Array = key < first
     elif kind == "KEY_SEQUENCE_END_START":
-        kept = (key < first) & (key >= numbers[batches:])
+        mask = (key < first) & (key >= numbers[batches:])
     else:
         # Positions count through all batches, and the end of the last keys means nothing.
         query, key = query + batch * queries, key + batch * keys
         ranges, starts = numbers[batches : 2 * batches + 1], numbers[2 * batches + 1 : -1]
-        kept = (query >= ranges[:-1]) & (query < ranges[1:])
-        kept = kept & (key >= starts) & (key < starts + first)
-    return kept
+        mask = (query >= ranges[:-1]) & (query < ranges[1:])
+        mask = mask & (key >= starts) & (key < starts + first)
+    return mask
 
 
 def _outputs(values: Array, parts: _Parts, fields: Mapping[str, Any]) -> tuple[Array, ...]:
     """Return the outputs that the desc has, in their sizes and types."""
-    found = (
+    outputs = (
         ("OutputTensor", _in_output_order(values, parts)),
         ("OutputPresentKeyTensor", parts.key),
         ("OutputPresentValueTensor", parts.value),
     )
     return tuple(
         array.reshape(fields[name].Sizes).astype(fields[name].DataType.dtype)
-        for name, array in found
+        for name, array in outputs
         if fields[name] is not None
     )
 

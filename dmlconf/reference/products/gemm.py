@@ -47,8 +47,8 @@ def gemm(
     with np.errstate(all="ignore"):
         sums = _sums(ATensor, BTensor, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
-        found = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
-        return found.astype(OutputTensor.DataType.dtype)
+        output = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
+        return output.astype(OutputTensor.DataType.dtype)
 
 
 def gemm_error_scale(
@@ -96,11 +96,11 @@ def gemm_error_scale(
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            found = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
+            scale = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
-            return found.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+            return scale.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
         return fused_error_scale(sums, sizes, FusedActivation, ATensor.dtype)
 
 

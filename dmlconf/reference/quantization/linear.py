@@ -231,8 +231,8 @@ def dynamic_quantize_linear(
         scale = ((greatest - least) / np.float32(255)).reshape(1)
         start = lowest - least / scale
     zero_point = quantized(start, None, data_type)
-    found = quantized(single_quotient(InputTensor, scale), zero_point, data_type)
-    return found, scale, zero_point
+    output = quantized(single_quotient(InputTensor, scale), zero_point, data_type)
+    return output, scale, zero_point
 
 
 def dynamic_quantize_linear_candidates(
@@ -309,11 +309,11 @@ def _by_element(tensors: Sequence[Array], sizes: Sequence[int], middle: int) -> 
 
 def _repeated(tensor: Array, sizes: Sequence[int]) -> Array:
     """Return a tensor with each element repeated over its block, or what broadcasts to that."""
-    found = tensor
+    repeated = tensor
     for axis, (blocks, size) in enumerate(zip(tensor.shape, sizes, strict=True)):
         if 1 < blocks < size:
-            found = np.repeat(found, size // blocks, axis)
-    return found
+            repeated = np.repeat(repeated, size // blocks, axis)
+    return repeated
 
 
 def _middle(bits: int, signed: bool) -> int:
@@ -323,5 +323,5 @@ def _middle(bits: int, signed: bool) -> int:
 
 def _bits(values: Array) -> int:
     """Return the bits of an element: NumPy has no types of 4 bits, so arrays tell them."""
-    told: Mapping[str, int] | None = values.dtype.metadata
-    return 8 * values.dtype.itemsize if told is None else told["bits"]
+    metadata: Mapping[str, int] | None = values.dtype.metadata
+    return 8 * values.dtype.itemsize if metadata is None else metadata["bits"]

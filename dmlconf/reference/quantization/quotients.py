@@ -70,15 +70,15 @@ def quantized_candidates(
     )
     everywhere = np.broadcast_to(undefined, exact.shape)
     lowest[everywhere], highest[everywhere] = data_type.minimum, data_type.maximum
-    lost = np.isnan(exact) & ~everywhere
-    if not lost.any():
+    without_value = np.isnan(exact) & ~everywhere
+    if not without_value.any():
         return [(lowest, highest)]
     zeros = (0 if zero_point is None else zero_point for zero_point in zero_points)
     choices = (data_type.minimum,) * 2, (0, 0), tuple(zeros)
     return [
         (
-            np.where(lost, least, lowest).astype(lowest.dtype),
-            np.where(lost, greatest, highest).astype(highest.dtype),
+            np.where(without_value, least, lowest).astype(lowest.dtype),
+            np.where(without_value, greatest, highest).astype(highest.dtype),
         )
         for least, greatest in choices
     ]

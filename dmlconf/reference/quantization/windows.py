@@ -72,8 +72,8 @@ def convolution_integer(
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
     values = centred(_square(InputTensor), _one(InputZeroPointTensor))
-    found = _convolved(values, filter_, OutputTensor, *attributes)
-    return found.astype(np.int64).astype(np.int32)
+    sums = _convolved(values, filter_, OutputTensor, *attributes)
+    return sums.astype(np.int64).astype(np.int32)
 
 
 def quantized_linear_convolution(
@@ -114,11 +114,11 @@ def quantized_linear_convolution(
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
     values = centred(_square(InputTensor), _one(InputZeroPointTensor))
-    found = _convolved(values, filter_, OutputTensor, *attributes)
+    sums = _convolved(values, filter_, OutputTensor, *attributes)
     if BiasTensor is not None:
-        found += _by_channel(BiasTensor)
+        sums += _by_channel(BiasTensor)
     scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
-    return quantized_sum(found, scales, _one(OutputZeroPointTensor), OutputTensor)
+    return quantized_sum(sums, scales, _one(OutputZeroPointTensor), OutputTensor)
 
 
 def quantized_linear_convolution_candidates(
@@ -142,16 +142,16 @@ def quantized_linear_convolution_candidates(
     attributes = Strides, Dilations, StartPadding, GroupCount
     filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
     values = centred(_square(InputTensor), _one(InputZeroPointTensor))
-    found = _convolved(values, filter_, OutputTensor, *attributes)
+    sums = _convolved(values, filter_, OutputTensor, *attributes)
     error_scale = _convolved(np.abs(values), np.abs(filter_), OutputTensor, *attributes)
     if BiasTensor is not None:
         bias = _by_channel(BiasTensor.astype(np.float64))
-        found += bias
+        sums += bias
         error_scale += np.abs(bias)
     scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
     products = prod(FilterTensor.shape[1:]) + 1
     zero_point = _one(OutputZeroPointTensor)
-    return quantized_sum_candidates(found, error_scale, products, scales, zero_point, OutputTensor)
+    return quantized_sum_candidates(sums, error_scale, products, scales, zero_point, OutputTensor)
 
 
 def quantized_linear_average_pooling(

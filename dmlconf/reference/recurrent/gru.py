@@ -64,11 +64,11 @@ def gru(
     Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
     pictures; the order of gates and lengths were measured.
     """
-    found = _layer(
+    outputs = _layer(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         SequenceLengthsTensor, ActivationDescs, Direction, LinearBeforeReset,
     )  # fmt: skip
-    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    return values_of(outputs, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def gru_error_scale(
@@ -80,10 +80,10 @@ def gru_error_scale(
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    found = _layer(True, **arguments)
+    outputs = _layer(True, **arguments)
     terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
-        return error_scales_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+        return error_scales_of(outputs, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(

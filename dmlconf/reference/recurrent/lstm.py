@@ -75,12 +75,12 @@ def lstm(
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.
     """
-    found = _layer(
+    outputs = _layer(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         CellMemInitTensor, SequenceLengthsTensor, PeepholeTensor, ActivationDescs, Direction,
         ClipThreshold if UseClipThreshold else LARGEST, CoupleInputForget,
     )  # fmt: skip
-    return values_of(found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
+    return values_of(outputs, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor))
 
 
 def lstm_error_scale(
@@ -96,11 +96,11 @@ def lstm_error_scale(
     Derived in docs/bounds.md, Recurrent layers.
     """
     clip = ClipThreshold if UseClipThreshold else LARGEST
-    found = _layer(True, clip=clip, **arguments)
+    outputs = _layer(True, clip=clip, **arguments)
     terms = 3 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
         return error_scales_of(
-            found, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
+            outputs, (OutputSequenceTensor, OutputSingleTensor, OutputCellSingleTensor), terms
         )
 
 
@@ -148,8 +148,8 @@ def _layer(
             if CoupleInputForget:
                 ft = it.complement()
             ct = gate(sums[:, part_c], g)
-            kept = (ft * cell).stored(InputTensor.dtype, measured=False)
-            new_cell = kept + (it * ct).stored(InputTensor.dtype, measured=False)
+            remembered = (ft * cell).stored(InputTensor.dtype, measured=False)
+            new_cell = remembered + (it * ct).stored(InputTensor.dtype, measured=False)
             if peepholes is not None:
                 ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return ot * new_cell.activated(h, InputTensor.dtype), new_cell

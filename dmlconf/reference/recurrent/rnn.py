@@ -59,11 +59,11 @@ def rnn(
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
     """
-    found = _layer(
+    outputs = _layer(
         False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
         SequenceLengthsTensor, ActivationDescs, Direction,
     )  # fmt: skip
-    return values_of(found, (OutputSequenceTensor, OutputSingleTensor))
+    return values_of(outputs, (OutputSequenceTensor, OutputSingleTensor))
 
 
 def rnn_error_scale(
@@ -75,10 +75,10 @@ def rnn_error_scale(
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    found = _layer(True, **arguments)
+    outputs = _layer(True, **arguments)
     terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
     with np.errstate(all="ignore"):
-        return error_scales_of(found, (OutputSequenceTensor, OutputSingleTensor), terms)
+        return error_scales_of(outputs, (OutputSequenceTensor, OutputSingleTensor), terms)
 
 
 def _layer(

@@ -93,8 +93,8 @@ class Sequences:
     def of(cls, tensor: Array, lengths: Array | None, followed: bool) -> Sequences:
         """Return the sequences of a desc's tensors."""
         steps, batch = tensor.shape[1:3]
-        told = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
-        return cls(tensor[0].astype(np.float64), told.astype(np.int64), followed, tensor.dtype)
+        counts = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
+        return cls(tensor[0].astype(np.float64), counts.astype(np.int64), followed, tensor.dtype)
 
     @property
     def batch(self) -> int:
@@ -198,7 +198,7 @@ def in_directions(
         The sequence, sizes {steps, directions, batch, hidden}, and each part of the state, sizes
         {1, directions, batch, hidden}.
     """
-    found: list[tuple[Quantity, ...]] = []
+    directions: list[tuple[Quantity, ...]] = []
     for index in range(2 if direction == "BIDIRECTIONAL" else 1):
         backward = direction == "BACKWARD" or index == 1
         outputs, state = layer(index, sequences.reversed() if backward else sequences, backward)
@@ -206,33 +206,33 @@ def in_directions(
             outputs = _turned(outputs, sequences.lengths)
         else:
             state = (_single(state[0], sequences.lengths, len(outputs.value)), *state[1:])
-        found.append((outputs, *(part[np.newaxis] for part in state)))
-    return tuple(Quantity.stacked(parts, 1) for parts in zip(*found, strict=True))
+        directions.append((outputs, *(part[np.newaxis] for part in state)))
+    return tuple(Quantity.stacked(parts, 1) for parts in zip(*directions, strict=True))
 
 
-def values_of(found: Sequence[Quantity], wanted: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
+def values_of(outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
     """Return the values of the outputs that a desc has, in their data types."""
     with np.errstate(all="ignore"):
         return tuple(
             quantity.value.astype(desc.DataType.dtype)
-            for quantity, desc in zip(found, wanted, strict=True)
+            for quantity, desc in zip(outputs, descs, strict=True)
             if desc is not None
         )
 
 
 def error_scales_of(
-    found: Sequence[Quantity], wanted: Sequence[TensorDesc | None], terms: int
+    outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
 ) -> tuple[ErrorScale, ...]:
     """Return the error scales of the outputs that a desc has.
 
     Args:
-        found: the outputs, if they are wanted.
-        wanted: their descs.
+        outputs: the outputs, if they are wanted.
+        descs: their descs.
         terms: how many terms the outputs' rules count.
     """
     narrowed = (
         quantity.narrowed(terms)
-        for quantity, desc in zip(found, wanted, strict=True)
+        for quantity, desc in zip(outputs, descs, strict=True)
         if desc is not None
     )
     return tuple(error_scale for error_scale in narrowed if error_scale is not None)
@@ -244,12 +244,12 @@ def _single(hidden: Quantity, lengths: Array, steps: int) -> Quantity:
     Measured: so it is, unless there is one step only, whose hidden nodes are always returned. What
     belongs to a length beyond the last step may as well not be written, so any result is right.
     """
-    told = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
-    found = hidden.where(told, hidden.nothing())
-    if found.error_scale is None:
-        return found
+    known = ((lengths > 0) & (lengths <= steps) | (steps == 1))[:, np.newaxis]
+    last = hidden.where(known, hidden.nothing())
+    if last.error_scale is None:
+        return last
     beyond = ((lengths > steps) & (steps > 1))[:, np.newaxis]
-    return replace(found, error_scale=found.error_scale.open_where(beyond))
+    return replace(last, error_scale=last.error_scale.open_where(beyond))
 
 
 def _turned(quantity: Quantity, lengths: Array) -> Quantity:

@@ -95,8 +95,8 @@ def _cumulated(
         steps = operation.accumulate(source, axis, dtype=source.dtype)
         if exclusive:
             first = np.full_like(np.take(steps, [0], axis), operation.identity)
-            kept = np.take(steps, np.arange(part.shape[axis] - 1), axis)
-            steps = np.concatenate([first, kept], axis)
+            earlier = np.take(steps, np.arange(part.shape[axis] - 1), axis)
+            steps = np.concatenate([first, earlier], axis)
         return np.flip(steps, axis) if direction == "DECREASING" else steps
 
     with np.errstate(all="ignore"):

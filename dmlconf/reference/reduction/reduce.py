@@ -116,13 +116,13 @@ def reduce_error_scale(
         if Function == "AVERAGE":
             return ErrorScale(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
         squares = _sum_of_squares(sizes, sizes.dtype)
-        lost = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
+        underflow = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
         if Function == "SUM_SQUARE":
-            quantum = 0.0 if lost.any() else quantum_of(rows, rows)
-            return ErrorScale(squares + lost / STEP, quantum=quantum)
+            quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
+            return ErrorScale(squares + underflow / STEP, quantum=quantum)
         root = np.sqrt(squares)
         # The root of what is left, and of what FLOAT32 does not hold.
-        change = root - np.sqrt(np.maximum(squares - lost, 0.0))
+        change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
         return ErrorScale(root + change / STEP, overflows=beyond)
 
@@ -197,16 +197,16 @@ def _sum_of_squares(rows: Array, wide: np.dtype[Any]) -> Array:
 
 def _extremum(choose: np.ufunc, rows: Array, empty: float) -> Array:
     """Return the extremum of each row; of nothing but NaN the one of nothing at all."""
-    found: Array = choose.reduce(rows, -1)
-    return np.where(np.isnan(found), empty, found) if rows.dtype.kind == "f" else found
+    extremum: Array = choose.reduce(rows, -1)
+    return np.where(np.isnan(extremum), empty, extremum) if rows.dtype.kind == "f" else extremum
 
 
 def _reduced_last(tensor: Array, axes: Sequence[int]) -> Array:
     """Return the tensor with the reduced axes, in ascending order, flattened into the last."""
     reduced = sorted(set(axes))
-    kept = [axis for axis in range(tensor.ndim) if axis not in reduced]
-    sizes = [tensor.shape[axis] for axis in kept]
-    return tensor.transpose(*kept, *reduced).reshape(*sizes, -1)
+    outer = [axis for axis in range(tensor.ndim) if axis not in reduced]
+    sizes = [tensor.shape[axis] for axis in outer]
+    return tensor.transpose(*outer, *reduced).reshape(*sizes, -1)
 
 
 def _first_or_last(rows: Array, place: Callable[..., Array], never: float, direction: str) -> Array:

@@ -134,12 +134,12 @@ def _reduced(
             for at, side in zip((y, x), sides, strict=True)
         )
     sizes = output_sizes(reading, y, x)
-    found = Candidate(np.empty(sizes), np.empty(sizes), np.empty(sizes))
+    candidate = Candidate(np.empty(sizes), np.empty(sizes), np.empty(sizes))
     for block in sample_blocks(y, x, sizes[-1]):
         here = block.outputs
         ends = _ends(reading.of(block), block, function, moved)
-        found.least[here], found.most[here], found.error[here] = ends
-    return found
+        candidate.least[here], candidate.most[here], candidate.error[here] = ends
+    return candidate
 
 
 def _moved(at: Samples, side: _Side, *, steady: bool) -> Samples:
@@ -163,9 +163,9 @@ def _ends(
     each unit, if it is interpolated.
     """
     shifts = product(possible_shifts(block.y_errors), possible_shifts(block.x_errors))
-    found = [reading.at(block.y + down, block.x + across) for down, across in shifts]
-    extremes = np.minimum.reduce(found), np.maximum.reduce(found)
-    least, most = (of_samples(seen, block, function) for seen in extremes)
+    samples = [reading.at(block.y + down, block.x + across) for down, across in shifts]
+    extremes = np.minimum.reduce(samples), np.maximum.reduce(samples)
+    least, most = (of_samples(extreme, block, function) for extreme in extremes)
     error_scale = of_samples(reading.greatest(block.y, block.x), block, function)
     totals = block.counts if function == "AVERAGE" else 1
     operations = totals - 1 + (_INTERPOLATION + 2 * moved / STEP if reading.linear else 0)

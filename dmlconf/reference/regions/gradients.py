@@ -80,15 +80,15 @@ def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
     """Return the least and the greatest right values of what `roi_align_grad` returns."""
     problem = _problem(**fields)
     outputs = fields["OutputGradientTensor"], fields["OutputROIGradientTensor"]
-    found = []
+    intervals = []
     with np.errstate(all="ignore"):
         sums = problem.input_gradient, problem.region_gradient
         for sum_, output in zip(sums, outputs, strict=True):
             if output is not None:
                 values, errors = (part.reshape(output.Sizes) for part in sum_(errors=True))
                 ends = rounded_interval(values, errors, output.DataType.dtype)
-                found.append(anything_where(np.isinf(errors), ends))
-    return tuple(found)
+                intervals.append(anything_where(np.isinf(errors), ends))
+    return tuple(intervals)
 
 
 def _problem(**fields: Any) -> _Problem:
@@ -207,10 +207,10 @@ class _Problem:
         if errors:
             moved += error_scales * (terms + _OPERATIONS) * STEP
             self._open_elements(moved)
-        found, error = (
+        total, error = (
             np.moveaxis(part.reshape(self.reading.values.shape), -1, 1) for part in (sums, moved)
         )
-        return found, error
+        return total, error
 
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients, or samples of special elements."""
@@ -218,8 +218,8 @@ class _Problem:
         reading = self.reading.special() if image else None
         if reading is not None:
             for block in sample_blocks(self.y, self.x, special.shape[-1]):
-                seen = reading.of(block).nearest(block.y, block.x) > 0
-                special[block.outputs] |= (block.used & seen).any(axis=(1, 2))
+                nearest = reading.of(block).nearest(block.y, block.x) > 0
+                special[block.outputs] |= (block.used & nearest).any(axis=(1, 2))
         return special
 
     def _open_elements(self, errors: Array) -> None:
@@ -241,14 +241,14 @@ class _Problem:
 
         Sizes {regions, 4}.
         """
-        found, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
+        total, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
         terms = self.gradients[0].size * self.y.values.shape[1] * self.x.values.shape[1]
         for part in self.parts():
             regions, y, x = part.block.outputs[0], part.block.y, part.block.x
             gradient = part.inner_gradient()
             elements = [part.reading.elements(*at) for at in product(around(y), around(x))]
             for axis, slope in enumerate(_slopes(y, x, elements)):
-                found[regions, axis::2] += self._of_ends(part, axis, slope * gradient)
+                total[regions, axis::2] += self._of_ends(part, axis, slope * gradient)
             if errors:
                 relative = part.uncertain() + (terms + _OPERATIONS) * STEP
                 for shift in part.shifts():
@@ -259,7 +259,7 @@ class _Problem:
                     moved[regions, axis::2] += self._of_ends(part, axis, error)
         if errors:
             moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
-        return found, moved
+        return total, moved
 
     def _of_ends(self, part: _Part, axis: int, values: Array) -> Array:
         """Return what the begin and the end of each region get of its samples' values.
@@ -283,13 +283,13 @@ class _Problem:
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))
 
 
-def _first_greatest(seen: Array, used: Array) -> Array:
+def _first_greatest(samples: Array, used: Array) -> Array:
     """Tell which sample of each output is the first of the greatest."""
-    comparable = np.where(used & ~np.isnan(seen), seen, -np.inf)
-    in_turn = comparable.reshape(len(seen), -1, *seen.shape[3:])
+    comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
+    in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
     first = in_turn.argmax(axis=1)[:, np.newaxis]
     place = np.arange(in_turn.shape[1])[:, np.newaxis, np.newaxis, np.newaxis]
-    chosen: Array = (place == first).reshape(seen.shape)
+    chosen: Array = (place == first).reshape(samples.shape)
     return chosen
 
 

@@ -64,9 +64,9 @@ def roi_pooling(
 
     Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not tell the parts.
     """
-    found = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
+    pooled = _pooled(InputTensor, ROITensor, SpatialScale, PooledSize, _LOWEST)
     dtype = OutputTensor.DataType.dtype
-    return np.maximum(found, np.finfo(dtype).min).astype(dtype)
+    return np.maximum(pooled, np.finfo(dtype).min).astype(dtype)
 
 
 def roi_pooling_interval(
@@ -149,9 +149,9 @@ def _greatest(
     first, count = parts
     best = np.full_like(read(np.zeros_like(first)), lowest)
     for place in range(int(count.max(initial=0))):
-        seen = read(np.minimum(first + place, size - 1))
+        samples = read(np.minimum(first + place, size - 1))
         inside = (place < count).reshape(*count.shape, *(1,) * (best.ndim - count.ndim))
-        np.maximum(best, seen, out=best, where=inside)
+        np.maximum(best, samples, out=best, where=inside)
     return best
 
 
@@ -196,11 +196,11 @@ def roi_align1(
         y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
         attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
         reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
-        found = np.moveaxis(reduced(reading, y, x, ReductionFunction), -1, 1)
+        output = np.moveaxis(reduced(reading, y, x, ReductionFunction), -1, 1)
         dtype = OutputTensor.DataType.dtype
         if ReductionFunction == "MAX":
-            found = np.maximum(found, np.finfo(dtype).min)
-        return found.astype(dtype)
+            output = np.maximum(output, np.finfo(dtype).min)
+        return output.astype(dtype)
 
 
 def roi_align1_candidates(

@@ -120,17 +120,17 @@ class Reading:
 
     def at(self, y: Array, x: Array) -> Array:
         """Return what is at rows and columns."""
-        found = self._interpolated(y, x) if self.linear else self.nearest(y, x)
-        seen: Array = np.where(self.inside(y, x), found, self.outside)
-        return seen
+        inner = self._interpolated(y, x) if self.linear else self.nearest(y, x)
+        samples: Array = np.where(self.inside(y, x), inner, self.outside)
+        return samples
 
     def greatest(self, y: Array, x: Array) -> Array:
         """Return the greatest absolute value that `at` makes its results of."""
         if not self.linear:
             return np.abs(self.at(y, x))
         near = [np.abs(self.elements(*at)) for at in product(around(y), around(x))]
-        seen: Array = np.where(self.inside(y, x), np.maximum.reduce(near), abs(self.outside))
-        return seen
+        samples: Array = np.where(self.inside(y, x), np.maximum.reduce(near), abs(self.outside))
+        return samples
 
     def _interpolated(self, y: Array, x: Array) -> Array:
         rows, columns = self.values.shape[1:3]
@@ -153,8 +153,8 @@ class Reading:
 
     def elements(self, y: Array, x: Array) -> Array:
         """Return the elements at whole coordinates; edges go on beyond their end."""
-        found: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
-        return found
+        elements: Array = self.values.reshape(-1, self.values.shape[-1]).take(self.places(y, x), 0)
+        return elements
 
     def places(self, y: Array, x: Array) -> Array:
         """Return the index of the elements at whole coordinates, channels not counted."""
@@ -255,21 +255,21 @@ def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
     """
     result = np.empty(output_sizes(reading, y, x))
     for block in sample_blocks(y, x, result.shape[-1]):
-        seen = reading.of(block).at(block.y, block.x)
-        result[block.outputs] = of_samples(seen, block, function)
+        samples = reading.of(block).at(block.y, block.x)
+        result[block.outputs] = of_samples(samples, block, function)
     return result
 
 
-def of_samples(seen: Array, block: Block, function: str) -> Array:
+def of_samples(samples: Array, block: Block, function: str) -> Array:
     """Return the mean or the greatest of each output's samples."""
     mean = function == "AVERAGE"
     if not block.used.all():
-        seen = np.where(block.used, seen, 0.0 if mean else -np.inf)
+        samples = np.where(block.used, samples, 0.0 if mean else -np.inf)
     if mean:
-        seen = np.add.reduce(seen, axis=(1, 2)) / block.counts
+        samples = np.add.reduce(samples, axis=(1, 2)) / block.counts
     else:
-        seen = np.fmax.reduce(seen, axis=(1, 2), initial=-np.inf)
-    return seen
+        samples = np.fmax.reduce(samples, axis=(1, 2), initial=-np.inf)
+    return samples
 
 
 def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
@@ -279,15 +279,15 @@ def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
     single elements, so may samples whose coordinate is not certain, and sums of several.
     """
     special = reading.special()
-    found = np.zeros(output_sizes(reading, y, x), bool)
+    outputs = np.zeros(output_sizes(reading, y, x), bool)
     if special is None:
-        return found
-    for block in sample_blocks(y, x, found.shape[-1]):
-        seen = special.of(block).nearest(block.y, block.x)
+        return outputs
+    for block in sample_blocks(y, x, outputs.shape[-1]):
+        samples = special.of(block).nearest(block.y, block.x)
         uncertain = (block.y_errors + block.x_errors)[..., np.newaxis] > 0
         weight = 2.0 if reading.linear else np.where(uncertain, 2.0, 1.0)
-        found[block.outputs] = (block.used * seen * weight).sum(axis=(1, 2)) > 1
-    return found
+        outputs[block.outputs] = (block.used * samples * weight).sum(axis=(1, 2)) > 1
+    return outputs
 
 
 def sample_blocks(y: Samples, x: Samples, channels: int) -> Iterator[Block]:

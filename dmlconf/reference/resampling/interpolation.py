@@ -233,8 +233,8 @@ def quanta(values: Array) -> Array:
     finite = np.where(np.isfinite(values), values, 0.0)
     fraction, exponent = np.frexp(finite)
     whole = np.abs(fraction * 2.0**53).astype(np.int64)
-    found = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
-    return np.where(np.isfinite(values), np.where(finite == 0, np.inf, found), 0.0)
+    result = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    return np.where(np.isfinite(values), np.where(finite == 0, np.inf, result), 0.0)
 
 
 def extrapolated_estimate(

@@ -120,7 +120,7 @@ def _all_steps(
     return steps
 
 
-def _all_sizes(sizes: Sequence[int], wanted: Sequence[int]) -> Iterator[Sequence[int]]:
+def _all_sizes(sizes: Sequence[int], targets: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield the sizes before and after each step of an antialiased interpolation.
 
     There are at least two steps; what has its size already is still shifted by the offsets.
@@ -129,12 +129,12 @@ def _all_sizes(sizes: Sequence[int], wanted: Sequence[int]) -> Iterator[Sequence
     while True:
         sizes = [
             1 << (size - 1).bit_length() - 1 if size > 2 * to else to
-            for size, to in zip(sizes, wanted, strict=True)
+            for size, to in zip(sizes, targets, strict=True)
         ]
         yield sizes
-        if all(size <= 2 * to for size, to in zip(sizes, wanted, strict=True)):
+        if all(size <= 2 * to for size, to in zip(sizes, targets, strict=True)):
             break
-    yield wanted
+    yield targets
 
 
 def _linear(tensor: Array, output: TensorDesc, steps: Sequence[Sequence[Coordinates]]) -> Array:

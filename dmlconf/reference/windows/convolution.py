@@ -167,29 +167,29 @@ def convolution_error_scale(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        found = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
-        if not np.isfinite(found.sums).all():
+        scale = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        if not np.isfinite(scale.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
-            found = found.overflowing_where(overflows(finite))
+            scale = scale.overflowing_where(overflows(finite))
         if InputTensor.dtype == np.float16:
             products = summed(values, filter_, None)
             squares = summed(np.square(values), np.square(filter_), None)
             terms = _terms(filter_, Direction, GroupCount)
-            found = found.in_slices(products, squares, terms)
+            scale = scale.in_slices(products, squares, terms)
             if bias is not None:
-                found = found.holding(store_sizes(products))
+                scale = scale.holding(store_sizes(products))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
-            found = fused_error_scale(sums, found, FusedActivation, InputTensor.dtype)
+            scale = fused_error_scale(sums, scale, FusedActivation, InputTensor.dtype)
         if Direction == "BACKWARD":
             # With zeros between the elements of the input, infinite weights make NaN of them.
             unbounded = ~np.isfinite(_grouped(filter_, GroupCount)).all(
                 (1, *range(3, filter_.ndim + 1))
             )
-            channels = unbounded.reshape(-1, *(1,) * (found.sums.ndim - 2))
-            found = found.overflowing_where(channels)
-        return found
+            channels = unbounded.reshape(-1, *(1,) * (scale.sums.ndim - 2))
+            scale = scale.overflowing_where(channels)
+        return scale
 
 
 def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
@@ -215,8 +215,8 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     # Each block reads the weights again.
     at_once = max(_AT_ONCE, weights[0].size)
     for batch, group, rows in _parts((*batches, positions[0]), views.size, at_once):
-        seen = views[batch, group, :, *(slice(None) for _ in kernel), rows]
-        columns = seen.reshape(*seen.shape[:2], weights.shape[-1], -1)
+        patches = views[batch, group, :, *(slice(None) for _ in kernel), rows]
+        columns = patches.reshape(*patches.shape[:2], weights.shape[-1], -1)
         into_sums = sums[batch, group, :, rows]
         into_sums[...] = (weights[group] @ columns).reshape(into_sums.shape)
     return sums.reshape(sizes)
@@ -242,10 +242,10 @@ def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window
     for place in np.ndindex(*kernel):
         added = np.swapaxes(grouped[*_ALL, *place], -1, -2) @ columns
         views[*_ALL, *place] += added.reshape(*batches, outputs, *positions)
-    found = np.zeros((*batches, outputs, *sizes[2:]))
+    result = np.zeros((*batches, outputs, *sizes[2:]))
     taken, into = _overlap(padded.shape[3:], tuple(sizes[2:]), window.start)
-    found[into] = padded[taken]
-    return found.reshape(sizes)
+    result[into] = padded[taken]
+    return result.reshape(sizes)
 
 
 _DIRECTIONS: Final = {"FORWARD": forward, "BACKWARD": backward}

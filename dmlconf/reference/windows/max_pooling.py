@@ -52,9 +52,9 @@ def max_pooling2(
     values, lowest = _comparable(InputTensor)
     if OutputIndicesTensor is None:
         return (_stored(greatest(values, over, lowest), OutputTensor),)
-    found, indices = indexed(values, over, lowest)
+    maxima, indices = indexed(values, over, lowest)
     indices = np.maximum(indices, 0).astype(OutputIndicesTensor.DataType.dtype)
-    return _stored(found, OutputTensor), indices
+    return _stored(maxima, OutputTensor), indices
 
 
 def max_pooling2_interval(
@@ -71,11 +71,11 @@ def max_pooling2_interval(
     spatial = Strides, WindowSize, StartPadding, Dilations
     over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
     values, lowest = _comparable(InputTensor)
-    found, indices = indexed(values, over, lowest)
-    most = least = _stored(found, OutputTensor)
+    maxima, indices = indexed(values, over, lowest)
+    most = least = _stored(maxima, OutputTensor)
     undefined = indices < 0
     if InputTensor.dtype.kind == "f":
-        undefined |= found == lowest
+        undefined |= maxima == lowest
         least = np.where(np.isneginf(greatest(values, over, -np.inf)), -np.inf, most)
     if OutputIndicesTensor is None:
         return ((least, most),)
@@ -109,11 +109,11 @@ def max_pooling_grad(
     over = windows(InputTensor.shape, InputGradientTensor.shape, *spatial)
     values, lowest = _comparable(InputTensor)
     indices = indexed(values, over, lowest)[1]
-    seen = indices >= 0
+    valid = indices >= 0
     with np.errstate(all="ignore"):
-        gradients = InputGradientTensor[seen].astype(np.float64)
-        found = np.bincount(indices[seen], gradients, InputTensor.size)
-        return found.reshape(InputTensor.shape).astype(OutputGradientTensor.DataType.dtype)
+        gradients = InputGradientTensor[valid].astype(np.float64)
+        gradient = np.bincount(indices[valid], gradients, InputTensor.size)
+        return gradient.reshape(InputTensor.shape).astype(OutputGradientTensor.DataType.dtype)
 
 
 def max_pooling_grad_error_scale(
@@ -147,7 +147,7 @@ def _comparable(tensor: Array) -> tuple[Array, Any]:
     return tensor.astype(np.float32, copy=False), np.finfo(np.float32).min
 
 
-def _stored(found: Array, output: TensorDesc) -> Array:
+def _stored(maxima: Array, output: TensorDesc) -> Array:
     """Return what is found in the output's type, whose lowest finite number is the least."""
     dtype = output.DataType.dtype
-    return np.maximum(found, np.finfo(dtype).min).astype(dtype) if dtype.kind == "f" else found
+    return np.maximum(maxima, np.finfo(dtype).min).astype(dtype) if dtype.kind == "f" else maxima

@@ -90,9 +90,9 @@ class Window:
         """Return the part of a tensor of this reach that lies inside, with zeros behind it."""
         before = (slice(None),) * self.axis
         inside = tensor[(*before, slice(self.start, self.start + self.extent))]
-        found = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
-        found[(*before, slice(inside.shape[self.axis]))] = inside
-        return found
+        padded = np.zeros(_resized(tensor.shape, self.axis, self.extent), tensor.dtype)
+        padded[(*before, slice(inside.shape[self.axis]))] = inside
+        return padded
 
 
 def windows(
@@ -189,10 +189,10 @@ def indexed(tensor: Array, over: Sequence[Window], lowest: Any) -> tuple[Array, 
 def spread(shares: Array, over: Sequence[Window]) -> Array:
     """Return the transposition of `sums`: each share added to all that its window sees."""
     for window in over:
-        found = np.zeros(_resized(shares.shape, window.axis, window.reach))
-        for seen in window.places():
-            found[seen] += shares
-        shares = window.cropped(found)
+        output = np.zeros(_resized(shares.shape, window.axis, window.reach))
+        for place in window.places():
+            output[place] += shares
+        shares = window.cropped(output)
     return shares
 
 
@@ -213,13 +213,13 @@ def _reduced(
 ) -> Array:
     """Return what combining all that the window sees, and a neutral number, gives."""
     images = _images(tensor)
-    found = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
+    output = np.empty((*images.shape[:2], *(window.positions for window in over)), dtype)
     for block in _blocks(images):
         numbers = images[block]
         for window in over:
             numbers = _along(numbers, window, combine, neutral, dtype)
-        combine(numbers, neutral, out=found[block])
-    return found.reshape(*tensor.shape[:_FIRST_SPATIAL], *found.shape[2:])
+        combine(numbers, neutral, out=output[block])
+    return output.reshape(*tensor.shape[:_FIRST_SPATIAL], *output.shape[2:])
 
 
 def _along(
@@ -233,10 +233,10 @@ def _along(
         reduced: Array = combine.reduce(window.view(padded), window.axis, dtype)
         return reduced
     first, *others = window.places()
-    found = padded[first].astype(dtype)
-    for seen in others:
-        combine(found, padded[seen], out=found)
-    return found
+    result = padded[first].astype(dtype)
+    for place in others:
+        combine(result, padded[place], out=result)
+    return result
 
 
 def _first_greatest(
@@ -254,9 +254,9 @@ def _first_greatest(
         padded, places = window.padded(numbers, lowest), window.padded(indices, _NOWHERE)
         numbers = _along(numbers, window, np.maximum, lowest, numbers.dtype)
         indices = np.full(numbers.shape, _NOWHERE)
-        for seen in window.places():
-            other = (padded[seen] < numbers) * _NOWHERE
-            np.minimum(indices, np.maximum(places[seen], other), out=indices)
+        for place in window.places():
+            other = (padded[place] < numbers) * _NOWHERE
+            np.minimum(indices, np.maximum(places[place], other), out=indices)
     return numbers, indices
 
 
@@ -278,6 +278,6 @@ def _resized(shape: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
 
 def _counted(window: Window) -> Array:
     begins = np.arange(window.positions)[:, np.newaxis] * window.stride - window.start
-    seen = begins + np.arange(window.size) * window.dilation
-    counts: Array = ((seen >= 0) & (seen < window.extent)).sum(axis=1)
+    positions = begins + np.arange(window.size) * window.dilation
+    counts: Array = ((positions >= 0) & (positions < window.extent)).sum(axis=1)
     return counts

@@ -160,8 +160,8 @@ def _defect(entry: Mapping[str, Any]) -> DriverDefect:
 
 def _operators(patterns: list[str]) -> tuple[str, ...]:
     names = operator_names()
-    found = {n: None for pattern in patterns for n in names if fnmatchcase(n, pattern)}
-    return tuple(found)
+    matches = {n: None for pattern in patterns for n in names if fnmatchcase(n, pattern)}
+    return tuple(matches)
 
 
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:

@@ -158,10 +158,10 @@ def _unsigned(run: Run, settings: Settings) -> Arrays | None:
         for name, array in run.inputs.items()
         if run.tensor(name).DataType == signed
     }
-    found = run.again(inputs, desc)
-    return found and {
+    outputs = run.again(inputs, desc)
+    return outputs and {
         name: array.view(run.outputs[name].dtype)
-        for name, array in found.items()
+        for name, array in outputs.items()
         if array.dtype.itemsize == run.outputs[name].itemsize
     }
 
@@ -267,8 +267,8 @@ def _flush(run: Run, settings: Settings) -> Arrays | None:
         return np.where(np.abs(array) < tiny, np.copysign(np.float16(0), array), array)
 
     inputs = {n: flushed(a) for n, a in run.inputs.items() if a.dtype == np.float16}
-    found = run.again(inputs)
-    return found and {n: flushed(a) for n, a in found.items() if a.dtype == np.float16}
+    outputs = run.again(inputs)
+    return outputs and {n: flushed(a) for n, a in outputs.items() if a.dtype == np.float16}
 
 
 def _alias(run: Run, settings: Settings) -> Arrays | None:
@@ -350,12 +350,12 @@ def _ties(run: Run, settings: Settings) -> Arrays | None:
         for name in ("InputTensor", "OutputTensor", "OutputValueTensor")
         if isinstance(run.desc.get(name), TensorDesc)
     }
-    found = run.again({"InputTensor": ranks}, desc)
-    if found is None:
+    outputs = run.again({"InputTensor": ranks}, desc)
+    if outputs is None:
         return None
     if run.case.operator_name.startswith("ACTIVATION"):
-        return {name: a.astype(run.outputs[name].dtype) for name, a in found.items()}
-    return {name: a for name, a in found.items() if "Ind" in name} or None
+        return {name: a.astype(run.outputs[name].dtype) for name, a in outputs.items()}
+    return {name: a for name, a in outputs.items() if "Ind" in name} or None
 
 
 FAULTS: Final[Mapping[str, Fault]] = {

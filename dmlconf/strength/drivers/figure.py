@@ -72,8 +72,8 @@ class SubjectFigure:
         if self.fate is Fate.HIDDEN:
             return f"the data of all {self.tally.ran:,} cases that run it hides it ({having})"
         if self.fate is Fate.UNNOTICED:
-            seen = self.tally.ran - self.tally.hidden
-            return f"{seen:,} of its cases show it and none fails, such as {self.tally.missed}"
+            visible = self.tally.ran - self.tally.hidden
+            return f"{visible:,} of its cases show it and none fails, such as {self.tally.missed}"
         return ""
 
 
@@ -117,19 +117,19 @@ class DriverFigure:
     @property
     def by_defect(self) -> dict[str, list[SubjectFigure]]:
         """The subjects by the defect's name."""
-        found: dict[str, list[SubjectFigure]] = {}
+        figures: dict[str, list[SubjectFigure]] = {}
         for subject in self.subjects:
-            found.setdefault(subject.defect.name, []).append(subject)
-        return found
+            figures.setdefault(subject.defect.name, []).append(subject)
+        return figures
 
     @property
     def by_report(self) -> dict[Report, list[SubjectFigure]]:
         """The subjects by the public report that they are rebuilt from."""
-        found: dict[Report, list[SubjectFigure]] = {}
+        figures: dict[Report, list[SubjectFigure]] = {}
         for subject in self.subjects:
             if subject.defect.report is not None:
-                found.setdefault(subject.defect.report, []).append(subject)
-        return found
+                figures.setdefault(subject.defect.report, []).append(subject)
+        return figures
 
 
 def caught_in_all(subjects: Sequence[SubjectFigure]) -> bool:

@@ -26,10 +26,10 @@ def _unary(formula: _Formula) -> Callable[[Run, Settings], Arrays | None]:
     """Return a fault that makes the output of the first input and the right output."""
 
     def fault(run: Run, settings: Settings) -> Arrays | None:
-        found = _first(run)
-        if found is None:
+        result = _first(run)
+        if result is None:
             return None
-        name, source, output = found
+        name, source, output = result
         with np.errstate(all="ignore"):
             return {name: formula(source, output).astype(output.dtype)}
 
@@ -69,8 +69,8 @@ def _log_loses_digits(source: Array, output: Array) -> Array:
 
 def _gelu_by_tanh(source: Array, output: Array) -> Array:
     x = source.astype(np.float64)
-    found: Array = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-    return found
+    result: Array = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return result
 
 
 def _is_large(source: Array, share: float) -> Array:
@@ -86,10 +86,10 @@ def _power(
     formula: Callable[[Array, Any, Array], Array],
 ) -> Callable[[Run, Settings], Arrays | None]:
     def fault(run: Run, settings: Settings) -> Arrays | None:
-        found, exponent = _first(run), _exponents(run)
-        if found is None or exponent is None:
+        result, exponent = _first(run), _exponents(run)
+        if result is None or exponent is None:
             return None
-        name, base, output = found
+        name, base, output = result
         with np.errstate(all="ignore"):
             return {name: formula(base, exponent, output).astype(output.dtype)}
 
@@ -113,8 +113,8 @@ def _modulus_by_reciprocal(run: Run, settings: Settings) -> Arrays | None:
     a, b = (run.inputs[name].astype(np.float32) for name in ("ATensor", "BTensor"))
     whole = np.floor if "FLOOR" in run.case.operator_name else np.trunc
     with np.errstate(all="ignore"):
-        found = a - b * whole(a * (np.float32(1) / b))
-        return {"OutputTensor": np.where(np.isfinite(found), found, run.outputs["OutputTensor"])}
+        result = a - b * whole(a * (np.float32(1) / b))
+        return {"OutputTensor": np.where(np.isfinite(result), result, run.outputs["OutputTensor"])}
 
 
 def _cast(change: Callable[[Array, Array], Array]) -> Callable[[Run, Settings], Arrays | None]:

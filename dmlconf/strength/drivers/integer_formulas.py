@@ -22,14 +22,14 @@ def _carry_lost(run: Run, settings: Settings) -> Arrays | None:
     low, high = (a & _WORD, b & _WORD), (a >> _WORD_BITS, b >> _WORD_BITS)
     with np.errstate(all="ignore"):
         sums = [(x - y if subtract else x + y) & _WORD for x, y in (low, high)]
-    found = sums[0] | (sums[1] << _WORD_BITS)
-    return {"OutputTensor": found.view(run.outputs["OutputTensor"].dtype)}
+    result = sums[0] | (sums[1] << _WORD_BITS)
+    return {"OutputTensor": result.view(run.outputs["OutputTensor"].dtype)}
 
 
 def _words_exchanged(run: Run, settings: Settings) -> Arrays | None:
     bits = run.outputs["OutputTensor"].view(np.uint64)
-    found = (bits >> _WORD_BITS) | (bits << _WORD_BITS)
-    return {"OutputTensor": found.view(run.outputs["OutputTensor"].dtype)}
+    result = (bits >> _WORD_BITS) | (bits << _WORD_BITS)
+    return {"OutputTensor": result.view(run.outputs["OutputTensor"].dtype)}
 
 
 def _arithmetic(run: Run) -> Array:

@@ -48,20 +48,20 @@ def measure_drivers(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a recording of the suite cannot be read.
     """
-    found = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
-    tries = [(plan[place], list(s)) for place, s in found.chosen(sample, seed).items()]
+    overview = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
+    tries = [(plan[place], list(s)) for place, s in overview.chosen(sample, seed).items()]
     strength = DriverStrength()
     if jobs == 1:
         against, _ = suite_expectations(suite_paths)
         strength.add(_measured(tries, against, advance))
-        return found, strength
+        return overview, strength
     chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
     with ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,)) as pool:
         for chunk, part in zip(chunks, pool.map(_Worker.measure, chunks), strict=True):
             strength.add(part)
             for _ in chunk:
                 advance()
-    return found, strength
+    return overview, strength
 
 
 def _measured(

@@ -79,11 +79,11 @@ def _changed(run: Run, array: Array, settings: Settings) -> Array | None:
         return None
     value = VALUES[settings["value"]]
     with np.errstate(all="ignore"):
-        found = value(rows, chosen, start, run.desc)
-    if found is None:
+        result = value(rows, chosen, start, run.desc)
+    if result is None:
         return None
     changed = rows.copy()
-    changed[:, chosen] = found
+    changed[:, chosen] = result
     return restored(changed)
 
 
@@ -178,15 +178,15 @@ def _times(factor: float) -> _Value:
 
 def _of_rows(function: Callable[[Array], Array]) -> _Value:
     def value(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
-        found: Array = function(rows[:, chosen]).astype(rows.dtype)
-        return found
+        result: Array = function(rows[:, chosen]).astype(rows.dtype)
+        return result
 
     return value
 
 
 def _wrapped(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
-    found: Array = rows[:, chosen % start]
-    return found
+    result: Array = rows[:, chosen % start]
+    return result
 
 
 def _smallest(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
@@ -205,14 +205,14 @@ def _less_carry(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any])
     carry = rows[:, [start - 1]]
     if "HasExclusiveProduct" in desc:
         return (rows[:, chosen] / np.where(carry == 0, 1, carry)).astype(rows.dtype)
-    found: Array = rows[:, chosen] - carry
-    return found
+    result: Array = rows[:, chosen] - carry
+    return result
 
 
 def _modulo_last_axis(rows: Array, chosen: Array, start: int, desc: Mapping[str, Any]) -> Array:
     size = desc["InputTensor"].Sizes[desc["Axes"][-1]]
-    found: Array = rows[:, chosen] % rows.dtype.type(size)
-    return found
+    result: Array = rows[:, chosen] % rows.dtype.type(size)
+    return result
 
 
 VALUES: Final[Mapping[str, _Value]] = {

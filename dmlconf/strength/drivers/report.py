@@ -40,10 +40,12 @@ def driver_sentence(figure: DriverFigure) -> str:
 
 def report_sentence(figure: DriverFigure, product: str = "DirectML") -> str:
     """Say how many public reports of a product are caught."""
-    found = [subjects for report, subjects in figure.by_report.items() if report.product == product]
-    every, some = sum(map(caught_in_all, found)), sum(map(caught_in_any, found))
+    reports = [
+        subjects for report, subjects in figure.by_report.items() if report.product == product
+    ]
+    every, some = sum(map(caught_in_all, reports)), sum(map(caught_in_any, reports))
     return (
-        f"of {len(found)} public reports of wrong {product} results, {every} are caught in every "
+        f"of {len(reports)} public reports of wrong {product} results, {every} are caught in every "
         f"variant and {some} in at least one"
     )
 

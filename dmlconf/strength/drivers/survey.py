@@ -86,11 +86,11 @@ def survey(
             names = features(case)
             for defect in known:
                 subject = Subject(defect.name, case.operator_name)
-                found = met.setdefault(subject, Met([0] * len(defect.conditions)))
+                entry = met.setdefault(subject, Met([0] * len(defect.conditions)))
                 holds = defect.met(names)
-                found.of += 1
-                found.single = [a + b for a, b in zip(found.single, holds, strict=True)]
+                entry.of += 1
+                entry.single = [a + b for a, b in zip(entry.single, holds, strict=True)]
                 if all(holds):
-                    found.cases.append(place)
+                    entry.cases.append(place)
         advance()
     return Survey(met)

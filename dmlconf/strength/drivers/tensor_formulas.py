@@ -176,22 +176,22 @@ def _softmax(
 
 def _hardmax_of_all_equal(run: Run, settings: Settings) -> Arrays | None:
     source = run.inputs["InputTensor"]
-    found = source == source.max(_axes(run), keepdims=True)
-    return {"OutputTensor": found.astype(run.outputs["OutputTensor"].dtype)}
+    maxima = source == source.max(_axes(run), keepdims=True)
+    return {"OutputTensor": maxima.astype(run.outputs["OutputTensor"].dtype)}
 
 
 def _log_sum_exp(run: Run, settings: Settings) -> Arrays | None:
     source, output = run.inputs["InputTensor"], run.outputs["OutputTensor"]
     with np.errstate(all="ignore"):
-        found = np.log(np.exp(source).sum(_axes(run), keepdims=True, dtype=source.dtype))
-    return {"OutputTensor": found.reshape(output.shape).astype(output.dtype)}
+        result = np.log(np.exp(source).sum(_axes(run), keepdims=True, dtype=source.dtype))
+    return {"OutputTensor": result.reshape(output.shape).astype(output.dtype)}
 
 
 def _squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
     output = run.outputs["OutputTensor"]
     square = output.astype(np.float64) ** 2
-    found = np.where(square > 65504, np.inf, np.where(square < 2.0**-25, 0, output))
-    return {"OutputTensor": np.where(np.isnan(output), output, found).astype(output.dtype)}
+    result = np.where(square > 65504, np.inf, np.where(square < 2.0**-25, 0, output))
+    return {"OutputTensor": np.where(np.isnan(output), output, result).astype(output.dtype)}
 
 
 def _full_sequences(run: Run, settings: Settings) -> Arrays | None:
@@ -223,18 +223,18 @@ def _padded_before(run: Run, value: float, outputs: tuple[str, ...]) -> Arrays |
     padded = np.pad(source, border, constant_values=source.dtype.type(value))
     tensor: TensorDesc = replace(desc["InputTensor"], Sizes=padded.shape, Strides=None)
     nothing = (0,) * len(start)
-    found = run.again(
+    result = run.again(
         {"InputTensor": padded},
         {"InputTensor": tensor, "StartPadding": nothing, "EndPadding": nothing},
     )
-    return found and {name: found[name] for name in outputs}
+    return result and {name: result[name] for name in outputs}
 
 
 def _indices_within_channel(run: Run, settings: Settings) -> Arrays | None:
     indices = run.outputs["OutputIndicesTensor"]
     spatial = int(np.prod(run.inputs["InputTensor"].shape[2:]))
-    found = indices % indices.dtype.type(spatial)
-    return None if (found == indices).all() else {"OutputIndicesTensor": found}
+    result = indices % indices.dtype.type(spatial)
+    return None if (result == indices).all() else {"OutputIndicesTensor": result}
 
 
 def _gradient_to_all_equal(run: Run, settings: Settings) -> Arrays | None:
@@ -245,10 +245,10 @@ def _gradient_to_all_equal(run: Run, settings: Settings) -> Arrays | None:
         return None
     tensor: TensorDesc = replace(run.desc["InputTensor"], DataType=DataType.FLOAT32)
     ranks = ranked(source, last_is_greater=True)
-    found = run.again({"InputTensor": ranks}, {"InputTensor": tensor})
-    if found is None:
+    outputs = run.again({"InputTensor": ranks}, {"InputTensor": tensor})
+    if outputs is None:
         return None
-    last = found[name]
+    last = outputs[name]
     return {name: np.where(last == first, first, first + last).astype(first.dtype)}
 
 

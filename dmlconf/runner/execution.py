@@ -1,0 +1,75 @@
+"""How a run executes: where its cases run, and where their outcomes are judged."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from dmlconf.backends.registry import BackendName
+
+__all__ = ["Execution", "Limits", "execution_of", "limits_of", "processes_that_pay"]
+
+_CASES: Final = 2000
+"""For fewer a process does not pay: it takes some seconds to start and to read a recording."""
+
+_MOST_PROCESSES: Final = 8
+"""Further ones would wait for this one, which loads the suite and writes the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How to run.
+
+    Attributes:
+        jobs: worker processes side by side.
+        timeout: seconds that one case may take in a worker process.
+    """
+
+    jobs: int = 1
+    timeout: float = 60.0
+
+
+class Execution(Enum):
+    """Where cases run, and where their outcomes are judged."""
+
+    IN_PROCESS = "this process runs cases and judges them"
+    ISOLATED = "worker processes run cases, and this process judges them"
+    JUDGED_IN_WORKERS = "worker processes run cases and judge them"
+
+
+def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execution:
+    """Choose how to execute cases on a backend.
+
+    One that may break down runs in worker processes, and what it returns is judged here. Of one
+    that is trusted, building and judging a case takes longer than running it, so that several
+    processes do all three.
+
+    Args:
+        backend: the backend.
+        limits: how to run.
+        judged: whether outcomes are judged and nothing but the verdicts is wanted.
+    """
+    if backend.isolated:
+        return Execution.ISOLATED
+    if limits.jobs == 1:
+        return Execution.IN_PROCESS
+    return Execution.JUDGED_IN_WORKERS if judged else Execution.ISOLATED
+
+
+def limits_of(backend: BackendName, jobs: int | None, timeout: float, cases: int) -> Limits:
+    """Return how to run and judge cases, with as many processes as pay where none are named.
+
+    Args:
+        backend: the backend; one device serves one process at a time unless the user says more.
+        jobs: how many processes the user named.
+        timeout: seconds that one case may take.
+        cases: how many there are.
+    """
+    return Limits(jobs or (1 if backend.isolated else processes_that_pay(cases)), timeout)
+
+
+def processes_that_pay(cases: int) -> int:
+    """Return how many processes to use where the user names no number."""
+    return max(1, min(_MOST_PROCESSES, os.cpu_count() or 1, cases // _CASES))

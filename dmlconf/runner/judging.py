@@ -1,0 +1,52 @@
+"""Verdicts on a plan, by whichever execution suits the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.runner.against import Expectations
+from dmlconf.runner.execution import Execution, Limits, execution_of
+from dmlconf.runner.session import OpenBackend, judged
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+
+__all__ = ["verdicts"]
+
+
+def verdicts(
+    plan: Sequence[PlannedCase],
+    backend: OpenBackend,
+    expected: Expectations,
+    limits: Limits,
+    substrate: Substrate = NO_SUBSTRATE,
+    waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
+) -> Generator[Verdict, None, None]:
+    """Return what runs the plan and yields a verdict on each case, as soon as it is reached.
+
+    Args:
+        plan: what to run.
+        backend: what to run it on, opened to be judged.
+        expected: gives the expected outcome of cases that state none.
+        limits: how to run.
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted.
+        compare_unfused: run each graph's nodes one by one as well, and tell of it.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a process could not be started, or a recording cannot be read.
+    """
+    if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
+        return judged(
+            plan, backend, expected.against, substrate, waivers, compare_unfused=compare_unfused
+        )
+    # Processes and pipes take time to import, and a few cases need none of them.
+    from dmlconf.runner.parallel import judged_in_processes
+
+    return judged_in_processes(
+        plan, backend.name, expected, limits, substrate, waivers, compare_unfused=compare_unfused
+    )

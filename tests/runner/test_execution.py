@@ -1,0 +1,48 @@
+"""Where cases run and are judged: it depends on the backend, the processes, and what is wanted."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dmlconf.backends.registry import parse
+from dmlconf.runner.execution import (
+    Execution,
+    Limits,
+    execution_of,
+    limits_of,
+    processes_that_pay,
+)
+
+NUMPY, MINIATURE = parse("numpy"), parse("miniature:zeros")
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+@pytest.mark.parametrize("judged", [True, False])
+def test_what_may_break_down_is_isolated_and_judged_here(jobs: int, judged: bool) -> None:
+    assert execution_of(MINIATURE, Limits(jobs), judged=judged) is Execution.ISOLATED
+
+
+def test_one_process_needs_no_other() -> None:
+    for judged in (True, False):
+        assert execution_of(NUMPY, Limits(1), judged=judged) is Execution.IN_PROCESS
+
+
+def test_processes_judge_only_where_verdicts_are_all_that_is_wanted() -> None:
+    assert execution_of(NUMPY, Limits(2), judged=True) is Execution.JUDGED_IN_WORKERS
+    assert execution_of(NUMPY, Limits(2), judged=False) is Execution.ISOLATED
+
+
+def test_few_cases_need_no_further_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert [processes_that_pay(cases) for cases in (1, 3999, 4000, 44_000)] == [1, 1, 2, 4]
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert processes_that_pay(44_000) == 8
+
+
+def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
+    assert limits_of(MINIATURE, None, 5.0, 44_000) == Limits(1, 5.0)
+    assert limits_of(MINIATURE, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)
