@@ -13,13 +13,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import roundings
+from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused_error_scale, fused_formula
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
-from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent, sources_of
+from dmlconf.reference.numbers.spread import (
+    ROUNDING,
+    STORE_BIAS,
+    Spread,
+    independent,
+    sources_of,
+)
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Activation", "Quantity", "carried", "followed_product"]
@@ -159,7 +165,9 @@ class Quantity:
         error_scale = error_scale.open_where(np.isnan(self.value))
         return Quantity(value, error_scale, spreads, self.terms)
 
-    def stored(self, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
+    def stored(
+        self, dtype: np.dtype[Any], measured: bool = True, exact: Array | bool = False
+    ) -> Quantity:
         """Return the same, held in the data type, which loses a place if it is FLOAT16.
 
         Any result is right where a finite number overflows there.
@@ -167,14 +175,20 @@ class Quantity:
         Args:
             dtype: the data type.
             measured: whether DirectML was measured to do so; else only some kernels may.
+            exact: where the steps before make exactly these values: nothing is lost of those that
+                the data type has.
         """
         if self.error_scale is None:
             return self
         beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
         error_scale = self.error_scale.open_where(beyond)
+        single, half = self._held(dtype, measured)
         if dtype == np.float16:
-            error_scale = error_scale.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
-        return Quantity(self.value, error_scale, self._held(dtype, measured), self.terms)
+            lossless = (self.value == self.value.astype(dtype)) & exact
+            sizes = np.maximum(np.abs(self.value), _LEAST_NORMAL)
+            error_scale = error_scale.holding(np.where(lossless, 0.0, sizes))
+            half = self._spreads()[1].where(lossless, half)
+        return Quantity(self.value, error_scale, (single, half), self.terms)
 
     def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
         """Return the spreads of what the data type holds."""
@@ -187,15 +201,12 @@ class Quantity:
         reach: Array = single.limit + half.limit
         return reach
 
-    def activated(
-        self, activation: Activation, dtype: np.dtype[Any], measured: bool = True
-    ) -> Quantity:
-        """Return the activation, held in the data type.
+    def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
+        """Return the activation.
 
         Args:
             activation: the activation.
-            dtype: the type of the tensors.
-            measured: whether DirectML was measured to hold it; else only some kernels may.
+            dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
         value = activation.formula(self.value)
         if self.error_scale is None:
@@ -205,9 +216,8 @@ class Quantity:
         # it overflows there; the error scale does not, since it grows with every step behind it.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
-        held = Quantity(self.value, self.error_scale, self._held(dtype, measured=False))
-        spreads = held._activated_spreads(activation, value)
-        return Quantity(value, error_scale.open_where(overflowed), spreads).stored(dtype, measured)
+        spreads = self._activated_spreads(activation, value)
+        return Quantity(value, error_scale.open_where(overflowed), spreads)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
@@ -282,7 +292,9 @@ class Quantity:
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        likely = np.hypot(half.mean, half.deviation / 2) / _FLOAT16_PLACE
+        # The last store may be toward zero as well, in the direction of those before.
+        mean = half.mean + STORE_BIAS * places(self.value)
+        likely = np.hypot(mean, half.deviation / 2) / _FLOAT16_PLACE
         return replace(
             before,
             sums=sums,
@@ -321,7 +333,7 @@ def carried(
     single = independent([part._spreads()[0] for part in state], sources)
     half = independent(halves, sources)
     return tuple(
-        replace(part, spreads=both)
+        Quantity(part.value, part.stored(dtype).where(running, part).error_scale, both)
         for part, both in zip(state, zip(single, half, strict=True), strict=True)
     )
 
