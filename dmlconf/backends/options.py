@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dmlconf.backends.protocol import BackendError
-from dmlconf.documents.problems import nearest
+from dmlconf.backends.errors import UnknownChoiceError
 
 __all__ = ["choose", "split_options"]
 
@@ -27,11 +26,9 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
     """Return the name, if it is known.
 
     Raises:
-        BackendError: it is not; the message lists the known names and suggests the nearest.
+        UnknownChoiceError: it is not; the message lists the known names and suggests the nearest.
     """
     names = list(known)
     if name in names:
         return name
-    near = nearest(name, names)
-    hint = f"did you mean {near}?" if near else f"one of {', '.join(names)}"
-    raise BackendError(f"there is no {what} {name!r}: {hint}")
+    raise UnknownChoiceError(what, name, names)

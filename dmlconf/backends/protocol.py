@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FeatureLevel
+from dmlconf.documents.problems import ExpectedError
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample
 
@@ -27,8 +28,20 @@ __all__ = [
 ]
 
 
-class BackendError(Exception):
-    """A backend that cannot be used; the message says why and what to do."""
+class BackendError(ExpectedError):
+    """A backend that cannot be used.
+
+    Attributes:
+        message: why.
+        hint: what to do, on lines of its own; None where the message says all.
+    """
+
+    def __init__(self, message: str = "", hint: str | None = None) -> None:
+        self.message, self.hint = message, hint
+        super().__init__(message if hint is None else f"{message}\n{hint}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from dmlconf.graphs.model import (
     IntermediateEdge,
     OutputEdge,
 )
+from dmlconf.graphs.relations import Relation, lacking
 from dmlconf.graphs.wiring import WIRING_RULES, faults_of
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import fill
@@ -52,6 +53,8 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     rejected = "rejected" in (entry.get("expect") or {})
     data: _Data = {}
     faults = Faults()
+    with faults.collected():
+        _one_source(entry)
     inputs = _tensors("inputs", written, names, files, data, faults, with_data=not rejected)
     constants = _constants(written, names, files, faults)
     faults.raise_any()
@@ -80,7 +83,22 @@ def build_graph(planned: PlannedCase) -> GraphCase:
         tolerances=read_tolerances(entry.get("tolerance", {}), graph.outputs),
         files=files.digests,
         graph=graph,
+        relation=_relation(evaluated(written["relation"], names), graph),
     )
+
+
+def _relation(written: Any, graph: Graph) -> Relation | None:
+    if written is None:
+        return None
+    if written not in list(Relation):
+        near = nearest(str(written), Relation)
+        hint = f"did you mean {near}?" if near else f"one of {', '.join(Relation)}"
+        raise CaseError(("relation",), f"{written!r} is not a relation", hint)
+    relation = Relation(written)
+    reason = lacking(graph, relation)
+    if reason is not None:
+        raise CaseError(("relation",), f"the graph cannot be {relation}: {reason}")
+    return relation
 
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
@@ -111,6 +129,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
         "nodes": nodes,
         "outputs": read(entry["outputs"], ("outputs",)),
         "expect": read(entry.get("expect"), ("expect",)),
+        "relation": read(entry.get("relation"), ("relation",)),
     }
 
 
@@ -221,6 +240,12 @@ def _graph(
             if isinstance(source, tuple)
         ),
     )
+
+
+def _one_source(entry: Mapping[str, Any]) -> None:
+    if "origin" in entry and "recorded" in entry:
+        message = "`origin` and `recorded` both say where the expected values are from"
+        raise CaseError(("origin",), message, "keep one of them")
 
 
 def _require_wiring(graph: Graph) -> None:

@@ -14,6 +14,7 @@ from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, requ
 from dmlconf.catalogue.model import FeatureLevel, Operator
 from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.graphs.model import Graph, Node
+from dmlconf.graphs.relations import Relation
 from dmlconf.graphs.wiring import WiringFault, faults_of
 from dmlconf.tensors.datatypes import Array, DataType
 
@@ -36,9 +37,12 @@ class GraphCase(Case):
 
     Attributes:
         graph: the nodes and edges.
+        relation: the other form of the graph that must give the same outputs, where the case asks
+            for that and for no values; None for other cases.
     """
 
     graph: Graph
+    relation: Relation | None = None
 
     @property
     def operator(self) -> Operator:

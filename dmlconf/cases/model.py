@@ -13,6 +13,7 @@ from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.levels import LevelNeed, highest_level, level_needs, required_level
 from dmlconf.catalogue.model import FeatureLevel, FieldKind, Operator
 from dmlconf.catalogue.precision import PrecisionRule
@@ -47,6 +48,7 @@ class Provenance(StrEnum):
     STATED = "stated"
     RECORDED = "recorded"
     REFERENCE = "reference"
+    RELATION = "relation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +322,14 @@ class CaseTemplate:
     tags: tuple[str, ...]
     about: About
     challenge: int | None = None
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The outputs that the case may state: the operator's fields, or the graph's outputs."""
+        if self.operator_name == GRAPHS:
+            return tuple(self.data["outputs"])
+        fields = catalogue.operator(self.operator_name).of_kind(FieldKind.OUTPUT)
+        return tuple(field.name for field in fields)
 
     @property
     def keeps_data(self) -> bool:

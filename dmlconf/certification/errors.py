@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dmlconf.documents.problems import ExpectedError
+
 __all__ = ["CertificationError", "MissingExtraError", "RefusedError"]
 
 
-class CertificationError(Exception):
+class CertificationError(ExpectedError):
     """A certificate cannot be made, signed or verified; the message says why and what to do."""
 
 
@@ -26,7 +28,7 @@ class MissingExtraError(CertificationError):
         )
 
 
-class RefusedError(Exception):
+class RefusedError(ExpectedError):
     """A file is not a certificate, or was changed after it was made.
 
     Attributes:

@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from dmlconf.cli.configuration import (
+    CHOICE_GROUP,
     COMMANDS,
     Setting,
     default_value,
@@ -161,7 +162,8 @@ class Command(click.Command):
 
     def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
         for parameter in self.params:
-            if parameter.name == "profile":
+            # Elsewhere, --profile is one of certificates and of nothing else.
+            if parameter.name == "profile" and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
                     values, _, _ = self.make_parser(ctx).parse_args(list(args))
                 except click.UsageError:

@@ -20,6 +20,8 @@ import click
 from dmlconf.documents.problems import InvalidFilesError, Problem, nearest
 
 __all__ = [
+    "BACKEND_GROUP",
+    "CHOICE_GROUP",
     "COMMANDS",
     "FILE_NAMES",
     "Configuration",
@@ -36,11 +38,21 @@ __all__ = [
 FILE_NAMES: Final = ("dmlconf.toml", "pyproject.toml")
 
 COMMANDS: Final = (
-    "run", "list", "show", "validate", "coverage", "strength", "record", "report", "compare",
+    "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
+    "report", "compare", "waive", "certify", "verify", "sign", "keygen",
 )  # fmt: skip
 """The commands whose options the file may set."""
 
-_SHARED_GROUPS: Final = ("Choose cases", "Run them")
+_OF_CERTIFICATES: Final = ("certify", "verify", "sign")
+"""Commands that only their own table sets: a certificate must not follow the options of runs."""
+
+CHOICE_GROUP: Final = "Choose cases"
+"""The heading of options that choose cases."""
+
+BACKEND_GROUP: Final = "Run them"
+"""The heading of options that say what runs the cases, and how."""
+
+_SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
 _NEVER: Final = ("failed", "help", "profile")
 """Options that make sense for one run only."""
@@ -320,6 +332,8 @@ def settings_of(
     settings: dict[str, Setting] = {}
     for section in sections:
         for key, setting in section.options.items():
+            if name in _OF_CERTIFICATES and key != "color":
+                continue
             if key in own and (name == "run" or _suits(own[key], setting.value)):
                 settings[str(own[key].name)] = setting
         for key, setting in section.commands.get(name, {}).items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["ExitCode"]
+from dmlconf.documents.problems import ExpectedError
+
+__all__ = ["ExitCode", "exit_code_of"]
 
 
 class ExitCode(IntEnum):
@@ -31,3 +33,23 @@ class ExitCode(IntEnum):
     """A report could not be written, though every verdict was reached and none fails the run."""
     INTERNAL = 70
     """A fault of dmlconf itself."""
+
+
+def exit_code_of(error: ExpectedError) -> ExitCode:
+    """Return the exit code of an error that a person can mend."""
+    from dmlconf.backends.protocol import BackendError  # Most commands end without any.
+    from dmlconf.certification.errors import CertificationError, RefusedError
+    from dmlconf.documents.problems import InvalidFilesError
+    from dmlconf.runner.log import InvalidLogError, LogWriteError
+
+    match error:
+        case BackendError():
+            return ExitCode.BACKEND
+        case CertificationError():
+            return ExitCode.USAGE
+        case InvalidFilesError() | InvalidLogError() | RefusedError():
+            return ExitCode.INVALID_FILE
+        case LogWriteError():
+            return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE
+        case _:
+            raise TypeError(f"{type(error).__name__} has no exit code") from error

@@ -13,18 +13,16 @@ from typing import Final
 import click
 
 from dmlconf import __version__
+from dmlconf.cli.configuration import COMMANDS
 from dmlconf.cli.console import say, silenced_when_closed
-from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.documents.problems import InvalidFilesError, nearest, printable
+from dmlconf.cli.exit_codes import ExitCode, exit_code_of
+from dmlconf.documents.problems import ExpectedError, InvalidFilesError, nearest, printable
 from dmlconf.runner.interrupts import INTERRUPTS, treat_termination_as_interrupt
 from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread
 
 __all__ = ["cli", "main"]
 
-_COMMANDS: Final = (
-    "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "waive", "certify", "verify", "sign", "keygen", "new", "config", "doctor",
-)  # fmt: skip
+_COMMANDS: Final = (*COMMANDS, "new", "config", "doctor")
 
 
 class _LazyGroup(click.Group):
@@ -128,29 +126,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     except InvalidFilesError as error:
         count = len(error.problems)
         say(f"{error}\n\n{count} problem{'s' if count != 1 else ''} found")
-        return ExitCode.INVALID_FILE
-    except Exception as error:
-        expected = _expected(error)
-        if expected is not None:
-            say(f"Error: {error}")
-            return expected
+        return exit_code_of(error)
+    except ExpectedError as error:
+        say(f"Error: {error}")
+        return exit_code_of(error)
+    except Exception:
         traceback.print_exc()
         say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL
-
-
-def _expected(error: Exception) -> ExitCode | None:
-    """Return the exit code of an error that a person can mend; None for any other."""
-    from dmlconf.backends.protocol import BackendError
-    from dmlconf.certification.errors import CertificationError, RefusedError
-    from dmlconf.runner.log import InvalidLogError, LogWriteError
-
-    if isinstance(error, BackendError):
-        return ExitCode.BACKEND
-    if isinstance(error, CertificationError):
-        return ExitCode.USAGE
-    if isinstance(error, InvalidLogError | RefusedError):
-        return ExitCode.INVALID_FILE
-    if isinstance(error, LogWriteError):
-        return ExitCode.FAILED if error.failing else ExitCode.INCOMPLETE
-    return None

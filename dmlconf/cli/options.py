@@ -14,9 +14,9 @@ import click
 from dmlconf.backends import registry
 from dmlconf.backends.options import split_options
 from dmlconf.cli.command import option, options
+from dmlconf.cli.configuration import BACKEND_GROUP
 
 __all__ = [
-    "BACKEND_GROUP",
     "Number",
     "backend_options",
     "challenge_option",
@@ -25,9 +25,6 @@ __all__ = [
     "jobs_option",
     "with_directml",
 ]
-
-BACKEND_GROUP: Final = "Run them"
-"""The heading of options that say what runs the cases, and how."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

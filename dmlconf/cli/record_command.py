@@ -15,12 +15,12 @@ from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Recording
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
+from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
 from dmlconf.cli.models import leave_out_models
 from dmlconf.cli.options import (
-    BACKEND_GROUP,
     backend_options,
     color_option,
     directml_option,

@@ -15,12 +15,12 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
+from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log, opened_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
-    BACKEND_GROUP,
     Number,
     backend_options,
     color_option,
@@ -91,6 +91,9 @@ _MOST_DUMPED: Final = 100
         group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
+@option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
+        help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
+        "then, and how many bits are the same.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -120,6 +123,7 @@ def command(
     substrate: Path | None,
     repeat: int,
     shuffle: int | None,
+    compare_unfused: bool,
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
@@ -184,7 +188,7 @@ def command(
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
                 verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers,
+                waivers=waivers, compare_unfused=compare_unfused,
             )  # fmt: skip
             tell = partial(_announce_repetition, of=repeat, quiet=quiet)
             reached = repeated(cases, judge, repeat, shuffle, tell)

@@ -34,10 +34,9 @@ from dmlconf.cli.completion import (
     complete_tag,
     operators_of,
 )
-from dmlconf.cli.configuration import configured_profiles
+from dmlconf.cli.configuration import BACKEND_GROUP, CHOICE_GROUP, configured_profiles
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.options import BACKEND_GROUP
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
 
@@ -56,7 +55,6 @@ __all__ = [
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_GROUP: Final = "Choose cases"
 _MOST_NAMED: Final = 3
 _ANYWHERE: Final[Scope] = (frozenset(), frozenset())
 
@@ -67,52 +65,53 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     """Return a decorator that adds the options that choose cases."""
     added: Callable[[_Function], _Function] = options(
         option(
-            *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=_GROUP,
+            *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=CHOICE_GROUP,
             shell_complete=complete_operator, help="Take cases of this operator only.",
         ),
         option(
-            "-k", "keywords", metavar="EXPRESSION", group=_GROUP,
+            "-k", "keywords", metavar="EXPRESSION", group=CHOICE_GROUP,
             help="Take cases whose identifier fits, such as 'gather and not (axis or INT8)'.",
         ),
         option(
-            "--where", metavar="EXPRESSION", group=_GROUP,
+            "--where", metavar="EXPRESSION", group=CHOICE_GROUP,
             help="Take cases whose desc fits, such as 'DataType == FLOAT16 and GroupCount > 1'.",
         ),
         option(
             "--tag", "tags", multiple=True, shell_complete=complete_tag, metavar="TAG",
-            group=_GROUP, help="Take cases with this tag only, such as documented or boundary.",
+            group=CHOICE_GROUP,
+            help="Take cases with this tag only, such as documented or boundary.",
         ),
         option(
             "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
-            metavar="TAG", group=_GROUP, help="Leave out cases with this tag, such as slow.",
+            metavar="TAG", group=CHOICE_GROUP, help="Leave out cases with this tag, such as slow.",
         ),
         option(
-            "--case", "identifiers", multiple=True, metavar="CASE", group=_GROUP,
+            "--case", "identifiers", multiple=True, metavar="CASE", group=CHOICE_GROUP,
             shell_complete=complete_case,
             help="Take this case only: its identifier, the end of it where no other case has the "
             "same, or a pattern such as 'gather/*'.",
         ),
         option(
-            "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=_GROUP,
+            "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=CHOICE_GROUP,
             help="Take the cases only that the file (or standard input) names, one a line.",
         ),
         option(
             "--failed", is_flag=False, flag_value="latest", metavar="[LOG]",
-            callback=failed_cases, group=_GROUP,
+            callback=failed_cases, group=CHOICE_GROUP,
             help="Take the cases only that failed in the run with this log, by default the latest. "
             "Paths and backend are those of that run where none are given.",
         ),
         option(
-            "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=_GROUP,
+            "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=CHOICE_GROUP,
             help="Take cases that need at most this feature level, such as 4_1.",
         ),
         option(
-            "--quick", is_flag=True, group=_GROUP,
+            "--quick", is_flag=True, group=CHOICE_GROUP,
             help="Of what the other options leave, take the first case of each operator and kind: "
             "documented, matrix, boundary, invalid.",
         ),
         option(
-            "--profile", metavar="PROFILE", shell_complete=complete_profile, group=_GROUP,
+            "--profile", metavar="PROFILE", shell_complete=complete_profile, group=CHOICE_GROUP,
             help="Take the options of this profile of the configuration file; else the cases only "
             "that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
         ),
@@ -200,7 +199,7 @@ def load_chosen(
         InvalidFilesError: a file is invalid, or a matrix cannot be expanded.
     """
     selection = _selected(**more)
-    required = None if profile is None else named_profile(profile)
+    required = None if profile is None else named_profile(profile, configured_profiles())
     lists = [given for given in (case_list, failed) if given is not None]
     if identifiers:
         lists.append(CaseList("--case", tuple(identifiers)))
@@ -246,8 +245,12 @@ def _loaded(
     return suite, replace(selection, lists=tuple(map(frozenset, names)))
 
 
-def named_profile(name: str) -> Profile:
+def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
     """Return the certification profile of that name.
+
+    Args:
+        name: the name.
+        others: profiles of the configuration file, where one of them would do as well.
 
     Raises:
         click.UsageError: there is none.
@@ -256,9 +259,8 @@ def named_profile(name: str) -> Profile:
     try:
         return read_profile(name)
     except UnknownProfileError as error:
-        own = configured_profiles()
-        message = f"{error}; those of the configuration file are {', '.join(own)}" if own else error
-        raise click.BadParameter(printable(str(message)), param_hint="--profile") from error
+        own = f"; those of the configuration file are {', '.join(others)}" if others else ""
+        raise click.BadParameter(printable(f"{error}{own}"), param_hint="--profile") from error
 
 
 def _scopes(lists: Sequence[CaseList]) -> list[Scope]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["InvalidFilesError", "Problem", "nearest", "printable"]
+__all__ = ["ExpectedError", "InvalidFilesError", "Problem", "nearest", "printable"]
 
 
 def printable(text: str) -> str:
@@ -71,7 +71,14 @@ class Problem:
         return [margin + before + rest, " " * 6 + " | " + " " * len(before) + "^" * width]
 
 
-class InvalidFilesError(Exception):
+class ExpectedError(Exception):
+    """An error that a person can mend: its text says what is wrong and what to do.
+
+    `dmlconf.cli.exit_codes` has the exit code of each kind; anything else is a fault of dmlconf.
+    """
+
+
+class InvalidFilesError(ExpectedError):
     """Files that cannot be used, with every problem found in them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

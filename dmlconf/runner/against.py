@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
+from dmlconf.backends.errors import StaleRecordingError
 from dmlconf.backends.protocol import BackendError, Outcome, Outputs, Rejection
 from dmlconf.backends.subject import REFERENCE, Subject, is_independent, subject_of
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
-from dmlconf.catalogue.loader import operator
-from dmlconf.catalogue.model import FieldKind
 from dmlconf.runner.judge import Against, Recorded
 from dmlconf.runner.samples import filled
 from dmlconf.runner.session import OpenBackend, no_expectation, reference
@@ -130,9 +129,10 @@ class Expectations:
 
 def states_all(planned: PlannedCase) -> bool:
     """Tell whether a case states all that is expected of it, and so asks nobody else."""
-    expect = planned.template.data.get("expect", {})
-    outputs = operator(planned.template.operator_name).of_kind(FieldKind.OUTPUT)
-    return "rejected" in expect or all(field.name in expect for field in outputs)
+    template = planned.template
+    expect = template.data.get("expect", {})
+    alone = "rejected" in expect or "relation" in template.data
+    return alone or all(name in expect for name in template.output_names)
 
 
 def expectations(
@@ -267,13 +267,12 @@ def _require_fresh(
     if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
-    stale = [identifier for identifier, gap in mismatches.items() if gap is Mismatch.STALE]
+    stale = [
+        identifier for identifier, mismatch in mismatches.items() if mismatch is Mismatch.STALE
+    ]
     if stale:
-        raise BackendError(
-            f"{path} is stale: it has another desc or other inputs for {len(stale):,} of the "
-            f"{len(plan):,} selected cases:\n{_named(stale)}\n"
-            f"Record again: {_record_command(suite_paths, stored, stale)}"
-        )
+        again = f"Record again: {_record_command(suite_paths, stored, stale)}"
+        raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:

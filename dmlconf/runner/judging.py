@@ -22,6 +22,8 @@ def verdicts(
     limits: Limits,
     substrate: Substrate = NO_SUBSTRATE,
     waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
 ) -> Generator[Verdict, None, None]:
     """Return what runs the plan and yields a verdict on each case, as soon as it is reached.
 
@@ -32,14 +34,19 @@ def verdicts(
         limits: how to run.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
+        compare_unfused: run each graph's nodes one by one as well, and tell of it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
     if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
-        return judged(plan, backend, expected.against, substrate, waivers)
+        return judged(
+            plan, backend, expected.against, substrate, waivers, compare_unfused=compare_unfused
+        )
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(plan, backend.name, expected, limits, substrate, waivers)
+    return judged_in_processes(
+        plan, backend.name, expected, limits, substrate, waivers, compare_unfused=compare_unfused
+    )

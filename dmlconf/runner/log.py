@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from dmlconf.cases.model import Provenance
 from dmlconf.documents.files import UnreadableFileError, open_regular
-from dmlconf.documents.problems import printable
+from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
@@ -41,11 +41,11 @@ FORMAT: Final = 1
 """Version of the form; it grows when a reader of the old form could be misled."""
 
 
-class InvalidLogError(Exception):
+class InvalidLogError(ExpectedError):
     """A file that is not a run log of a known form; the message names file, line and fault."""
 
 
-class LogWriteError(Exception):
+class LogWriteError(ExpectedError):
     """The log cannot be written any more, as on a full disk; the message says why.
 
     Attributes:

@@ -34,6 +34,8 @@ def judged_in_processes(
     limits: Limits,
     substrate: Substrate = NO_SUBSTRATE,
     waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -44,13 +46,14 @@ def judged_in_processes(
         limits: how to run.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
+        compare_unfused: as `judged` takes it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    task = _Judging(backend, expected, substrate, waivers)
+    task = _JudgeTask(backend, expected, substrate, waivers, compare_unfused)
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
@@ -77,13 +80,14 @@ class _Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judging:
+class _JudgeTask:
     """The task of a worker process."""
 
     backend: BackendName
     expected: Expectations
     substrate: Substrate
     waivers: Waivers
+    compare_unfused: bool
 
     def __call__(
         self, backend: Backend
@@ -92,8 +96,10 @@ class _Judging:
         recordings = self.expected.recordings
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
-            against = self.expected.against
-            for verdict in judged(batch, ready, against, self.substrate, self.waivers):
+            for verdict in judged(
+                batch, ready, self.expected.against, self.substrate, self.waivers,
+                compare_unfused=self.compare_unfused,
+            ):  # fmt: skip
                 yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
                 for each in recordings:
                     each.stale.clear()

@@ -19,6 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, Generic, TypeVar
 
+from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
@@ -106,7 +107,7 @@ class WorkerPool:
             task: what a worker does with cases; it must be possible to pickle it.
 
         Raises:
-            BackendError: the folder for temporary files cannot be used.
+            ProcessError: the folder for temporary files cannot be used.
         """
         self._backend = backend
         self._task = task
@@ -116,7 +117,7 @@ class WorkerPool:
             with deferred_interrupts():
                 self._scratch = ScratchFolder()
         except OSError as error:
-            raise BackendError(
+            raise ProcessError(
                 f"{backend} needs a temporary folder for its processes: {error}. "
                 "The environment variable TMPDIR (on Windows TEMP) names another one"
             ) from error
@@ -160,7 +161,7 @@ class WorkerPool:
         """Start all workers at once; else `run` starts one more whenever it hears of one.
 
         Raises:
-            BackendError: the system lets no process start.
+            ProcessError: the system lets no process start.
         """
         while len(self._workers) < self._size:
             self._start()
@@ -174,7 +175,7 @@ class WorkerPool:
                 )
             except OSError as error:
                 message = f"{self._backend}: no process could be started: {error}"
-                raise BackendError(message) from error
+                raise ProcessError(message) from error
             self._workers.append(worker)
         return worker
 
@@ -215,7 +216,7 @@ class WorkerPool:
             alone: tells which cases may harm others; each runs in a process that runs nothing else.
 
         Raises:
-            BackendError: several workers in a row could not be started or replaced.
+            ProcessError: several workers in a row could not be started or replaced.
             Exception: the error of which a worker told by `Raised`.
         """
         queue: _Queue[_Case] = _Queue(cases, alone)
@@ -281,14 +282,14 @@ class WorkerPool:
         """Take a further worker's first message; one that fails to start is replaced.
 
         Raises:
-            BackendError: so many in a row failed to start that no other attempt is made.
+            ProcessError: so many in a row failed to start that no other attempt is made.
         """
         refusal = self._refusal(worker)
         if refusal is None:
             return
         self._failed_starts += 1
         if self._failed_starts >= _START_ATTEMPTS:
-            raise BackendError(f"{refusal}\n{_START_ATTEMPTS} processes in a row did not start")
+            raise ProcessError(f"{refusal}\n{_START_ATTEMPTS} processes in a row did not start")
         sleep(_RESTART_SECONDS)
 
     def _results(

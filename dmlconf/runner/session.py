@@ -16,7 +16,8 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome, Outputs
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
@@ -269,8 +270,12 @@ def judged(
     against: Against,
     substrate: Substrate = NO_SUBSTRATE,
     waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
+
+    Graphs that run in other forms too get their verdicts at the end.
 
     Args:
         plan: what to run.
@@ -278,6 +283,7 @@ def judged(
         against: gives the expected outcome of cases that state none.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
+        compare_unfused: run each graph's nodes one by one as well, and tell of it.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -285,14 +291,39 @@ def judged(
     """
     declined: deque[Verdict] = deque()
     half = backend.capabilities.half_precision
+    again: list[tuple[GraphCase, Outputs, Verdict]] = []
+
+    def settled(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        verdict = backend.faults.waive(case, outcome, verdict)
+        verdict = substrate.excuse(case, outcome, verdict)
+        return waivers.applied(case, outcome, verdict)
+
     for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
         while declined:
             yield declined.popleft()
         verdict = judge(case, outcome, against, half_precision=half)
-        verdict = backend.faults.waive(case, outcome, verdict)
-        verdict = substrate.excuse(case, outcome, verdict)
-        yield waivers.applied(case, outcome, verdict)
+        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
+            compared = compare_unfused and not isinstance(case.expectation, ExpectedRejection)
+            if compared or case.relation is not None:
+                again.append((case, outcome, verdict))
+                continue
+        yield settled(case, outcome, verdict)
     yield from declined
+    if again:
+        from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
+
+        def run_one(case: Case) -> Outcome:
+            return next(outcome for _, outcome in backend.execute(iter([case])))
+
+        def judge_again(case: Case, outcome: Outcome) -> Verdict:
+            return judge(case, outcome, against, half_precision=half)
+
+        for graph, outputs, verdict in again:
+            if graph.relation is not None:
+                verdict = judge_relation(graph, outputs, verdict, run_one, half=half)
+            else:
+                verdict = with_unfused(graph, outputs, verdict, run_one, judge_again)
+            yield settled(graph, outputs, verdict)
 
 
 def runnable(

@@ -43,6 +43,7 @@ class ReasonKind(StrEnum):
     GUARD_BAND_TOUCHED = "guard band touched"
     INPUT_CHANGED = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
+    RELATION = "relation broken"
     ERROR_MESSAGE = "error message of the driver or a debug layer"
     ACCEPTED_INVALID = "accepted what must be rejected"
     REJECTED_SUPPORTED = "rejected what is supported"

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click import Context
 
+from dmlconf.cli.configuration import COMMANDS
+from dmlconf.cli.main import cli
 from tests.cli.process import dmlconf_here, write
 
 FILE = """
@@ -61,6 +64,34 @@ def test_a_name_that_is_no_profile_of_the_file_is_one_of_certificates(folder: Pa
     assert wrong.returncode == 2
     assert "there is no profile cy" in wrong.stderr
     assert "those of the configuration file are ci, reference" in wrong.stderr
+
+
+def test_every_command_but_three_has_a_table() -> None:
+    assert set(cli.list_commands(Context(cli))) - set(COMMANDS) == {"new", "config", "doctor"}
+
+
+def test_commands_on_certificates_heed_their_own_table_alone(tmp_path: Path) -> None:
+    write(tmp_path, name="documented.yaml")
+    (tmp_path / "dmlconf.toml").write_text(
+        'paths = ["absent"]\nbackend = "miniature:zeros"\nsubstrate = "absent.yaml"\n'
+        '[certify]\nbackend = "numpy"\njobs = 1\n[profile."6_4"]\ntimeout = 5\n'
+        '[verify]\nkey = "mine.pub.pem"\n[sign]\nkey = "mine.pem"\n[waive]\nlink = "none"\n',
+        "utf-8",
+    )
+    set_by_file = {}
+    for name in ("certify", "verify", "sign", "waive"):
+        rows = json.loads(dmlconf_here(tmp_path, "config", name, "--json").stdout)["options"]
+        set_by_file[name] = {row["option"] for row in rows if row["from"] != "default"}
+    assert set_by_file == {
+        "certify": {"backend", "jobs"}, "verify": {"key"}, "sign": {"key"}, "waive": {"link"},
+    }  # fmt: skip
+    certify = ["certify", "documented.yaml", "-o", "a.dmlcert", "--profile"]
+    done = dmlconf_here(tmp_path, *certify, "6_4")
+    assert done.returncode == 0, done.stderr
+    assert "profile 6_4, 1 passed" in done.stdout
+    unknown = dmlconf_here(tmp_path, *certify, "ci")
+    assert unknown.returncode == 2
+    assert "configuration file" not in unknown.stderr
 
 
 def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:

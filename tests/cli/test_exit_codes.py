@@ -7,10 +7,15 @@ import re
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
+import dmlconf as dmlconf_package
+from dmlconf.cli.exit_codes import ExitCode, exit_code_of
+from dmlconf.documents.problems import ExpectedError
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import Status
 from tests.cli.process import beginning, dmlconf, dmlconf_here, text_of, write
@@ -188,3 +193,17 @@ def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
     assert "Traceback" in done.stderr
     assert "RuntimeError: foul" in done.stderr
     assert "This is a fault of dmlconf itself" in done.stderr
+
+
+def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:
+    return [each for kind in of.__subclasses__() for each in (kind, *kinds(kind))]
+
+
+def test_every_error_that_a_person_can_mend_has_an_exit_code() -> None:
+    for module in walk_packages(dmlconf_package.__path__, "dmlconf."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    known = kinds(ExpectedError)
+    assert len(known) > 10
+    for kind in known:
+        assert exit_code_of(kind.__new__(kind)) not in (ExitCode.SUCCESS, ExitCode.INTERNAL)

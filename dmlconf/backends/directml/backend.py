@@ -24,6 +24,7 @@ from dmlconf.backends.directml.execution import Executor
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, load
 from dmlconf.backends.directml.running import Runner
+from dmlconf.backends.errors import OptionError
 from dmlconf.backends.options import choose, split_options
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
@@ -83,7 +84,7 @@ def parse_options(text: str) -> Options:
     """
     words, settings = split_options(text)
     if words:
-        raise BackendError(f"directml: {words[0]!r} is not of the form OPTION=VALUE")
+        raise OptionError(f"directml: {words[0]!r} is not of the form OPTION=VALUE")
     values: dict[str, Any] = {}
     for name, value in settings.items():
         choose("option of the backend directml", name, (*_TEXTS, *_SWITCHES, _COMPILE))

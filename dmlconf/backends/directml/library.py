@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from dmlconf.backends.directml.version import native_version
 from dmlconf.backends.directml.vtable import HRESULT
-from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.errors import LibraryError
 
 __all__ = [
     "LIBRARY_FOLDER_VARIABLE",
@@ -95,7 +95,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
         path: the file, where the user names it.
 
     Raises:
-        BackendError: it is not found.
+        LibraryError: it is not found.
     """
     tried = []
     for candidate in _candidates(path):
@@ -103,7 +103,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
             return candidate.path, candidate.origin
         tried.append(candidate)
     listed = "".join(f"\n  {candidate}" for candidate in tried)
-    raise BackendError(f"DirectML was not found. Tried:{listed}\n{_advice()}")
+    raise LibraryError(f"DirectML was not found. Tried:{listed}", _advice())
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
@@ -167,7 +167,7 @@ def load(path: str | None = None) -> Libraries:
         path: the file of DirectML, where the user names it.
 
     Raises:
-        BackendError: a library is not found or cannot be used.
+        LibraryError: a library is not found or cannot be used.
     """
     place, origin = find(path)
     folder = None
@@ -179,9 +179,9 @@ def load(path: str | None = None) -> Libraries:
     try:
         directml = _loaded_library(str(place.resolve()), "DirectML")
         function(directml, "DMLCreateDevice1")
-    except BackendError as error:
+    except LibraryError as error:
         origin_note = f"Found by {origin}; expected {_expected()}."
-        raise BackendError(f"{error}\n{origin_note}\n{_advice()}") from error
+        raise LibraryError(f"{error}\n{origin_note}", _advice()) from error
     content = place.read_bytes()
     digest = sha256(content).hexdigest()
     file = DirectMLFile(place, origin, native_version(content), digest)
@@ -198,7 +198,7 @@ def _wsl_libraries(folder: Path) -> ctypes.CDLL:
     """Load what libdirectml.so takes for granted, so that it finds them by their names."""
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
-        raise BackendError(
+        raise LibraryError(
             f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
             f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
         )
@@ -213,7 +213,7 @@ def _loaded_library(name: str, what: str, mode: int = ctypes.DEFAULT_MODE) -> ct
         else:
             library = ctypes.CDLL(name, mode)
     except OSError as error:
-        raise BackendError(f"{name} cannot be loaded as {what}: {error}") from error
+        raise LibraryError(f"{name} cannot be loaded as {what}: {error}") from error
     return library
 
 
@@ -229,14 +229,14 @@ def function(
         result: ctypes type of what it returns.
 
     Raises:
-        BackendError: the library lacks it.
+        LibraryError: the library lacks it.
     """
     try:
         symbol = getattr(library, name)
     except AttributeError as error:
         # ctypes knows a library by the name that it was opened with.
         path = library._name
-        raise BackendError(f"{path} lacks the function {name}: {_unlike(name)}") from error
+        raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
     symbol.argtypes = arguments
     symbol.restype = result
     callable_: Callable[..., Any] = symbol

@@ -20,12 +20,12 @@ from typing import Final
 import numpy as np
 
 import dmlconf
+from dmlconf.backends.errors import OptionError
 from dmlconf.backends.miniature.changes import negated, scaled
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
 from dmlconf.backends.protocol import (
-    BackendError,
     Breakdown,
     BreakdownKind,
     Capabilities,
@@ -253,7 +253,7 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         return LevelBackend(levels[choose("feature level", options["level"], levels)])
     if len(words) != 1:
         faults = ", ".join(FAULTS)
-        raise BackendError(
+        raise OptionError(
             f"name one fault, as miniature:zeros (one of {faults}), "
             "or a feature level, as miniature:level=3_1"
         )
@@ -270,7 +270,7 @@ def _condition(text: str | None) -> Expression | None:
     try:
         return None if text is None else Expression(text)
     except ExpressionError as error:
-        raise BackendError(f"where={text} is no condition: {error}") from error
+        raise OptionError(f"where={text} is no condition: {error}") from error
 
 
 def _factor(text: str | None) -> float:
@@ -281,5 +281,5 @@ def _factor(text: str | None) -> float:
     except ValueError:
         factor = math.nan
     if not math.isfinite(factor):
-        raise BackendError(f"by={text} is no factor; write a number, as by=1.1")
+        raise OptionError(f"by={text} is no factor; write a number, as by=1.1")
     return factor

@@ -8,8 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
+from dmlconf.backends.errors import OptionError
 from dmlconf.backends.protocol import (
-    BackendError,
     Breakdown,
     BreakdownKind,
     Capabilities,
@@ -54,7 +54,7 @@ def create(argument: str) -> NumpyBackend:
         BackendError: there is an argument.
     """
     if argument:
-        raise BackendError(f"the backend numpy takes no argument, not {argument!r}")
+        raise OptionError(f"the backend numpy takes no argument, not {argument!r}")
     return NumpyBackend()
 
 

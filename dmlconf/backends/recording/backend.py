@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dmlconf.backends.errors import OptionError
 from dmlconf.backends.protocol import (
-    BackendError,
     Breakdown,
     BreakdownKind,
     Capabilities,
@@ -73,5 +73,5 @@ def create(argument: str) -> RecordingBackend:
         BackendError: there is no such recording, or it cannot be read.
     """
     if not argument:
-        raise BackendError("name the recording to replay, as recording:FILE or recording:FOLDER")
+        raise OptionError("name the recording to replay, as recording:FILE or recording:FOLDER")
     return RecordingBackend(StoredRecording(recording_path(Path(argument))))

@@ -21,12 +21,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from dmlconf.backends.errors import RecordingError
 from dmlconf.backends.protocol import BackendError, Capabilities, Outputs, Rejection
 from dmlconf.backends.recording.consistency import contradiction
 from dmlconf.backends.recording.model import Entry, Recording, sample_seed
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.files import UnreadableFileError, open_regular
-from dmlconf.documents.problems import printable
 from dmlconf.documents.schema import Checker, bundled_schema, validator
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.sample import Sample, little_endian, sample_places
@@ -183,7 +183,7 @@ def read_recording(path: Path) -> Recording:
         reason = str(error)
     except _DAMAGES as error:
         reason = f"not a recording, or a damaged one: {type(error).__name__}: {error}"
-    raise BackendError(printable(f"{path}: {reason}"))
+    raise RecordingError(path, reason)
 
 
 def read_head(path: Path) -> Recording:

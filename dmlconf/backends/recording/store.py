@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dmlconf.backends import subject
+from dmlconf.backends.errors import RecordingError
 from dmlconf.backends.protocol import BackendError, Outputs, Rejection
 from dmlconf.backends.recording.file import SUFFIX, manifest_of, read_head, read_recording
 from dmlconf.backends.recording.model import Entry, Mismatch, Recording
@@ -135,7 +136,7 @@ def _file_digest(path: Path) -> str:
             return file_digest(stream, "sha256").hexdigest()
     except (OSError, UnreadableFileError) as error:
         reason = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        raise BackendError(printable(f"{path}: {reason}")) from error
+        raise RecordingError(path, reason) from error
 
 
 def part_path(path: Path, operator: str) -> Path:
@@ -165,10 +166,10 @@ def recording_path(path: Path) -> Path:
     if len(paths) == 1:
         return paths[0]
     if not paths:
-        message = f"{path}: the folder holds no recording; their files end in {SUFFIX}"
+        reason = f"the folder holds no recording; their files end in {SUFFIX}"
     else:
-        message = f"{path}: the folder holds several; name one: {', '.join(map(str, paths))}"
-    raise BackendError(printable(message))
+        reason = f"the folder holds several; name one: {', '.join(map(str, paths))}"
+    raise RecordingError(path, reason)
 
 
 def by_operator(recording: Recording) -> Mapping[str, Recording]:

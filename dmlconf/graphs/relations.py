@@ -1,0 +1,207 @@
+"""Other graphs that compute the same as a graph: relations that hold without an expected value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import (
+    Graph,
+    InputEdge,
+    Node,
+    OutputEdge,
+    Slot,
+)
+
+__all__ = [
+    "Part",
+    "Relation",
+    "exported",
+    "halves",
+    "lacking",
+    "owned_otherwise",
+    "part",
+    "reversed_nodes",
+]
+
+_OWNED: Final = "OWNED_BY_DML"
+
+
+class Relation(StrEnum):
+    """How another graph that computes the same differs."""
+
+    EXPORTED = "exported"
+    """Every intermediate is an output of the graph as well."""
+
+    UNFUSED = "unfused"
+    """Each node runs as an operator of its own."""
+
+    CUT = "cut"
+    """The graph is cut in two, which run one after the other."""
+
+    OWNED = "owned"
+    """Constant nodes are owned inputs, and owned inputs are bound for each execution."""
+
+    ORDER = "order"
+    """The nodes are named in the opposite order."""
+
+
+def lacking(graph: Graph, relation: Relation) -> str | None:
+    """Say why a graph has no such relation; None where it has."""
+    if relation is Relation.OWNED:
+        owned = any(_OWNED in tensor.Flags for tensor in graph.inputs.values())
+        return None if owned or graph.constants else "it has no constant and no owned input"
+    if relation is Relation.EXPORTED and not _unexported(graph):
+        return "every intermediate is an output already"
+    return "it has a single node" if len(graph.operator_nodes) < 2 else None
+
+
+def _unexported(graph: Graph) -> list[Slot]:
+    out = {(edge.node, edge.tensor) for edge in graph.output_edges}
+    links = ((link.from_node, link.from_tensor) for link in graph.intermediate_edges)
+    constants = {node.name for node in graph.constants}
+    return [slot for slot in dict.fromkeys(links) if slot not in out and slot[0] not in constants]
+
+
+def exported(graph: Graph) -> Graph:
+    """Return the graph with all intermediates as outputs, after its own."""
+    outputs, edges = dict(graph.outputs), list(graph.output_edges)
+    nodes = graph.by_name
+    for node, tensor in _unexported(graph):
+        name = f"{node}.{tensor}"
+        outputs[name] = nodes[node].outputs[tensor]
+        edges.append(OutputEdge(node, tensor, name))
+    return replace(graph, outputs=outputs, output_edges=tuple(edges))
+
+
+def reversed_nodes(graph: Graph) -> Graph:
+    """Return the graph with its nodes and edges in the opposite order."""
+    return replace(
+        graph,
+        nodes=graph.nodes[::-1],
+        input_edges=graph.input_edges[::-1],
+        intermediate_edges=graph.intermediate_edges[::-1],
+        output_edges=graph.output_edges[::-1],
+    )
+
+
+def owned_otherwise(graph: Graph) -> Graph:
+    """Return the graph with owned inputs for its constants, and its own owned inputs not owned."""
+    constants = {node.name: node for node in graph.constants}
+    inputs = {name: _flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
+    inputs |= {name: _flagged(node.tensor, owned=True) for name, node in constants.items()}
+    edges = list(graph.input_edges)
+    links = []
+    for link in graph.intermediate_edges:
+        if link.from_node in constants:
+            edges.append(InputEdge(link.from_node, link.to_node, link.to_tensor))
+        else:
+            links.append(link)
+    owned = {(edge.node, edge.tensor): edge.graph_input in constants for edge in edges}
+    nodes = tuple(_reflagged(node, owned) for node in graph.operator_nodes)
+    return replace(
+        graph, inputs=inputs, nodes=nodes, input_edges=tuple(edges), intermediate_edges=tuple(links)
+    )
+
+
+def _flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
+    others = tuple(flag for flag in tensor.Flags if flag != _OWNED)
+    return replace(tensor, Flags=(*others, _OWNED) if owned else others)
+
+
+def _reflagged(node: Node, owned: dict[Slot, bool]) -> Node:
+    """Return a node whose inputs are owned as told; those that are not told of stay."""
+    desc: dict[str, Any] = dict(node.desc)
+    for name, tensor in node.inputs.items():
+        if (node.name, name) not in owned:
+            continue
+        flagged = _flagged(tensor, owned=owned[node.name, name])
+        field, _, index = name.partition("[")
+        if index:
+            items = list(desc[field])
+            items[int(index[:-1])] = flagged
+            desc[field] = tuple(items)
+        else:
+            desc[field] = flagged
+    return replace(node, desc=desc)
+
+
+def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the operator nodes in two halves, of which the first feeds the second."""
+    names = [node.name for node in graph.in_order() if isinstance(node, Node)]
+    middle = len(names) // 2
+    return tuple(names[:middle]), tuple(names[middle:])
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some nodes of a graph as a graph of their own.
+
+    Attributes:
+        graph: the nodes, with the constants that feed them.
+        fed: for each input that another part computes, the node's output that it is.
+        gives: the node's output that each output is.
+    """
+
+    graph: Graph
+    fed: dict[str, Slot]
+    gives: dict[str, Slot]
+
+
+def part(graph: Graph, names: Collection[str]) -> Part:
+    """Return a part of a graph.
+
+    Args:
+        graph: the graph.
+        names: the operator nodes of the part.
+    """
+    nodes = graph.by_name
+    constants = {node.name for node in graph.constants}
+    inputs: dict[str, TensorDesc] = {}
+    fed: dict[str, Slot] = {}
+    edges, links, used = [], [], set()
+    for edge in graph.input_edges:
+        if edge.node in names:
+            inputs.setdefault(edge.graph_input, graph.inputs[edge.graph_input])
+            edges.append(edge)
+    for link in graph.intermediate_edges:
+        if link.to_node not in names:
+            continue
+        slot = link.from_node, link.from_tensor
+        if link.from_node in constants:
+            used.add(link.from_node)
+            links.append(link)
+        elif link.from_node in names:
+            links.append(link)
+        else:
+            name = ".".join(slot)
+            inputs[name] = replace(nodes[link.from_node].outputs[link.from_tensor], Flags=())
+            fed[name] = slot
+            edges.append(InputEdge(name, link.to_node, link.to_tensor))
+    gives = {".".join(slot): slot for slot in _given(graph, names)}
+    return Part(
+        Graph(
+            inputs=inputs,
+            outputs={name: nodes[node].outputs[tensor] for name, (node, tensor) in gives.items()},
+            nodes=tuple(node for node in graph.nodes if node.name in names or node.name in used),
+            input_edges=tuple(edges),
+            intermediate_edges=tuple(links),
+            output_edges=tuple(OutputEdge(*slot, name) for name, slot in gives.items()),
+        ),
+        fed,
+        gives,
+    )
+
+
+def _given(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
+    """Return what nodes give to others and to the graph's outputs."""
+    links = [
+        (link.from_node, link.from_tensor)
+        for link in graph.intermediate_edges
+        if link.from_node in names and link.to_node not in names
+    ]
+    outs = [(edge.node, edge.tensor) for edge in graph.output_edges if edge.node in names]
+    return list(dict.fromkeys([*links, *outs]))

@@ -1,0 +1,321 @@
+"""What graph compilers do wrong, injected into graphs, and what they may rightly do otherwise.
+
+A defect yields the outputs of a wrong graph; a variant those of a right one. Both are computed by
+the reference, so that they can be had for every graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
+from dmlconf.graphs.wiring import faults_of
+from dmlconf.precision.compare import compare
+from dmlconf.precision.room import permitted_ends
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.graph_evaluation import Store, evaluate_nodes, graph_outputs, wider
+from dmlconf.strength.injection import Site
+from dmlconf.strength.value_defects import VALUE_DEFECTS
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["GRAPH_DEFECTS", "RIGHT_VARIANTS", "GraphSite"]
+
+Outputs = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class GraphSite:
+    """One graph, with its right outputs.
+
+    Attributes:
+        case: the graph.
+        outputs: its right outputs, by name.
+    """
+
+    case: GraphCase
+    outputs: Outputs
+
+    @cached_property
+    def intermediates(self) -> tuple[Slot, ...]:
+        """The outputs of nodes that feed other nodes."""
+        links = self.case.graph.intermediate_edges
+        constants = {node.name for node in self.case.graph.constants}
+        slots = dict.fromkeys((link.from_node, link.from_tensor) for link in links)
+        return tuple(slot for slot in slots if slot[0] not in constants)
+
+    def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
+        """Return the outputs where what one edge holds is changed."""
+
+        def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
+            return change(values) if (node.name, tensor) == slot else values
+
+        return self.stored_by(store)
+
+    def stored_by(self, store: Store) -> Outputs:
+        """Return the outputs where edges hold something else."""
+        with np.errstate(all="ignore"):
+            computed = evaluate_nodes(self.case, evaluate, store=store).outputs
+        return graph_outputs(self.case.graph, computed)
+
+    def rewired(self, **parts: Any) -> Outputs | None:
+        """Return the outputs of another graph; None where that is wired wrongly."""
+        graph = replace(self.case.graph, **parts)
+        if faults_of(graph):
+            return None
+        with np.errstate(all="ignore"):
+            return evaluate(replace(self.case, graph=graph))
+
+
+Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
+
+
+def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """An edge reads the buffer of another edge of the same form."""
+    graph = site.case.graph
+    for number, edge in enumerate(graph.input_edges):
+        for other, tensor in graph.inputs.items():
+            if other != edge.graph_input and _alike(tensor, graph.inputs[edge.graph_input]):
+                edges = list(graph.input_edges)
+                edges[number] = replace(edge, graph_input=other)
+                if (outputs := site.rewired(input_edges=tuple(edges))) is not None:
+                    yield f"{edge.node}.{edge.tensor} reads {other}", outputs
+                    break
+    nodes = graph.by_name
+    for number, link in enumerate(graph.intermediate_edges):
+        own = nodes[link.from_node].outputs[link.from_tensor]
+        for node, name in site.intermediates:
+            if (node, name) == (link.from_node, link.from_tensor):
+                continue
+            if not _alike(own, nodes[node].outputs[name]):
+                continue
+            links = list(graph.intermediate_edges)
+            links[number] = IntermediateEdge(node, name, link.to_node, link.to_tensor)
+            if (outputs := site.rewired(intermediate_edges=tuple(links))) is not None:
+                yield f"{link.to_node}.{link.to_tensor} reads {node}.{name}", outputs
+                break
+
+
+def _alike(one: TensorDesc, other: TensorDesc) -> bool:
+    return replace(one, Flags=()) == replace(other, Flags=())
+
+
+def _dropped_nodes(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """A node is left out: what it would compute is one of its inputs."""
+    graph = site.case.graph
+    cases = evaluate_nodes(site.case, evaluate).cases
+    ends = {slot: name for name, slot in graph.output_sources().items()}
+    for node in graph.operator_nodes:
+        inputs = cases[node.name].inputs()
+        for name, tensor in node.outputs.items():
+            slot = node.name, name
+            for source, given in node.inputs.items():
+                if _alike(tensor, given):
+                    outputs = dict(site.stored(slot, _always(inputs[source])))
+                    if slot in ends:
+                        outputs[ends[slot]] = inputs[source]
+                    yield f"{node.name} is its {source}", outputs
+
+
+def _always(values: Array) -> Callable[[Array], Array]:
+    return lambda right: values
+
+
+def _stale_data(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """Data of a constant or an owned input are of another moment: zeros, or moved by one."""
+    case, graph = site.case, site.case.graph
+    stale = (("zeros", np.zeros_like), ("moved by one", _moved))
+    for name, tensor in graph.inputs.items():
+        if "OWNED_BY_DML" in tensor.Flags:
+            data = case.inputs()
+            for note, change in stale:
+                yield f"{name} is {note}", evaluate(case, {**data, name: change(data[name])})
+    for constant in graph.constants:
+        for note, change in stale:
+            nodes = tuple(
+                Constant(node.name, node.tensor, change(constant.data))
+                if node is constant
+                else node
+                for node in graph.nodes
+            )
+            if (outputs := site.rewired(nodes=nodes)) is not None:
+                yield f"{constant.name} is {note}", outputs
+
+
+def _moved(values: Array) -> Array:
+    return np.roll(values.ravel(), 1).reshape(values.shape)
+
+
+def _more_roundings(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """An edge of FLOAT32 holds FLOAT16."""
+    for slot in site.intermediates:
+        tensor = site.case.graph.by_name[slot[0]].outputs[slot[1]]
+        if tensor.DataType.dtype == np.float32:
+            yield ".".join(slot), site.stored(slot, lambda a: a.astype(np.float16).astype(a.dtype))
+
+
+def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """A node's inputs of the same form change places."""
+    graph = site.case.graph
+    for node in graph.operator_nodes:
+        names = list(node.inputs)
+        for first, second in pairwise(names):
+            if not _alike(node.inputs[first], node.inputs[second]):
+                continue
+            swap = {first: second, second: first}
+
+            def changed(
+                tensor: str, owner: str, name: str = node.name, swap: Mapping[str, str] = swap
+            ) -> str:
+                return swap.get(tensor, tensor) if owner == name else tensor
+
+            inputs = tuple(
+                InputEdge(edge.graph_input, edge.node, changed(edge.tensor, edge.node))
+                for edge in graph.input_edges
+            )
+            links = tuple(
+                replace(link, to_tensor=changed(link.to_tensor, link.to_node))
+                for link in graph.intermediate_edges
+            )
+            outputs = site.rewired(input_edges=inputs, intermediate_edges=links)
+            if outputs is not None:
+                yield f"{node.name}: {first} and {second}", outputs
+
+
+def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """A node has a defect that leaves marks on what it gives to the next."""
+    right = evaluate_nodes(site.case, evaluate)
+    for node, tensor in site.intermediates:
+        case = right.cases[node]
+        outputs = {name: right.outputs[node, name] for name in case.outputs()}
+        for defect in VALUE_DEFECTS:
+            if defect.name in _HARMLESS:
+                continue
+            for note, wrong in defect.inject(Site(case, outputs, tensor)):
+                if _permits(case, tensor, wrong, outputs[tensor]):
+                    continue  # No defect of this node.
+                text = f"{node}.{tensor}: {defect.name}{note and ', ' + note}"
+                yield text, site.stored((node, tensor), _always(wrong))
+
+
+_HARMLESS: Final = frozenset(
+    {
+        "1 ULP", "2 ULP", "16 ULP", "subnormals flushed", "sign of zero dropped",
+        "rounded through float16",
+    }
+)  # fmt: skip
+"""Defects of values that a rule may permit, and one that `_more_roundings` has."""
+
+
+def _held_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    with np.errstate(all="ignore"):
+        wide = graph_outputs(site.case.graph, evaluate_nodes(wider(site.case), evaluate).outputs)
+    yield "", {name: wide[name].astype(right.dtype) for name, right in site.outputs.items()}
+
+
+def _computed_in_float32(
+    site: GraphSite, rounded: Callable[[Array, np.dtype[Any]], Array]
+) -> Outputs:
+    """Return the outputs where each node computes in FLOAT32 and rounds in this way."""
+    whole = wider(site.case)
+    dtypes = {
+        (node.name, name): tensor.DataType.dtype
+        for node in site.case.graph.operator_nodes
+        for name, tensor in node.outputs.items()
+    }
+
+    def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
+        dtype = dtypes[node.name, tensor]
+        return rounded(values, dtype).astype(values.dtype) if dtype == np.float16 else values
+
+    with np.errstate(all="ignore"):
+        computed = evaluate_nodes(whole, evaluate, store=store).outputs
+        outputs = graph_outputs(site.case.graph, computed)
+        return {
+            name: rounded(outputs[name], right.dtype)
+            if right.dtype == np.float16
+            else outputs[name].astype(right.dtype)
+            for name, right in site.outputs.items()
+        }
+
+
+def _truncated(values: Array, dtype: np.dtype[Any]) -> Array:
+    near = values.astype(dtype)
+    beyond = np.abs(near.astype(np.float64)) > np.abs(values.astype(np.float64))
+    return np.where(beyond, np.nextafter(near, dtype.type(0)), near)
+
+
+def _stores_truncated(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    yield "", _computed_in_float32(site, _truncated)
+
+
+def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    yield "", _computed_in_float32(site, lambda values, dtype: values.astype(dtype))
+
+
+def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """Each node's result is off by what a sum of FLOAT32 in another order is off by."""
+    for seed in range(3):
+        generator = np.random.Generator(np.random.PCG64([1, seed]))
+        right = evaluate_nodes(site.case, evaluate)
+        ends = {
+            (name, tensor): _permitted(case, tensor, right.outputs[name, tensor])
+            for name, case in right.cases.items()
+            for tensor in case.outputs()
+            if case.rule(tensor).kind is RuleKind.ACCUMULATE
+        }
+
+        def store(
+            node: Node, case: Case, tensor: str, values: Array,
+            generator: np.random.Generator = generator,
+            ends: Mapping[Slot, tuple[Array, Array]] = ends,
+        ) -> Array:  # fmt: skip
+            if (node.name, tensor) not in ends or values.dtype.kind != "f":
+                return values
+            steps = generator.integers(-1, 2, values.shape)
+            near = np.where(steps > 0, np.inf, -np.inf).astype(values.dtype)
+            moved = np.nextafter(values, near)
+            low, high = ends[node.name, tensor]
+            return np.where((steps == 0) | (moved < low) | (moved > high), values, moved)
+
+        yield f"seed {seed}", site.stored_by(store)
+
+
+def _permits(case: Case, tensor: str, actual: Array, right: Array) -> bool:
+    allowance = CaseAllowances(case).of(tensor)
+    return compare(actual, right, case.rule(tensor), allowance).passed
+
+
+def _permitted(case: Case, tensor: str, right: Array) -> tuple[Array, Array]:
+    allowance = CaseAllowances(case).of(tensor)
+    low, high = permitted_ends(right.ravel(), case.rule(tensor), allowance)
+    return low.reshape(right.shape), high.reshape(right.shape)
+
+
+GRAPH_DEFECTS: Final[Mapping[str, Inject]] = {
+    "an edge reads another buffer": _other_buffers,
+    "a node is dropped": _dropped_nodes,
+    "stale data": _stale_data,
+    "a rounding to FLOAT16 too much": _more_roundings,
+    "inputs of a node swapped": _swapped_inputs,
+    "a defect of a node": _node_defects,
+}
+"""Defects by name."""
+
+RIGHT_VARIANTS: Final[Mapping[str, Inject]] = {
+    "edges held in FLOAT32": _held_in_float32,
+    "FLOAT32 inside, stores to nearest": _stores_nearest,
+    "FLOAT32 inside, stores truncated": _stores_truncated,
+    "sums in other orders": _sums_in_other_orders,
+}
+"""What is right, by name."""

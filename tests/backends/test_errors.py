@@ -1,0 +1,61 @@
+"""Errors of backends: a text for people, fields for programs, and both outside their process."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.errors import (
+    LibraryError,
+    OptionError,
+    ProcessError,
+    RecordingError,
+    StaleRecordingError,
+    UnknownChoiceError,
+)
+from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.recording.file import read_recording
+from dmlconf.backends.registry import create, parse
+
+ERRORS = [
+    BackendError("it is away"),
+    BackendError("it is away", "call it back"),
+    LibraryError("DirectML was not found", "Install it."),
+    OptionError("numpy takes no argument"),
+    ProcessError("no process could be started"),
+    RecordingError(Path("x.dmlrec"), "not a recording"),
+    StaleRecordingError(Path("x.dmlrec"), ["tile/a", "tile/b"], 7, "Record again: dmlconf record"),
+    UnknownChoiceError("fault", "zeroes", ["zeros", "crash"]),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_errors_come_whole_out_of_a_process(error: BackendError) -> None:
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied)) == (type(error), str(error))
+    assert vars(copied) == vars(error)
+
+
+def test_a_hint_stands_on_a_line_of_its_own() -> None:
+    assert str(BackendError("it is away", "call it back")) == "it is away\ncall it back"
+
+
+def test_an_unknown_choice_suggests_the_nearest_or_lists_all() -> None:
+    with pytest.raises(UnknownChoiceError, match="did you mean zeros") as caught:
+        create(parse("miniature:zeroes"))
+    assert (caught.value.what, caught.value.name) == ("fault", "zeroes")
+    assert str(UnknownChoiceError("fault", "x", ["zeros", "crash"])).endswith(
+        "'x': one of zeros, crash"
+    )
+
+
+def test_a_file_that_is_no_recording_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.dmlrec"
+    path.write_bytes(b"no recording")
+    with pytest.raises(RecordingError) as caught:
+        read_recording(path)
+    assert caught.value.path == path
+    assert caught.value.reason.startswith("not a recording")
+    assert str(caught.value) == f"{path}: {caught.value.reason}"

@@ -1,0 +1,92 @@
+"""Other forms of a graph compute the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import run_case
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.graphs.relations import (
+    Relation,
+    exported,
+    halves,
+    lacking,
+    owned_otherwise,
+    part,
+    reversed_nodes,
+)
+from dmlconf.graphs.wiring import faults_of
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.runner.relations import in_other_form
+from tests.graphs.suites import TWO_NODES, graph_case
+
+BRANCHES = """
+inputs:
+  x: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, -2, 3, 4, 5, -6]}
+  w: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, Flags: OWNED_BY_DML, values: [2, 3, 2, 3, 2, 3]}
+constants:
+  c: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, 1, 1, 0, 0, 0]}
+nodes:
+  product: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: x, BTensor: w, OutputTensor: {}}}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
+  split:
+    operator: SPLIT
+    desc: {InputTensor: sum, OutputTensors: [{Sizes: [1, 1, 1, 3]}, {Sizes: [1, 1, 1, 3]}], Axis: 2}
+  join:
+    operator: JOIN
+    desc: {InputTensors: ["split.OutputTensors[1]", "split.OutputTensors[0]"],
+           OutputTensor: {Sizes: [1, 1, 2, 3]}, Axis: 2}
+outputs: {y: join, product_too: product}
+"""
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> GraphCase:
+    return graph_case(tmp_path, BRANCHES)
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_every_form_gives_the_same_outputs(branches: GraphCase, relation: Relation) -> None:
+    assert lacking(branches.graph, relation) is None
+    outputs = in_other_form(branches, relation, run_case)
+    assert isinstance(outputs, dict)
+    for name, array in evaluate(branches).items():
+        np.testing.assert_array_equal(outputs[name], array)
+
+
+def test_other_forms_are_wired_rightly(branches: GraphCase) -> None:
+    graph = branches.graph
+    pieces = [part(graph, names).graph for names in halves(graph)]
+    for other in (exported(graph), reversed_nodes(graph), owned_otherwise(graph), *pieces):
+        assert faults_of(other) == ()
+
+
+def test_every_intermediate_is_an_output_where_exported(branches: GraphCase) -> None:
+    outputs = list(exported(branches.graph).outputs)
+    assert outputs[:2] == ["y", "product_too"]
+    assert set(outputs[2:]) == {
+        "sum.OutputTensor", "split.OutputTensors[0]", "split.OutputTensors[1]"
+    }  # fmt: skip
+
+
+def test_owned_inputs_are_not_and_constants_are_owned_inputs(branches: GraphCase) -> None:
+    other = owned_otherwise(branches.graph)
+    assert not other.constants
+    assert other.inputs["w"].Flags == ()
+    assert other.inputs["c"].Flags == ("OWNED_BY_DML",)
+    product, total = other.operator_nodes[:2]
+    assert product.desc["BTensor"].Flags == ()
+    assert total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
+
+
+def test_refuses_a_relation_that_the_graph_has_not(tmp_path: Path) -> None:
+    for relation, message in (
+        ("owned", "it has no constant and no owned input"),
+        ("fused", "'fused' is not a relation"),
+    ):
+        with pytest.raises(InvalidFilesError, match=message):
+            graph_case(tmp_path, TWO_NODES + f"relation: {relation}\n")

@@ -1,0 +1,98 @@
+"""Relations are judged without expected values, and an unfused run tells who is at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.numpy.backend import NumpyBackend, run_case
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.registry import parse
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, Provenance
+from dmlconf.runner.session import in_process, judged
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from tests.graphs.suites import planned_graph
+
+GRAPH = """
+inputs:
+  x: {Sizes: [1, 1, 2, 3], DataType: FLOAT32, fill: {normal: {seed: 1}}}
+nodes:
+  double: {operator: ELEMENT_WISE_ADD, desc: {ATensor: x, BTensor: x, OutputTensor: {}}}
+  tanh: {operator: ACTIVATION_TANH, desc: {InputTensor: double, OutputTensor: {}}}
+outputs: {y: tanh}
+"""
+
+
+class FusesWrongly(NumpyBackend):
+    """Is right with operators, and with graphs that export the sum; else it reads a wrong row."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            fused = isinstance(case, GraphCase) and len(case.graph.outputs) == 1
+            if isinstance(outcome, Outputs) and fused:
+                rolled = {name: np.roll(a, 1, axis=2) for name, a in outcome.arrays.items()}
+                outcome = replace(outcome, arrays=rolled)
+            yield outcome
+
+
+class HalvesAll(NumpyBackend):
+    """Halves the outputs of operators and graphs alike."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            outcome = run_case(case)
+            assert isinstance(outcome, Outputs)
+            halved = {name: array / 2 for name, array in outcome.arrays.items()}
+            yield replace(outcome, arrays=halved)
+
+
+def verdict_of(
+    folder: Path, graph: str, backend: NumpyBackend, *, compare_unfused: bool = False
+) -> Verdict:
+    ready = in_process(parse("numpy"), backend)
+    plan = [planned_graph(folder, graph)]
+    [verdict] = judged(plan, ready, run_case, compare_unfused=compare_unfused)
+    return verdict
+
+
+@pytest.mark.parametrize("relation", ["exported", "unfused"])
+def test_a_broken_relation_fails_and_is_named(tmp_path: Path, relation: str) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + f"relation: {relation}\n", FusesWrongly())
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.RELATION
+    assert verdict.reason.message.startswith(f"relation {relation}: 6 of 6 elements of y differ")
+    assert verdict.figures["y"]["same_bits"] == 0
+
+
+def test_a_relation_that_holds_passes_whatever_the_values(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: order\n", HalvesAll())
+    assert verdict.status is Status.PASSED
+    assert verdict.expectation is Provenance.RELATION
+    assert verdict.figures["y"]["same_bits"] == 6
+
+
+def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH, FusesWrongly(), compare_unfused=True)
+    assert verdict.reason is not None
+    assert verdict.reason.message.endswith("the graph compiler is at fault")
+    assert verdict.figures["y"]["unfused_same_bits"] == 0
+
+
+def test_an_unfused_run_that_is_wrong_does_not(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH, HalvesAll(), compare_unfused=True)
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert "compiler" not in verdict.reason.message
+
+
+def test_a_graph_that_passes_tells_how_many_bits_are_those_of_its_nodes(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
+    assert verdict.status is Status.PASSED
+    assert verdict.figures["y"]["unfused_same_bits"] == 6
