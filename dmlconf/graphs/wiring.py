@@ -150,11 +150,11 @@ def _edge(
         message = f"{tensor} of {node} is {consumer.DataType}, but {text} is {producer.DataType}"
         hint = "convert it by a node of CAST"
         yield WiringFault("edge-data-type", node, tensor, message, hint)
-    wanted, given = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
-    if wanted != given:
+    consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
+    if consumed != produced:
         message = (
-            f"{tensor} of {node} has {wanted:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
-            f"has {given:,} (Sizes {list(producer.Sizes)})"
+            f"{tensor} of {node} has {consumed:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
+            f"has {produced:,} (Sizes {list(producer.Sizes)})"
         )
         hint = "both ends of an edge see the same buffer; repeat elements by Strides of 0"
         yield WiringFault("edge-size", node, tensor, message, hint)

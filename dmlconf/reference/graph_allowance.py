@@ -229,14 +229,14 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
         ends = [room.end(array, end) for array in values for end in (room.lowest, room.highest)]
         if unrounded is not None:
             ends += _around_unrounded(unrounded, room)
-        found = np.stack(ends)
+        stacked = np.stack(ends)
         by_chance = [array.astype(np.float64) - right for array in values[-RANDOM_SAMPLES:]]
         deviation = np.sqrt(np.mean(np.square(np.stack(by_chance)), axis=0))
         widening = np.where(np.isfinite(deviation), WIDENING * deviation, 0.0)
         own = np.stack([room.lowest - widening, room.highest + widening])
-        low = np.minimum(_least(found), _least(own))
-        high = np.maximum(_greatest(found), _greatest(own))
-    nothing = ~np.isfinite(found).any(axis=0)
+        low = np.minimum(_least(stacked), _least(own))
+        high = np.maximum(_greatest(stacked), _greatest(own))
+    nothing = ~np.isfinite(stacked).any(axis=0)
     low = np.where(nothing, right, np.where(np.isnan(low), right, low))
     high = np.where(nothing, right, np.where(np.isnan(high), right, high))
     open_elements = undefined(room.lowest, room.highest)
@@ -244,7 +244,7 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
     intervals = [_outward(*hull, room.right)]
     if room.right.dtype.kind == "f":
         for special in (np.nan, np.inf, -np.inf):
-            present = np.isnan(found) if np.isnan(special) else found == special
+            present = np.isnan(stacked) if np.isnan(special) else stacked == special
             where = present.any(axis=0) & ~open_elements
             if where.any():
                 low, high = (
@@ -254,13 +254,13 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
     return intervals
 
 
-def _least(found: Array) -> Array:
-    least: Array = np.where(np.isfinite(found), found, np.inf).min(axis=0)
+def _least(stacked: Array) -> Array:
+    least: Array = np.where(np.isfinite(stacked), stacked, np.inf).min(axis=0)
     return least
 
 
-def _greatest(found: Array) -> Array:
-    greatest: Array = np.where(np.isfinite(found), found, -np.inf).max(axis=0)
+def _greatest(stacked: Array) -> Array:
+    greatest: Array = np.where(np.isfinite(stacked), stacked, -np.inf).max(axis=0)
     return greatest
 
 
