@@ -19,6 +19,7 @@ from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import parse_reports, report_option, write
 from dmlconf.cli.selection import load, paths_argument, suite_paths
 from dmlconf.coverage import report
+from dmlconf.coverage.graphs import graph_coverage
 from dmlconf.coverage.measure import measure
 from dmlconf.coverage.networks import network_coverage
 from dmlconf.documents.problems import printable
@@ -56,7 +57,8 @@ def command(
     For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
     documented parts a case shows: cells of the support tables (tensor, data type, rank, feature
     level), values of attributes, optional fields present and absent, worked examples, constraints.
-    For each published network: how many of its layers the cases with the tag `model` have.
+    For each published network: how many of its layers the cases with the tag `model` have. For
+    graphs: which operators feed which, each pair listed with --report and for a few operators.
 
     Exit codes: as `run`; 1 where the share is below --fail-under.
     """
@@ -74,8 +76,9 @@ def command(
     rows = [coverage[name] for name in sorted(coverage)]
     width = shutil.get_terminal_size((80, 24)).columns
     networks = network_coverage(plan)
-    table = report.render_table(rows, networks, width=width, missing=missing)
-    written = write(reports, lambda name: _FORMATS[name](rows, networks), table, color)
+    graphs = graph_coverage(suite.plan(), chosen)
+    table = report.render_table(rows, networks, graphs, width=width, missing=missing)
+    written = write(reports, lambda name: _FORMATS[name](rows, networks, graphs), table, color)
     covered, of = report.total_share(rows)
     if fail_under is not None and 100 * covered < fail_under * of:
         click.echo(f"Error: {100 * covered / of:.2f}% is below {fail_under:g}%", err=True)

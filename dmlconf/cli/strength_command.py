@@ -1,4 +1,4 @@
-"""`dmlconf strength`: how much of what may be wrong a suite notices, in four figures."""
+"""`dmlconf strength`: how much of what may be wrong a suite notices, in several figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import click
 
+from dmlconf.cases.loader import valid_case
 from dmlconf.cases.selection import MODEL_TAG
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import warn
 from dmlconf.cli.exit_codes import ExitCode
@@ -23,6 +25,7 @@ from dmlconf.cli.selection import (
     selection_options,
     suite_paths,
 )
+from dmlconf.runner.against import suite_expectations
 from dmlconf.strength import measurement as figures
 from dmlconf.strength import report
 from dmlconf.strength.case_report import case_share
@@ -31,6 +34,7 @@ from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.drivers.report import driver_share
 from dmlconf.strength.drivers.size_report import size_share
+from dmlconf.strength.graph_figure import graph_share, measure_graphs
 from dmlconf.strength.measure import Method, Strength
 from dmlconf.strength.measurement import Measurement
 from dmlconf.strength.parallel import measure_in_processes
@@ -47,7 +51,10 @@ _FORMATS: Final[Mapping[str, Callable[[Measurement], str]]] = {
 _FIGURES: Final = ("defects", "perturbations", "drivers")
 _OF_MODELS: Final = "sizes"
 """The figure of the cases of models, which takes long and is measured only when asked for."""
-_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers", _OF_MODELS)
+_OF_GRAPHS: Final = "graphs"
+"""The figure of graph compilers, likewise."""
+
+_THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers", _OF_MODELS, _OF_GRAPHS)
 
 
 def _thresholds(
@@ -76,9 +83,9 @@ def _thresholds(
     "--figure",
     "chosen",
     multiple=True,
-    type=click.Choice((*_FIGURES, _OF_MODELS)),
-    help="Measure this figure only: by defect and case, perturbation, driver defect, or "
-    "defect of size.",
+    type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS)),
+    help="Measure this figure only: by defect and case, perturbation, driver defect, "
+    "defect of size, or graph.",
 )
 @option(
     "--sample",
@@ -102,7 +109,7 @@ def _thresholds(
     metavar="[FIGURE=]PERCENT",
     help="Fail where a figure is lower: defects (the least of an operator, and no "
     "legitimate difference fails), cases, perturbations (the least of a kind), "
-    "drivers, sizes.",
+    "drivers, sizes, graphs.",
 )
 @option("-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing.")
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
@@ -138,6 +145,9 @@ def command(
     By defect of size, with --figure sizes only: what kernels do wrong at the sizes of real layers,
     tried on the cases with the tag `model`.
 
+    By graph, with --figure graphs only: what graph compilers do wrong, and what they may rightly do
+    otherwise, tried at every place of every graph.
+
     Exit codes: as `run`; 1 where a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
@@ -150,9 +160,13 @@ def command(
         plan = leave_out_models(paths, plan, selection, "because they take long")
     if not plan:
         return nothing_selected(paths, selection)
+    if figure_names == (_OF_GRAPHS,):
+        plan = [case for case in plan if case.template.operator_name == GRAPHS]
+        if not plan:
+            return nothing_selected(paths, selection)
     processes = jobs or 1
     method = Method("defects" in figure_names, "perturbations" in figure_names, seed)
-    strength, drivers, sizes = Strength(), None, None
+    strength, drivers, sizes, graphs = Strength(), None, None, None
     if method.defects or method.perturbations:
         cases = sampled(plan, sample, seed)
         with progress(len(cases), quiet=quiet, color=color) as advance:
@@ -179,8 +193,13 @@ def command(
                 size_defects(),
             )
         sizes = DriverFigure.of(size_defects(), survey, noticed)
+    if _OF_GRAPHS in figure_names:
+        cases = sampled([c for c in plan if c.template.operator_name == GRAPHS], sample, seed)
+        against, _ = suite_expectations(suite_paths(paths))
+        with progress(len(cases), quiet=quiet, color=color) as advance:
+            graphs = measure_graphs(map(valid_case, cases), against, lambda: advance(False))
     measured = Measurement(
-        strength, drivers, method.defects, method.perturbations, seed, sample, sizes
+        strength, drivers, method.defects, method.perturbations, seed, sample, sizes, graphs
     )
     table = figures.render_table(measured, verbose=verbose)
     written = write(reports, lambda name: _FORMATS[name](measured), table, color)
@@ -242,10 +261,20 @@ def _weak_sizes(measured: Measurement, least: float) -> list[str]:
     return [f"by defect of size: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
+def _weak_graphs(measured: Measurement, least: float) -> list[str]:
+    if measured.graphs is None:
+        return ["defects of graph compilers were not measured"]
+    found = graph_share(measured.graphs)
+    complaints = [f"by graph: {found:.2f}%, less than {least:g}%"] if found < least else []
+    refused = sum(len(tally.unexpected) for tally in measured.graphs.variants.values())
+    return complaints + ([f"{refused:,} right variants of graphs fail"] if refused else [])
+
+
 _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {
     "defects": _weak_operators,
     "cases": _weak_cases,
     "perturbations": _weak_perturbations,
     "drivers": _weak_drivers,
     _OF_MODELS: _weak_sizes,
+    _OF_GRAPHS: _weak_graphs,
 }

@@ -8,13 +8,21 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import dmlconf
+from dmlconf.coverage.graphs import GraphCoverage
 from dmlconf.coverage.measure import KINDS, OperatorCoverage
 from dmlconf.coverage.networks import NetworkCoverage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["closing_sentence", "render_json", "render_markdown", "render_table", "total_share"]
+__all__ = [
+    "closing_sentence",
+    "graph_sentence",
+    "render_json",
+    "render_markdown",
+    "render_table",
+    "total_share",
+]
 
 _PARTS: Final = {
     "support": "Support",
@@ -94,6 +102,7 @@ def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
 def render_table(
     rows: Sequence[OperatorCoverage],
     networks: Sequence[NetworkCoverage] = (),
+    graphs: GraphCoverage | None = None,
     *,
     width: int,
     missing: bool = False,
@@ -103,6 +112,7 @@ def render_table(
     Args:
         rows: what is covered, by operator.
         networks: whose layers are covered.
+        graphs: what graphs join.
         width: columns of the terminal; a narrow one gets fewer of the table's.
         missing: whether to list each part that no case shows.
     """
@@ -122,8 +132,15 @@ def render_table(
         style = "" if not row.missing and row.total else "yellow"
         table.add_row(*map(Text, cells(row)), style=style)
     layers = [Text(line) for line in _network_lines(networks)]
+    joined = [Text(line) for line in _graph_lines(graphs, len(rows))]
     return Group(
-        table, *([""] if layers else []), *layers, "", Text(closing_sentence(rows), "bold")
+        table,
+        *([""] if layers else []),
+        *layers,
+        *([""] if joined else []),
+        *joined,
+        "",
+        Text(closing_sentence(rows), "bold"),
     )
 
 
@@ -142,6 +159,31 @@ def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     return ["Layers of published networks", *lines]
 
 
+_MOST_TOLD: Final = 5
+"""Of so many operators all neighbours are told."""
+
+
+def graph_sentence(graphs: GraphCoverage) -> str:
+    """Say in one sentence what graphs join."""
+    return (
+        f"{_counted(graphs.cases, 'graph')} of up to {_counted(graphs.most_nodes, 'node')}: "
+        f"{_counted(len(graphs.operators), 'operator')} are nodes, and "
+        f"{_counted(len(graphs.neighbours), 'pair')} of operators are neighbours"
+    )
+
+
+def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
+    if graphs is None or not graphs.cases:
+        return []
+    told = []
+    if operators <= _MOST_TOLD:
+        told = [
+            f"  {first} feeds {second}: {_counted(count, 'graph')}"
+            for (first, second), count in sorted(graphs.neighbours.items())
+        ]
+    return [graph_sentence(graphs), *told]
+
+
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
     """Return headings, and what makes an operator's cells below them."""
     if width >= _WIDE:
@@ -150,7 +192,9 @@ def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], 
 
 
 def render_markdown(
-    rows: Sequence[OperatorCoverage], networks: Sequence[NetworkCoverage] = ()
+    rows: Sequence[OperatorCoverage],
+    networks: Sequence[NetworkCoverage] = (),
+    graphs: GraphCoverage | None = None,
 ) -> str:
     """Return the report as Markdown."""
     lines = [
@@ -162,10 +206,18 @@ def render_markdown(
     if networks:
         lines += ["", "| Network | Layers | Operators | Cases |", "|---|---:|---:|---:|"]
         lines += [f"| {n.network} | {n.layers} | {n.operators} | {n.cases} |" for n in networks]
+    if graphs is not None and graphs.cases:
+        lines += ["", f"{graph_sentence(graphs)}.", ""]
+        lines += ["| Operator | Feeds | Graphs |", "|---|---|---:|"]
+        lines += [f"| {a} | {b} | {n} |" for (a, b), n in sorted(graphs.neighbours.items())]
     return "\n".join([*lines, *(["", "Missing:", "", *missing] if missing else [])]) + "\n"
 
 
-def render_json(rows: Sequence[OperatorCoverage], networks: Sequence[NetworkCoverage] = ()) -> str:
+def render_json(
+    rows: Sequence[OperatorCoverage],
+    networks: Sequence[NetworkCoverage] = (),
+    graphs: GraphCoverage | None = None,
+) -> str:
     """Return the report as JSON."""
     covered, of = total_share(rows)
     data: dict[str, Any] = {
@@ -197,5 +249,20 @@ def render_json(rows: Sequence[OperatorCoverage], networks: Sequence[NetworkCove
             for row in rows
         ],
         "networks": [asdict(network) for network in networks],
+        "graphs": _graph_data(graphs),
     }  # fmt: skip
     return json.dumps(data, indent=1)
+
+
+def _graph_data(graphs: GraphCoverage | None) -> dict[str, Any] | None:
+    if graphs is None:
+        return None
+    return {
+        "cases": graphs.cases,
+        "most_nodes": graphs.most_nodes,
+        "operators": sorted(graphs.operators),
+        "neighbours": [
+            {"operator": first, "feeds": second, "cases": count}
+            for (first, second), count in sorted(graphs.neighbours.items())
+        ],
+    }

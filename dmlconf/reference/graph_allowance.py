@@ -5,7 +5,8 @@ node's rule permits: all up, all down, towards zero, away from it, and each elem
 chance. What the outputs do then shows how far a right implementation may lead them:
 
 - the hull of these samples holds errors that go together, such as those of truncation;
-- a multiple of the root mean square of the samples by chance holds independent errors;
+- a multiple of the root mean square of the samples by chance holds independent errors: little more
+  than that where one intermediate leads to an output, whose samples are all of one size;
 - the last node's own rule is added to both.
 
 Once more, intermediates are kept in FLOAT32 where edges are FLOAT16, as fused kernels may do. Where
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -42,14 +44,28 @@ __all__ = ["RANDOM_SAMPLES", "WIDENING", "graph_candidates"]
 RANDOM_SAMPLES: Final = 8
 """Evaluations in which each element of each intermediate goes up or down by chance."""
 
+_INSIDE_SAMPLES: Final = 4
+"""Evaluations in which each element of each intermediate goes a part of the way, by chance."""
+
+_CHANCE: Final = 1000
+"""From here on seeds are those of parts of the way."""
+
 WIDENING: Final = 4.0
-"""How many times the root mean square of the samples by chance a right output may be off."""
+"""How many times the root mean square of the samples by chance a right output may be off at most,
+where many independent errors come together."""
+
+_LEAST_WIDENING: Final = 1.25
+"""The same where a single error leads to an output: the samples' own size, and what they miss of a
+function that turns round between its ends."""
+
+_GAUSSIAN: Final = 2.3
+"""The greatest of 8 samples in terms of their root mean square, where many errors come together."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
 
 Chooser = Callable[[Array, int], Array]
-"""Tells which elements go up, from the values and the intermediate's number."""
+"""Tells how far each element goes, from -1 to 1, by the values and the intermediate's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +90,19 @@ class _Room:
             same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
         return bool(same.all())
 
-    def moved(self, values: Array, up: Array) -> Array:
-        """Return values as far off as the right ones may be, upwards or downwards."""
-        with np.errstate(all="ignore"):
-            return _stored(self.end(values, np.where(up, self.highest, self.lowest)), values)
+    def moved(self, far: Array) -> Array:
+        """Return values as far off as the right ones may be, or a part of that.
 
-    def end(self, values: Array, end: Array) -> Array:
-        """Return values plus the distance from the right values to an end, FLOAT64."""
-        if values.dtype.kind != "f":
-            return values + (end.astype(np.float64) - self.right)
-        right = self.right.astype(np.float64)
+        Args:
+            far: from -1 for the lowest to 1 for the highest.
+        """
+        values = self.right
         with np.errstate(all="ignore"):
-            plain = np.isfinite(right) & np.isfinite(end)
-            same = ~np.isfinite(values) | np.isfinite(right)
-            shifted = np.where(plain, values + (end - right), np.where(same, end, values))
-        return np.where(np.isnan(end), values, shifted)
+            ends = np.where(far > 0, self.highest, self.lowest)
+            inside = np.isfinite(ends) & np.isfinite(values) & (np.abs(far) < 1)
+            between = np.where(inside, values + np.abs(far) * (ends - values), ends)
+            kept = np.isnan(ends) | undefined(self.lowest, self.highest)
+            return np.where(kept, values, _stored(between, values))
 
 
 def _stored(values: Array, like: Array) -> Array:
@@ -118,17 +132,26 @@ def graph_candidates(
         for name, node in right.cases.items()
         for tensor in node.outputs()
     }
-    samples = list(_samples(case, evaluate, right, rooms))
+    samples = [right, *_samples(case, evaluate, allowance_of, rooms)]
     wide = evaluate_nodes(wider(case), evaluate).outputs if _has_float16(right) else None
     indices = _indices(case)
     sources = case.graph.output_sources()
     candidates: dict[str, Sequence[Interval]] = {}
     for output, slot in sources.items():
-        values = [sample[slot] for sample in samples]
+        own = [_sample_room(sample, slot, rooms[slot], allowance_of) for sample in samples]
         unrounded = None if wide is None else wide[slot]
         join = _each if slot in indices else _hull
-        candidates[output] = join(rooms[slot], values, unrounded)
+        candidates[output] = join(own, unrounded)
     return candidates
+
+
+def _sample_room(sample: NodeValues, slot: Slot, right: _Room, allowance_of: AllowanceOf) -> _Room:
+    """Return what the last node's rule permits beside what it computes from moved inputs."""
+    name, tensor = slot
+    values = sample.outputs[slot]
+    if values is right.right:
+        return right
+    return _room(sample.cases[name], tensor, values, allowance_of)
 
 
 def _room(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> _Room:
@@ -149,41 +172,47 @@ def _has_float16(values: NodeValues) -> bool:
 
 def _choosers() -> Iterator[Chooser]:
     """Yield the ways to move intermediates; first those in which errors go together."""
-    yield lambda values, number: np.ones(values.shape, bool)
-    yield lambda values, number: np.zeros(values.shape, bool)
-    yield lambda values, number: values >= 0
-    yield lambda values, number: values < 0
+    yield lambda values, number: np.ones(values.shape)
+    yield lambda values, number: -np.ones(values.shape)
+    yield lambda values, number: np.where(values >= 0, 1.0, -1.0)
+    yield lambda values, number: np.where(values < 0, 1.0, -1.0)
+    for sample in range(_INSIDE_SAMPLES):
+        yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
-        yield lambda values, number, sample=sample: (  # type: ignore[misc]
-            np.random.Generator(np.random.PCG64([sample, number])).random(values.shape) < 0.5
-        )
+        yield partial(_by_chance, sample=sample, inside=False)
+
+
+def _by_chance(values: Array, number: int, *, sample: int, inside: bool) -> Array:
+    generator = np.random.Generator(np.random.PCG64([sample, number]))
+    far: Array = np.asarray(generator.uniform(-1, 1, values.shape))
+    return far if inside else np.where(far < 0, -1.0, 1.0)
 
 
 def _samples(
-    case: GraphCase, evaluate: Evaluate, right: NodeValues, rooms: Mapping[Slot, _Room]
-) -> Iterator[Mapping[Slot, Array]]:
-    """Yield what the nodes compute: first from what is right, then from moved intermediates.
-
-    Nothing else is yielded where no intermediate can be moved.
-    """
-    yield right.outputs
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    rooms: Mapping[Slot, _Room],
+) -> Iterator[NodeValues]:
+    """Yield what the nodes compute from moved intermediates; nothing where none can be moved."""
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     numbers = {slot: number for number, slot in enumerate(rooms)}
-    loose = {slot for slot in fed & rooms.keys() if not rooms[slot].exact}
-    if not loose:
+    if all(rooms[slot].exact for slot in fed & rooms.keys()):
         return
     for choose in _choosers():
 
-        def store(node: Node, tensor: str, values: Array, choose: Chooser = choose) -> Array:
+        def store(
+            node: Node, own: Case, tensor: str, values: Array, choose: Chooser = choose
+        ) -> Array:
             slot = node.name, tensor
-            if slot not in loose:
+            if slot not in fed:
                 return values
-            room = rooms[slot]
-            open_elements = undefined(room.lowest, room.highest)
-            moved = room.moved(values, choose(values, numbers[slot]))
-            return np.where(open_elements, values, moved)
+            # What is permitted follows from the inputs that the node has in this evaluation.
+            room = _room(own, tensor, values, allowance_of)
+            return room.moved(choose(values, numbers[slot]))
 
-        yield evaluate_nodes(case, evaluate, store=store).outputs
+        with np.errstate(all="ignore"):
+            yield evaluate_nodes(case, evaluate, store=store)
 
 
 def _indices(case: GraphCase) -> set[Slot]:
@@ -211,32 +240,41 @@ def _is_float(tensor: TensorDesc) -> bool:
     return tensor.DataType.is_float
 
 
-def _each(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequence[Interval]:
-    """Return each sample's values as candidates, and the node's own room as another."""
-    others = [] if unrounded is None else [unrounded]
-    distinct: list[Array] = []
-    for array in (*values, *others):
-        if not any(np.array_equal(array, known) for known in distinct):
-            distinct.append(array)
-    own = _stored(room.lowest, room.right), _stored(room.highest, room.right)
-    return own, *((array, array) for array in distinct)
+def _each(rooms: Sequence[_Room], unrounded: Array | None) -> Sequence[Interval]:
+    """Return what each sample permits as a candidate."""
+    others = [] if unrounded is None else [(unrounded, unrounded)]
+    ends = [(_stored(r.lowest, r.right), _stored(r.highest, r.right)) for r in rooms]
+    distinct: list[Interval] = []
+    for interval in (*ends, *others):
+        if not any(_same(interval, known) for known in distinct):
+            distinct.append(interval)
+    return distinct
 
 
-def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequence[Interval]:
-    """Return the hull of the samples, widened, and the infinities and NaN that occur beside it."""
-    right = values[0].astype(np.float64)
+def _same(one: Interval, other: Interval) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def _hull(rooms: Sequence[_Room], unrounded: Array | None) -> Sequence[Interval]:
+    """Return the hull of the samples, widened, and the infinities and NaN that occur beside it.
+
+    Args:
+        rooms: of the samples, the right one first and those by chance last.
+        unrounded: what the node computes where edges hold FLOAT32; None where they do anyway.
+    """
+    room = rooms[0]
+    right = room.right.astype(np.float64)
     with np.errstate(all="ignore"):
-        ends = [room.end(array, end) for array in values for end in (room.lowest, room.highest)]
+        ends = [end.astype(np.float64) for each in rooms for end in (each.lowest, each.highest)]
         if unrounded is not None:
             ends += _around_unrounded(unrounded, room)
-        stacked = np.stack(ends)
-        by_chance = [array.astype(np.float64) - right for array in values[-RANDOM_SAMPLES:]]
-        deviation = np.sqrt(np.mean(np.square(np.stack(by_chance)), axis=0))
-        widening = np.where(np.isfinite(deviation), WIDENING * deviation, 0.0)
+        found = np.stack(ends)
+        by_chance = [each.right.astype(np.float64) - right for each in rooms[-RANDOM_SAMPLES:]]
+        widening = _widening(np.stack(by_chance))
         own = np.stack([room.lowest - widening, room.highest + widening])
-        low = np.minimum(_least(stacked), _least(own))
-        high = np.maximum(_greatest(stacked), _greatest(own))
-    nothing = ~np.isfinite(stacked).any(axis=0)
+        low = np.minimum(_least(found), _least(own))
+        high = np.maximum(_greatest(found), _greatest(own))
+    nothing = ~np.isfinite(found).any(axis=0)
     low = np.where(nothing, right, np.where(np.isnan(low), right, low))
     high = np.where(nothing, right, np.where(np.isnan(high), right, high))
     open_elements = undefined(room.lowest, room.highest)
@@ -244,7 +282,7 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
     intervals = [_outward(*hull, room.right)]
     if room.right.dtype.kind == "f":
         for special in (np.nan, np.inf, -np.inf):
-            present = np.isnan(stacked) if np.isnan(special) else stacked == special
+            present = np.isnan(found) if np.isnan(special) else found == special
             where = present.any(axis=0) & ~open_elements
             if where.any():
                 low, high = (
@@ -254,26 +292,46 @@ def _hull(room: _Room, values: Sequence[Array], unrounded: Array | None) -> Sequ
     return intervals
 
 
-def _least(stacked: Array) -> Array:
-    least: Array = np.where(np.isfinite(stacked), stacked, np.inf).min(axis=0)
+def _widening(deviations: Array) -> Array:
+    """Return how far independent errors may lead each element.
+
+    Args:
+        deviations: of the samples by chance, the first axis theirs.
+    """
+    sizes = np.abs(deviations)
+    deviation = np.sqrt(np.mean(np.square(sizes), axis=0))
+    deviation = np.where(np.isfinite(deviation), deviation, 0.0)
+    # A single error is as large in every sample; the more there are, the more they differ.
+    moved = deviation > 0
+    greatest = float((sizes.max(axis=0)[moved] / deviation[moved]).max(initial=1.0))
+    share = min(1.0, (greatest - 1) / (_GAUSSIAN - 1))
+    factor = _LEAST_WIDENING + (WIDENING - _LEAST_WIDENING) * share
+    widening: Array = factor * deviation
+    return widening
+
+
+def _least(found: Array) -> Array:
+    least: Array = np.where(np.isfinite(found), found, np.inf).min(axis=0)
     return least
 
 
-def _greatest(stacked: Array) -> Array:
-    greatest: Array = np.where(np.isfinite(stacked), stacked, -np.inf).max(axis=0)
+def _greatest(found: Array) -> Array:
+    greatest: Array = np.where(np.isfinite(found), found, -np.inf).max(axis=0)
     return greatest
 
 
 def _around_unrounded(unrounded: Array, room: _Room) -> list[Array]:
-    """Return what an output stored once, to nearest or truncated, may be; with the node's room."""
+    """Return what an output stored once, to nearest or truncated, may be, with the node's room."""
     values = unrounded.astype(np.float64)
-    stored = unrounded.astype(room.right.dtype)
     if room.right.dtype.kind != "f":
         return [values]
+    stored = unrounded.astype(room.right.dtype)
     towards = np.nextafter(stored, room.right.dtype.type(0))
     truncated = np.where(np.abs(stored.astype(np.float64)) > np.abs(values), towards, stored)
-    ends = room.lowest, room.highest
-    return [room.end(array, end) for array in (stored, truncated) for end in ends]
+    right = room.right.astype(np.float64)
+    below, above = room.lowest - right, room.highest - right
+    below, above = (np.where(np.isfinite(part), part, 0.0) for part in (below, above))
+    return [end + part for end in (stored, truncated) for part in (below, above)]
 
 
 def _outward(low: Array, high: Array, like: Array) -> Interval:

@@ -21,8 +21,11 @@ __all__ = ["NodeValues", "evaluate_nodes", "graph_outputs", "seen_through", "wid
 Evaluate = Callable[[Case], Mapping[str, Array]]
 """Computes the outputs of one operator."""
 
-Store = Callable[[Node, str, Array], Array]
-"""Gives what an edge holds of an output: of a node, by its tensor, from what the node computed."""
+Store = Callable[[Node, Case, str, Array], Array]
+"""Gives what an edge holds of a node's output, by its tensor, from what the node computed.
+
+The node comes as a case of its own as well, with its inputs.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ def evaluate_nodes(
         for name, array in evaluate(cases[node.name]).items():
             slot = node.name, name
             outputs[slot] = array
-            held[slot] = array if store is None else store(node, name, array)
+            held[slot] = array if store is None else store(node, cases[node.name], name, array)
     return NodeValues(cases, outputs)
 
 

@@ -15,9 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
 from dmlconf.graphs.wiring import faults_of
+from dmlconf.precision.compare import compare
+from dmlconf.precision.room import permitted_ends
+from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.reference.graph_evaluation import Store, evaluate_nodes, graph_outputs, wider
 from dmlconf.strength.injection import Site
@@ -52,7 +57,7 @@ class GraphSite:
     def stored(self, slot: Slot, change: Callable[[Array], Array]) -> Outputs:
         """Return the outputs where what one edge holds is changed."""
 
-        def store(node: Node, tensor: str, values: Array) -> Array:
+        def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
             return change(values) if (node.name, tensor) == slot else values
 
         return self.stored_by(store)
@@ -197,6 +202,8 @@ def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
             if defect.name in _HARMLESS:
                 continue
             for note, wrong in defect.inject(Site(case, outputs, tensor)):
+                if _permits(case, tensor, wrong, outputs[tensor]):
+                    continue  # No defect of this node.
                 text = f"{node}.{tensor}: {defect.name}{note and ', ' + note}"
                 yield text, site.stored((node, tensor), _always(wrong))
 
@@ -227,7 +234,7 @@ def _computed_in_float32(
         for name, tensor in node.outputs.items()
     }
 
-    def store(node: Node, tensor: str, values: Array) -> Array:
+    def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
         dtype = dtypes[node.name, tensor]
         return rounded(values, dtype).astype(values.dtype) if dtype == np.float16 else values
 
@@ -261,26 +268,38 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
         right = evaluate_nodes(site.case, evaluate)
-        sums = {
-            slot
-            for slot in right.outputs
-            if slot[0] in right.cases
-            and right.cases[slot[0]].rule(slot[1]).kind == "accumulate"
-            and right.outputs[slot].dtype.kind == "f"
+        ends = {
+            (name, tensor): _permitted(case, tensor, right.outputs[name, tensor])
+            for name, case in right.cases.items()
+            for tensor in case.outputs()
+            if case.rule(tensor).kind is RuleKind.ACCUMULATE
         }
 
         def store(
-            node: Node, tensor: str, values: Array, generator: np.random.Generator = generator,
-            sums: set[Slot] = sums,
+            node: Node, case: Case, tensor: str, values: Array,
+            generator: np.random.Generator = generator,
+            ends: Mapping[Slot, tuple[Array, Array]] = ends,
         ) -> Array:  # fmt: skip
-            if (node.name, tensor) not in sums:
+            if (node.name, tensor) not in ends or values.dtype.kind != "f":
                 return values
             steps = generator.integers(-1, 2, values.shape)
             near = np.where(steps > 0, np.inf, -np.inf).astype(values.dtype)
             moved = np.nextafter(values, near)
-            return np.where((steps == 0) | ~np.isfinite(moved), values, moved)
+            low, high = ends[node.name, tensor]
+            return np.where((steps == 0) | (moved < low) | (moved > high), values, moved)
 
         yield f"seed {seed}", site.stored_by(store)
+
+
+def _permits(case: Case, tensor: str, actual: Array, right: Array) -> bool:
+    allowance = CaseAllowances(case).of(tensor)
+    return compare(actual, right, case.rule(tensor), allowance).passed
+
+
+def _permitted(case: Case, tensor: str, right: Array) -> tuple[Array, Array]:
+    allowance = CaseAllowances(case).of(tensor)
+    low, high = permitted_ends(right.ravel(), case.rule(tensor), allowance)
+    return low.reshape(right.shape), high.reshape(right.shape)
 
 
 GRAPH_DEFECTS: Final[Mapping[str, Inject]] = {

@@ -24,6 +24,14 @@ from dmlconf.strength.drivers.size_report import (
     size_sentence,
     size_table,
 )
+from dmlconf.strength.graph_figure import (
+    GRAPH_HEADINGS,
+    GraphFigure,
+    graph_data,
+    graph_lines,
+    graph_sentence,
+    graph_table,
+)
 from dmlconf.strength.measure import Strength
 from dmlconf.strength.perturbation_report import (
     perturbation_data,
@@ -52,7 +60,11 @@ _INTRODUCTION: Final = """\
 - By defect of size: a catalogue of what kernels do wrong at the sizes of real layers only,
   `dmlconf/strength/drivers/sizes/`: tiles at the edge, remainders, sums in FLOAT16, workgroups,
   strides, indices, owned weights. Each is tried on cases with the tag `model`, and each case in
-  which it changes an output must notice it."""
+  which it changes an output must notice it.
+- By graph: what graph compilers do wrong, at every place of every graph: edges that read another
+  buffer, dropped nodes, stale constants, roundings to FLOAT16, swapped inputs, and nodes with a
+  defect. Each that changes an output must be noticed by that very graph. What a right compiler may
+  do otherwise, such as holding FLOAT32 between nodes, is tried too, and must not fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,7 @@ class Measurement:
         seed: of all chance.
         sample: how many cases of each operator and driver defect were tried; None for all.
         sizes: defects of size, or None.
+        graphs: defects of graph compilers, or None.
     """
 
     strength: Strength
@@ -76,6 +89,7 @@ class Measurement:
     seed: int = 0
     sample: int | None = None
     sizes: DriverFigure | None = None
+    graphs: GraphFigure | None = None
 
     @property
     def noticed(self) -> Mapping[str, CaseTally]:
@@ -96,6 +110,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
             yield report_sentence(measurement.drivers)
     if measurement.sizes is not None:
         yield size_sentence(measurement.sizes)
+    if measurement.graphs is not None:
+        yield graph_sentence(measurement.graphs)
     if measurement.sample is not None:
         yield (
             f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
@@ -112,6 +128,8 @@ def _remarks(measurement: Measurement) -> Iterator[str]:
         yield from driver_lines(measurement.drivers)
     if measurement.sizes is not None:
         yield from size_lines(measurement.sizes)
+    if measurement.graphs is not None:
+        yield from graph_lines(measurement.graphs)
 
 
 def render_table(measurement: Measurement, *, verbose: bool = False) -> RenderableType:
@@ -131,6 +149,14 @@ def render_table(measurement: Measurement, *, verbose: bool = False) -> Renderab
             table.add_column(heading, justify="left" if left else "right", overflow="fold")
         for row in perturbation_table(measurement.strength.perturbed):
             table.add_row(*map(Text, row))
+        parts += [table, ""]
+    if measurement.graphs is not None:
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+        for heading in GRAPH_HEADINGS:
+            left = heading == GRAPH_HEADINGS[0]
+            table.add_column(heading, justify="left" if left else "right", overflow="fold")
+        for cells in graph_table(measurement.graphs):
+            table.add_row(*map(Text, cells))
         parts += [table, ""]
     remarks = list(_remarks(measurement)) if verbose else []
     parts += [Text(printable(remark)) for remark in remarks]
@@ -169,6 +195,11 @@ def render_markdown(measurement: Measurement) -> str:
         lines += ["", "What survives in all cases of an operator that were tried:", ""]
         lines += [f"- {printable(one)}" for one in size_lines(measurement.sizes)]
         lines.append("")
+    if measurement.graphs is not None:
+        lines += ["## By graph", "", _row(GRAPH_HEADINGS), "|---|---:|---:|---:|---:|"]
+        lines += [_row(row) for row in graph_table(measurement.graphs)]
+        unexpected = [f"- {printable(one)}" for one in graph_lines(measurement.graphs)]
+        lines += ["", *(["Verdicts that are wrong:", "", *unexpected, ""] if unexpected else [])]
     if measurement.defects:
         lines += ["## By case", "", f"{case_sentence(measurement.noticed)}.", ""]
         lines += [f"- {printable(one)}" for one in case_lines(measurement.noticed)]
@@ -184,6 +215,7 @@ def _command(measurement: Measurement) -> str:
         "perturbations": measurement.perturbations,
         "drivers": measurement.drivers is not None,
         "sizes": measurement.sizes is not None,
+        "graphs": measurement.graphs is not None,
     }
     figures = [name for name, chosen in measured.items() if chosen]
     usual = figures == ["defects", "perturbations", "drivers"]
@@ -214,4 +246,6 @@ def render_json(measurement: Measurement) -> str:
         data["drivers"] = driver_data(measurement.drivers)
     if measurement.sizes is not None:
         data["sizes"] = size_data(measurement.sizes)
+    if measurement.graphs is not None:
+        data["graphs"] = graph_data(measurement.graphs)
     return json.dumps(data, indent=2)

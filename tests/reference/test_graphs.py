@@ -100,7 +100,7 @@ def test_right_variants_pass(tmp_path: Path) -> None:
     fused = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate).outputs)
     assert passes(case, {"y": fused["y"].astype(np.float16)})
 
-    def truncated(node: object, tensor: str, values: Array) -> Array:
+    def truncated(node: object, own: object, tensor: str, values: Array) -> Array:
         return np.nextafter(values, np.float16(0))
 
     held = graph_outputs(case.graph, evaluate_nodes(case, evaluate, store=truncated).outputs)

@@ -1,0 +1,53 @@
+"""Which operators are neighbours in the graphs of a suite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from dmlconf.cases.build import build
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.graph import GRAPHS
+
+__all__ = ["GraphCoverage", "graph_coverage"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCoverage:
+    """What the graphs of a suite join.
+
+    Attributes:
+        cases: number of graphs with any of the operators.
+        most_nodes: of the largest of them.
+        operators: the operators that are nodes somewhere.
+        neighbours: for each pair of operators of which the first feeds the second, the number of
+            graphs.
+    """
+
+    cases: int
+    most_nodes: int
+    operators: frozenset[str]
+    neighbours: Counter[tuple[str, str]]
+
+
+def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> GraphCoverage:
+    """Return what the graphs of a plan join.
+
+    Args:
+        plan: cases; those that are no graphs do not count.
+        operators: pairs without any of these do not count.
+    """
+    cases = most = 0
+    nodes: set[str] = set()
+    pairs: Counter[tuple[str, str]] = Counter()
+    for planned in plan:
+        case = build(planned) if planned.template.operator_name == GRAPHS else None
+        if not isinstance(case, GraphCase) or not {*case.graph.operators} & {*operators}:
+            continue
+        cases += 1
+        most = max(most, len(case.graph.nodes))
+        nodes |= {*case.graph.operators} & {*operators}
+        pairs.update(pair for pair in case.graph.neighbours() if {*pair} & {*operators})
+    return GraphCoverage(cases, most, frozenset(nodes), pairs)

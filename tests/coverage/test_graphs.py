@@ -1,0 +1,46 @@
+"""Coverage tells which operators feed which in graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.coverage.graphs import graph_coverage
+from dmlconf.coverage.report import graph_sentence
+from tests.cli.process import dmlconf_here
+from tests.graphs.suites import TWO_NODES, graph_file
+
+
+def test_counts_neighbours_of_the_operators_that_are_asked_for(tmp_path: Path) -> None:
+    other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
+    plan = list(load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES, other)]).plan())
+    found = graph_coverage(plan, ["ELEMENT_WISE_ADD", "ACTIVATION_RELU", "ACTIVATION_TANH"])
+    assert found.neighbours == {
+        ("ELEMENT_WISE_ADD", "ACTIVATION_RELU"): 2,
+        ("ELEMENT_WISE_ADD", "ACTIVATION_TANH"): 1,
+    }
+    assert graph_sentence(found) == (
+        "3 graphs of up to 2 nodes: 3 operators are nodes, and 2 pairs of operators are neighbours"
+    )
+    assert graph_coverage(plan, ["ACTIVATION_TANH"]).cases == 1
+    assert graph_coverage(plan, ["GEMM"]).cases == 0
+
+
+def test_the_command_lists_them(tmp_path: Path) -> None:
+    graph_file(tmp_path, TWO_NODES)
+    done = dmlconf_here(
+        tmp_path,
+        "coverage",
+        "graphs.yaml",
+        "-q",
+        "-o",
+        "ELEMENT_WISE_ADD",
+        "--report",
+        "json:c.json",
+    )
+    assert "  ELEMENT_WISE_ADD feeds ACTIVATION_RELU: 1 graph" in done.stdout
+    data = json.loads((tmp_path / "c.json").read_text())
+    assert data["graphs"]["neighbours"] == [
+        {"operator": "ELEMENT_WISE_ADD", "feeds": "ACTIVATION_RELU", "cases": 1}
+    ]

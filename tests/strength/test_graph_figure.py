@@ -1,0 +1,80 @@
+"""The figure of graphs counts defects that are noticed, and right variants that fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.runner.session import no_expectation
+from dmlconf.strength.graph_defects import GRAPH_DEFECTS, RIGHT_VARIANTS, GraphSite
+from dmlconf.strength.graph_figure import (
+    GraphFigure,
+    GraphTally,
+    graph_lines,
+    graph_share,
+    measure_graphs,
+)
+from tests.cli.process import dmlconf_here
+from tests.graphs.suites import graph_case, graph_file
+
+GATED = """
+inputs:
+  x: {Sizes: [1, 1, 3, 5], DataType: FLOAT32, fill: {normal: {seed: 1}}}
+  w: {Sizes: [1, 1, 3, 5], DataType: FLOAT32, Flags: OWNED_BY_DML, fill: {normal: {seed: 2}}}
+constants:
+  c: {Sizes: [1, 1, 3, 5], DataType: FLOAT32, fill: {normal: {seed: 3}}}
+nodes:
+  product: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: x, BTensor: w, OutputTensor: {}}}
+  rest: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: product, BTensor: c, OutputTensor: {}}}
+  gate: {operator: ACTIVATION_SIGMOID, desc: {InputTensor: rest, OutputTensor: {}}}
+  all: {operator: ELEMENT_WISE_MULTIPLY, desc: {ATensor: gate, BTensor: product, OutputTensor: {}}}
+outputs: {y: all}
+"""
+
+
+def test_every_kind_of_defect_has_a_place_and_changes_outputs(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, GATED)
+    right = evaluate(case)
+    site = GraphSite(case, right)
+    for name, inject in GRAPH_DEFECTS.items():
+        changed = [not np.array_equal(wrong["y"], right["y"]) for _, wrong in inject(site)]
+        assert any(changed), name
+
+
+def test_all_are_noticed_and_no_right_variant_fails(tmp_path: Path) -> None:
+    for data_type in ("FLOAT32", "FLOAT16"):
+        case = graph_case(tmp_path, GATED.replace("FLOAT32", data_type))
+        figure = measure_graphs([case], no_expectation)
+        assert figure.cases == 1
+        assert {name for name, tally in figure.variants.items() if tally.tried} == {*RIGHT_VARIANTS}
+        refused = [tally.unexpected for tally in figure.variants.values() if tally.unexpected]
+        assert not refused
+        assert graph_share(figure) > 97
+
+
+def test_tells_of_a_defect_that_passes_and_a_right_variant_that_fails() -> None:
+    figure = GraphFigure(
+        cases=2,
+        defects={"dropped": GraphTally(4, 3, ["graphs/a: relu"])},
+        variants={"fused": GraphTally(2, 1, ["graphs/b"])},
+    )
+    assert list(graph_lines(figure)) == [
+        "passes: dropped, graphs/a: relu",
+        "fails though right: fused, graphs/b",
+    ]
+    assert graph_share(figure) == 75
+
+
+def test_the_command_measures_it(tmp_path: Path) -> None:
+    graph_file(tmp_path, GATED)
+    options = "--figure", "graphs", "-q", "--report", "json:s.json", "--fail-under", "graphs=101"
+    assert dmlconf_here(tmp_path, "strength", "graphs.yaml", *options).returncode == 2
+    options = *options[:-1], "graphs=100"
+    done = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options)
+    data = json.loads((tmp_path / "s.json").read_text())["graphs"]
+    assert data["cases"] == 1
+    assert done.returncode == (0 if data["share"] == 100 else 1)
+    assert "by graph: " in done.stdout
