@@ -152,11 +152,11 @@ def _edge(
         yield WiringFault("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
         return  # A constraint of the node tells of it.
-    wanted, given = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
-    if wanted != given:
+    consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
+    if consumed != produced:
         message = (
-            f"{tensor} of {node} has {wanted:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
-            f"has {given:,} (Sizes {list(producer.Sizes)})"
+            f"{tensor} of {node} has {consumed:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
+            f"has {produced:,} (Sizes {list(producer.Sizes)})"
         )
         hint = "both ends of an edge see the same buffer; repeat elements by Strides of 0"
         yield WiringFault("edge-size", node, tensor, message, hint)
