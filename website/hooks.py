@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,9 @@ from urllib.parse import urlsplit
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.cli.operator_page import operator_page
+from dmlconf.strength.drivers.catalogue import driver_defects
+from website.coverage import coverage_section, suite_coverage
+from website.strength import kept_weaknesses, strength_section
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -61,8 +65,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, place in REPOSITORY_PAGES.items():
         content = (_ROOT / source).read_text("utf-8")
         files.append(File.generated(config, place, content=content))
+    concerned = Counter(name for defect in driver_defects() for name in defect.operators)
     for name in operator_names():
-        content = operator_page(operator(name))
+        content = "\n".join(
+            (
+                operator_page(operator(name)),
+                coverage_section(suite_coverage()[name]),
+                strength_section(name, kept_weaknesses(), concerned[name]),
+            )
+        )
         files.append(File.generated(config, f"operators/{name.lower()}.md", content=content))
     return files
 

@@ -175,7 +175,7 @@ def _unique_names(
     faults = Faults()
     taken: dict[str, str] = {field.name: "a fact of graphs" for field in GRAPH_FACTS}
     outputs = written["outputs"]
-    given = outputs.value if isinstance(outputs, Fixed) else outputs
+    nodes = outputs.value if isinstance(outputs, Fixed) else outputs
     groups = (
         ("inputs", "a graph input", inputs),
         ("constants", "a constant", constants),
@@ -187,7 +187,7 @@ def _unique_names(
                 hint = "give each its own name"
                 faults.add(CaseError((key, name), f"{name} is {taken[name]} already", hint))
             taken.setdefault(name, kind)
-    for name in given if isinstance(given, Mapping) else ():
+    for name in nodes if isinstance(nodes, Mapping) else ():
         if name in inputs or name in {field.name for field in GRAPH_FACTS}:
             hint = "inputs and outputs of a graph have names of their own"
             faults.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))

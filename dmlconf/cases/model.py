@@ -267,8 +267,8 @@ class Case:
         """Return the array of one input, as `inputs` has it."""
         if isinstance(self.data, _Inputs):
             return self.data[name]
-        for found, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT):
-            if found == name:
+        for other, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT):
+            if other == name:
                 return self._input(name, tensor)
         raise KeyError(name)
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from dmlconf.certification.certificate import Signer
 from dmlconf.certification.statement import Predicate
+from dmlconf.documents.problems import printable
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 
-__all__ = ["Finding", "FindingKind", "Result", "Verification"]
+__all__ = ["Finding", "FindingKind", "Result", "Verification", "excused_cases"]
 
 
 class FindingKind(StrEnum):
@@ -80,3 +82,16 @@ class Verification:
         if any(finding.kind is FindingKind.REFUSED for finding in self.findings):
             return Result.REFUSED
         return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS
+
+
+def excused_cases(verdicts: Mapping[str, Verdict]) -> Mapping[str, tuple[str, ...]]:
+    """Return the cases that are waived or that the substrate excuses, by what excuses them."""
+    excused: dict[str, list[str]] = {}
+    for verdict in verdicts.values():
+        reason = verdict.reason
+        if reason is None:
+            continue
+        if verdict.status is Status.WAIVED or reason.kind is ReasonKind.SUBSTRATE:
+            name = f"{reason.kind}: {reason.message.partition(':')[0]}"
+            excused.setdefault(printable(name), []).append(verdict.case)
+    return {name: tuple(cases) for name, cases in sorted(excused.items())}

@@ -25,7 +25,7 @@ from dmlconf.certification.contents import (
     waivers_of_run,
 )
 from dmlconf.certification.errors import RefusedError
-from dmlconf.certification.findings import Finding, FindingKind, Verification
+from dmlconf.certification.findings import Finding, FindingKind, Verification, excused_cases
 from dmlconf.certification.keys import PublicKey
 from dmlconf.certification.logged import compared, wrong_log
 from dmlconf.certification.plausibility import implausible
@@ -50,7 +50,7 @@ from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Verdict
 from dmlconf.runner.waiver_file import read_waivers
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.tensors.datatypes import DataType
@@ -161,7 +161,7 @@ def _verification(
         notes=tuple(map(printable, notes)),
         run=(log.header.started, footer.finished),
         summary=dict(Counter(str(verdict.status) for verdict in verdicts.values())),
-        waived=_waived(verdicts),
+        waived=excused_cases(verdicts),
     )
 
 
@@ -358,16 +358,3 @@ def _notes(
         yield f"the waiver {waiver.name} held on the day of the run, and ended on {waiver.until}"
     if other_figures:
         yield f"{other_figures:,} cases have other figures here than in the log"
-
-
-def _waived(verdicts: Mapping[str, Verdict]) -> Mapping[str, tuple[str, ...]]:
-    """Return the cases that are waived or that the substrate excuses, by what excuses them."""
-    excused: dict[str, list[str]] = {}
-    for verdict in verdicts.values():
-        reason = verdict.reason
-        if reason is None:
-            continue
-        if verdict.status is Status.WAIVED or reason.kind is ReasonKind.SUBSTRATE:
-            name = f"{reason.kind}: {reason.message.partition(':')[0]}"
-            excused.setdefault(printable(name), []).append(verdict.case)
-    return {name: tuple(cases) for name, cases in sorted(excused.items())}

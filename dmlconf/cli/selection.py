@@ -200,7 +200,7 @@ def load_chosen(
     """
     selection = _selected(**more)
     required = None if profile is None else named_profile(profile, configured_profiles())
-    lists = [given for given in (case_list, failed) if given is not None]
+    lists = [case_set for case_set in (case_list, failed) if case_set is not None]
     if identifiers:
         lists.append(CaseList("--case", tuple(identifiers)))
     try:

@@ -257,8 +257,8 @@ def _weak_drivers(measured: Measurement, least: float) -> list[str]:
 def _weak_sizes(measured: Measurement, least: float) -> list[str]:
     if measured.sizes is None:
         return ["defects of size were not measured"]
-    found = size_share(measured.sizes)
-    return [f"by defect of size: {found:.2f}%, less than {least:g}%"] if found < least else []
+    share = size_share(measured.sizes)
+    return [f"by defect of size: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
 def _weak_graphs(measured: Measurement, least: float) -> list[str]:

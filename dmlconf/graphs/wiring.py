@@ -150,14 +150,21 @@ def _edge(
         message = f"{tensor} of {node} is {consumer.DataType}, but {text} is {producer.DataType}"
         hint = "convert it by a node of CAST"
         yield WiringFault("edge-data-type", node, tensor, message, hint)
-    wanted, given = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
-    if wanted != given:
+    if not (_has_bytes(consumer) and _has_bytes(producer)):
+        return  # A constraint of the node tells of it.
+    consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
+    if consumed != produced:
         message = (
-            f"{tensor} of {node} has {wanted:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
-            f"has {given:,} (Sizes {list(producer.Sizes)})"
+            f"{tensor} of {node} has {consumed:,} bytes (Sizes {list(consumer.Sizes)}), but {text} "
+            f"has {produced:,} (Sizes {list(producer.Sizes)})"
         )
         hint = "both ends of an edge see the same buffer; repeat elements by Strides of 0"
         yield WiringFault("edge-size", node, tensor, message, hint)
+
+
+def _has_bytes(tensor: TensorDesc) -> bool:
+    """Tell whether a tensor has as many Strides as Sizes, so that its bytes can be counted."""
+    return tensor.Strides is None or len(tensor.Strides) == len(tensor.Sizes)
 
 
 def _owned(graph: Graph) -> Iterator[WiringFault]:
@@ -200,7 +207,7 @@ def _idle(graph: Graph) -> Iterator[WiringFault]:
 def _nodes(graph: Graph) -> Iterator[WiringFault]:
     for node in graph.nodes:
         if isinstance(node, Constant):
-            if not node.tensor.TotalTensorSizeInBytes:
+            if not _has_bytes(node.tensor) or not node.tensor.TotalTensorSizeInBytes:
                 message = f"the constant {node.name} has no bytes"
                 yield WiringFault("constant-size", node.name, "", message)
             continue

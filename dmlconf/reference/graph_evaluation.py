@@ -56,7 +56,7 @@ def evaluate_nodes(
         store: what edges hold of the outputs; None for the outputs themselves.
     """
     graph = case.graph
-    given = case.inputs() if inputs is None else inputs
+    arrays = case.inputs() if inputs is None else inputs
     sources = graph.sources()
     outputs: dict[Slot, Array] = {}
     held: dict[Slot, Array] = {}
@@ -69,7 +69,7 @@ def evaluate_nodes(
         for name, tensor in node.inputs.items():
             source = sources[node.name, name]
             if isinstance(source, str):
-                array, producer = given[source], graph.inputs[source]
+                array, producer = arrays[source], graph.inputs[source]
             else:
                 array = held[source]
                 producer = graph.by_name[source[0]].outputs[source[1]]

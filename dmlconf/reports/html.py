@@ -6,12 +6,13 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.reports import remarks, shared, summary
 from dmlconf.reports.pages import render_page
+from dmlconf.reports.rules import difference_cells, difference_columns
 from dmlconf.reports.summary import OperatorTotals
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -159,7 +160,7 @@ def _case(
         case["l"] = levels[verdict.feature_level]
     if verdict.reason is not None:
         case["r"] = _reason(verdict.reason)
-        case["x"] = _differences(verdict.reason.differences)
+        case["x"] = _differences(verdict)
     if verdict.status is not Status.PASSED:
         case["g"] = [_output(name, figures) for name, figures in verdict.figures.items()]
         case["f"] = {printable(name): _shown(value) for name, value in verdict.facts.items()}
@@ -178,11 +179,11 @@ def _reason(reason: Reason) -> dict[str, str]:
     }
 
 
-def _differences(differences: Iterable[Mapping[str, Any]]) -> list[dict[str, list[str]]]:
-    return [
-        {"keys": list(difference), "values": [printable(str(v)) for v in difference.values()]}
-        for difference in differences
-    ]
+def _differences(verdict: Verdict) -> list[dict[str, list[str]]]:
+    differences = verdict.reason.differences if verdict.reason is not None else ()
+    columns = difference_columns(differences)
+    rows = (difference_cells(verdict, difference) for difference in differences)
+    return [{"keys": columns, "values": [printable(row[name]) for name in columns]} for row in rows]
 
 
 def _output(name: str, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -178,9 +178,9 @@ def expectation_of(case: Case, against: Against) -> ExpectedOutputs | ExpectedRe
         return stated
     if stated is not None and stated.outputs.keys() == case.outputs().keys():
         return stated
-    told = against(case)
-    provenance = Provenance.RECORDED if isinstance(told, Recorded) else Provenance.REFERENCE
-    reference = told.outcome if isinstance(told, Recorded) else told
+    outcome = against(case)
+    provenance = Provenance.RECORDED if isinstance(outcome, Recorded) else Provenance.REFERENCE
+    reference = outcome.outcome if isinstance(outcome, Recorded) else outcome
     if isinstance(reference, Outputs):
         known = stated.outputs if stated else {}
         samples = {name: s for name, s in reference.samples.items() if name not in known}
@@ -211,17 +211,17 @@ def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
 
 
 def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) -> Verdict:
-    wanted = expected.hresult
+    demand = expected.hresult
     if expected.constraint:
-        wanted += f" for {expected.constraint}"
+        demand += f" for {expected.constraint}"
     if not isinstance(outcome, Rejection):
-        reason = Reason(ReasonKind.ACCEPTED_INVALID, f"expected {wanted}, but the case ran")
+        reason = Reason(ReasonKind.ACCEPTED_INVALID, f"expected {demand}, but the case ran")
         return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
     named = expected.constraint is None or not outcome.constraints
     if outcome.hresult != expected.hresult or not (
         named or expected.constraint in outcome.constraints
     ):
-        message = f"expected {wanted}, not {_spoken(outcome)}"
+        message = f"expected {demand}, not {_spoken(outcome)}"
         reason = Reason(ReasonKind.WRONG_REJECTION, message)
         return _verdict(case, outcome, Status.FAILED, expected.provenance, reason)
     return _verdict(case, outcome, Status.PASSED, expected.provenance)
@@ -251,9 +251,9 @@ def _judge_outputs(
     differences: list[Mapping[str, Any]] = []
     figures: dict[str, Mapping[str, Any]] = {}
     wanted_outputs: dict[str, Array | Sample] = {**expected.samples, **expected.outputs}
-    for name, wanted in wanted_outputs.items():
+    for name, target in wanted_outputs.items():
         actual = outcome.arrays.get(name, outcome.samples.get(name))
-        fault = _form_fault(name, actual, wanted)
+        fault = _form_fault(name, actual, target)
         if fault is not None or actual is None:
             faults += [fault] if fault else []
             continue
@@ -261,8 +261,8 @@ def _judge_outputs(
         allowance = allowances.of(name)
         recorded = expected.samples.get(name)
         if recorded is not None and is_whole(actual, recorded):
-            wanted, recorded = recorded, None
-        pair = paired(actual, wanted)
+            target, recorded = recorded, None
+        pair = paired(actual, target)
         permitted = pair.allowance(allowance)
         comparison = pair.located(compare(pair.actual, pair.expected, rule, permitted))
         narrower = case.narrower_rule(name)
@@ -278,7 +278,7 @@ def _judge_outputs(
             pair.sample or recorded,
         )
         if not comparison.passed:
-            faults.append((ReasonKind.WRONG_VALUES, _told(name, comparison, rule)))
+            faults.append((ReasonKind.WRONG_VALUES, _difference_text(name, comparison, rule)))
             differences += _differences(name, comparison, pair, rule, permitted)
             if pair.sample is None and pair.actual.size:
                 grid = asdict(error_map(pair.actual, pair.expected))
@@ -309,20 +309,20 @@ def _reason(faults: _Faults, differences: Iterable[Mapping[str, Any]] = ()) -> R
 
 
 def _form_fault(
-    name: str, actual: Array | Sample | None, wanted: Array | Sample
+    name: str, actual: Array | Sample | None, target: Array | Sample
 ) -> tuple[ReasonKind, str] | None:
     if actual is None:
         return ReasonKind.MISSING_OUTPUT, f"{name} was not returned"
-    if actual.dtype != wanted.dtype:
-        types = f"{str(actual.dtype).upper()}, not {str(wanted.dtype).upper()}"
+    if actual.dtype != target.dtype:
+        types = f"{str(actual.dtype).upper()}, not {str(target.dtype).upper()}"
         return ReasonKind.WRONG_DATA_TYPE, f"{name} is {types}"
-    if actual.shape != wanted.shape:
-        shapes = f"{list(actual.shape)}, not {list(wanted.shape)}"
+    if actual.shape != target.shape:
+        shapes = f"{list(actual.shape)}, not {list(target.shape)}"
         return ReasonKind.WRONG_SIZES, f"{name} has sizes {shapes}"
     return None
 
 
-def _told(name: str, comparison: Comparison, rule: PrecisionRule) -> str:
+def _difference_text(name: str, comparison: Comparison, rule: PrecisionRule) -> str:
     if not comparison.differing:
         return (
             f"each element of {name} is near enough, but the mean of their squared errors is "

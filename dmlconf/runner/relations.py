@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.backends.protocol import Outcome, Outputs, Rejection
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs, Rejection
+from dmlconf.backends.recording.digest import outputs_fault
+from dmlconf.backends.recording.model import Mismatch
 from dmlconf.cases.graph_case import GraphCase, node_case
 from dmlconf.cases.model import Case, Fill, Provenance
 from dmlconf.graphs.model import Graph, Node, Slot
@@ -42,6 +44,18 @@ _FORMS: Mapping[Relation, str] = {
 }
 
 
+_OF_VALUES: Final = frozenset(
+    {
+        ReasonKind.WRONG_VALUES,
+        ReasonKind.ALL_ZEROS,
+        ReasonKind.INPUT_COPIED,
+        ReasonKind.NO_INDEPENDENT_EXPECTATION,
+        ReasonKind.ANY_VALUE_PERMITTED,
+    }
+)
+"""What a verdict on values may say, which a relation does not ask about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """Another form of a graph that could not be run to its end.
@@ -53,6 +67,11 @@ class Stopped:
 
     step: str
     outcome: Outcome
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a recording was asked, which holds the graph as it stands alone."""
+        return isinstance(self.outcome, Breakdown) and self.outcome.message == Mismatch.MISSING
 
     def __str__(self) -> str:
         if isinstance(self.outcome, Rejection):
@@ -118,8 +137,9 @@ def _node_by_node(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
             else:
                 producer = nodes[source[0]].outputs[source[1]]
                 data[name] = seen_through(computed[source], producer, tensor)
-        outcome = run(node_case(case, node, data))
-        if not isinstance(outcome, Outputs) or not node.outputs.keys() <= outcome.arrays.keys():
+        alone = node_case(case, node, data)
+        outcome = run(alone)
+        if not isinstance(outcome, Outputs) or outputs_fault(alone, outcome) is not None:
             return Stopped(f"the node {node.name} alone", outcome)
         computed |= {(node.name, name): outcome.arrays[name] for name in node.outputs}
     return {name: computed[slot] for name, slot in graph.output_sources().items()}
@@ -132,8 +152,9 @@ def _in_parts(case: GraphCase, run: Run) -> dict[str, Array] | Stopped:
         piece = part(case.graph, names)
         data = {name: inputs[name] for name in piece.graph.inputs if name not in piece.fed}
         data |= {name: computed[slot] for name, slot in piece.fed.items()}
-        outcome = run(_graph_case(case, f"{case.identifier}#{number}", piece.graph, data))
-        if not isinstance(outcome, Outputs) or not piece.gives.keys() <= outcome.arrays.keys():
+        half = _graph_case(case, f"{case.identifier}#{number}", piece.graph, data)
+        outcome = run(half)
+        if not isinstance(outcome, Outputs) or outputs_fault(half, outcome) is not None:
             return Stopped(f"part {number} of 2", outcome)
         computed |= {slot: outcome.arrays[name] for name, slot in piece.gives.items()}
     return {name: computed[slot] for name, slot in case.graph.output_sources().items()}
@@ -152,9 +173,17 @@ def judge_relation(
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
     """
     assert case.relation is not None
+    if verdict.reason is not None and verdict.reason.kind not in _OF_VALUES:
+        return verdict
     form = _FORMS[case.relation]
     other = in_other_form(case, case.relation, run)
+    if not isinstance(other, Stopped) and outputs_fault(case, Outputs(other)) is not None:
+        other = Stopped(form, Outputs(other))
     verdict = replace(verdict, expectation=Provenance.RELATION, unchecked_outputs=())
+    if isinstance(other, Stopped) and other.unknown:
+        message = f"relation {case.relation}: the recording does not hold the other form"
+        reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
+        return replace(verdict, status=Status.UNCHECKED, expectation=None, reason=reason)
     if isinstance(other, Stopped):
         message = f"relation {case.relation}: the graph runs, but {other}"
         reason = Reason(ReasonKind.RELATION, message)
@@ -221,6 +250,8 @@ def with_unfused(
         judge: judges what came of the graph.
     """
     unfused = in_other_form(case, Relation.UNFUSED, run)
+    if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:
+        unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
         return _told(verdict, f"unfused, {unfused}")
     figures = {

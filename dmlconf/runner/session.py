@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
 from time import perf_counter
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcom
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
@@ -275,7 +277,7 @@ def judged(
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
-    Graphs that run in other forms too get their verdicts at the end.
+    Graphs that run in other forms too get their verdicts some graphs later.
 
     Args:
         plan: what to run.
@@ -289,6 +291,19 @@ def judged(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
+    for part in _parts(plan, compare_unfused):
+        yield from _judged_part(part, backend, against, substrate, waivers, compare_unfused)
+
+
+def _judged_part(
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    against: Against,
+    substrate: Substrate,
+    waivers: Waivers,
+    compare_unfused: bool,
+) -> Generator[Verdict, None, None]:
+    """Run a part of a plan at once, and then its graphs in other forms."""
     declined: deque[Verdict] = deque()
     half = backend.capabilities.half_precision
     again: list[tuple[GraphCase, Outputs, Verdict]] = []
@@ -324,6 +339,24 @@ def judged(
             else:
                 verdict = with_unfused(graph, outputs, verdict, run_one, judge_again)
             yield settled(graph, outputs, verdict)
+
+
+_GRAPHS_AT_ONCE: Final = 50
+"""Of graphs that run in other forms too; their verdicts wait for the last of them."""
+
+
+def _parts(plan: Iterable[PlannedCase], compare_unfused: bool) -> Iterator[list[PlannedCase]]:
+    """Yield the plan in parts: graphs that run in other forms too, and all between these."""
+
+    def apart(planned: PlannedCase) -> bool:
+        template = planned.template
+        return template.operator_name == GRAPHS and (compare_unfused or "relation" in template.data)
+
+    for is_apart, group in groupby(plan, apart):
+        cases = list(group)
+        size = _GRAPHS_AT_ONCE if is_apart else max(1, len(cases))
+        for start in range(0, len(cases), size):
+            yield cases[start : start + size]
 
 
 def runnable(

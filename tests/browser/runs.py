@@ -32,7 +32,10 @@ def verdict(
 ) -> Verdict:
     reason = None
     if status is not Status.PASSED:
-        difference = {"tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0}
+        difference = {
+            "tensor": "OutputTensor", "coordinates": [0], "expected": 1.0, "actual": 2.0,
+            "allowed": [[0.75, 1.25], [3.0, 3.0]], "off_by": 8.0, "unit": "ULP",
+        }  # fmt: skip
         reason = Reason(ReasonKind.WRONG_VALUES, message, (difference,), message)
     figures = {
         "OutputTensor": {

@@ -76,6 +76,11 @@ def test_a_link_opens_its_case_with_all_that_explains_it(page: Page, report: str
     text = case.inner_text()
     for part in ("FLOAT16 2x2", "First elements that differ", "Run this case again", "--case"):
         assert part in text
+    shown = case.get_by_role("region").locator("tr").all_inner_texts()
+    assert [row.split("\t") for row in shown] == [
+        ["tensor", "at", "expected", "allowed", "actual", "off by"],
+        ["OutputTensor", "[0]", "1", "0.75 to 1.25 or 3", "2", "8 ULP"],
+    ]
     assert case.locator("svg").count() == 2
     assert case.locator("svg .e9").count() == 1
     assert case.locator("svg .limit").count() == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
 from tests.cli.process import dmlconf_here
+from tests.graphs.suites import TWO_NODES, graph_file
 
 OF_A_MODEL = """
 operator: TILE
@@ -228,3 +230,10 @@ def test_list_names_the_cases_of_a_profile(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "list", folder, "--profile", "5_9")
     assert done.returncode == 2
     assert "there is no profile 5_9" in done.stderr
+
+
+def test_relations_are_left_out(tmp_path: Path) -> None:
+    relation = "matrix: {Relation: [order, unfused]}\nrelation: =Relation\n"
+    plan = load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES + relation)]).plan()
+    profile = replace(read_profile("6_4"), kinds=None)
+    assert [case.identifier for case in required_cases(profile, plan)] == ["graphs/graphs/a"]

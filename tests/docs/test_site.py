@@ -7,7 +7,10 @@ from typing import Final
 import pytest
 
 from dmlconf.catalogue.loader import operator_names
+from dmlconf.coverage.measure import OperatorCoverage, Part
+from website.coverage import coverage_section
 from website.hooks import foreign_resources, linked_operators, site_markdown
+from website.strength import kept_weaknesses, strength_section, weaknesses
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -70,3 +73,62 @@ def test_the_navigation_has_every_page(page: Path) -> None:
     name = page.relative_to(ROOT / "docs").as_posix()
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
     assert re.search(rf"[-:] {re.escape(name)}$", navigation, re.M), "add it to mkdocs.yml"
+
+
+def test_the_section_on_coverage_names_what_no_case_has() -> None:
+    cell, option = Part("support", "InputTensor FLOAT16"), Part("optional", "BiasTensor absent")
+    row = OperatorCoverage("GEMM", total=1_200, recorded=7, parts={cell: 3, option: 0})
+    section = coverage_section(row)
+    assert "| cells of the tables of support | 1 | 1 | 100.0% |" in section
+    assert "| optional fields, present and absent | 0 | 1 | 0.0% |" in section
+    assert "| all | 1 | 2 | 50.0% |" in section
+    assert "- optional BiasTensor absent" in section
+    assert "InputTensor FLOAT16" not in section
+    assert "7 of the 1,200 cases" in section
+
+
+STRENGTH: Final = """\
+# Strength of the suite
+
+- By perturbation: 5 of 7.
+
+## By perturbation
+
+| 1% off | all operators |
+
+- 4 ULP in FLOAT16: GEMM notices 10 of 13; not in gemm/a OutputTensor
+- 1% off: RNN notices 38 of 39 (an excuse); not in rnn/b OutputSequenceTensor
+
+## By driver defect
+
+- GEMM: columns beyond 1024 are zero: no case of GEMM has rows of more than 1,024 elements
+
+## Earlier figures
+
+- whatever stands here
+"""
+
+
+def test_the_section_on_strength_lists_what_is_not_noticed_of_the_operator() -> None:
+    lists = weaknesses(STRENGTH)
+    section = strength_section("GEMM", lists, 36)
+    assert "- 4 ULP in FLOAT16: notices 10 of 13; not in gemm/a OutputTensor" in section
+    assert "- columns beyond 1024 are zero: no case of GEMM has rows of more than" in section
+    assert "Of 36 driver defects that concern the operator, it notices 35, but not:" in section
+    assert "RNN" not in section
+    assert "notices at least 99% of each kind." in strength_section("TILE", lists, 0)
+    assert "driver" not in strength_section("TILE", lists, 0)
+    assert "it notices all." in strength_section("RNN", lists, 7)
+
+
+def test_refuses_a_list_of_another_form() -> None:
+    with pytest.raises(ValueError, match="not in the form of the list: - GEMM is weak"):
+        weaknesses(STRENGTH.replace("- 4 ULP", "- GEMM is weak\n- 4 ULP"))
+
+
+def test_the_kept_figures_are_of_operators_of_the_catalogue() -> None:
+    perturbed, surviving = kept_weaknesses()
+    named = {weakness.operator for weakness in (*perturbed, *surviving)}
+    assert perturbed
+    assert surviving
+    assert named <= set(operator_names())

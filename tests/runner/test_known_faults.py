@@ -211,6 +211,7 @@ def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
     faults = read_known_faults()
     suite = load_suite([cases_directory()], operators=set().union(*(f.operators for f in faults)))
     known = {planned.identifier: planned for planned in suite.plan()}
+    known |= {planned.template.identifier: planned for planned in suite.plan()}
     for fault in faults:
         for identifier in fault.cases or ():
             assert identifier in known, fault.name

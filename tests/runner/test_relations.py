@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dmlconf.backends.numpy.backend import NumpyBackend, run_case
-from dmlconf.backends.protocol import Outcome, Outputs
-from dmlconf.backends.registry import parse
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Outcome, Outputs
+from dmlconf.backends.recording.model import Mismatch
+from dmlconf.backends.registry import create, parse
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Provenance
 from dmlconf.runner.session import in_process, judged
@@ -78,6 +79,24 @@ def test_a_relation_that_holds_passes_whatever_the_values(tmp_path: Path) -> Non
     assert verdict.figures["y"]["same_bits"] == 6
 
 
+class Recorded(NumpyBackend):
+    """Knows the graph as it stands, and no other form of it, as a recording does."""
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for case in cases:
+            if "#" in case.identifier:
+                yield Breakdown(BreakdownKind.ERROR, Mismatch.MISSING)
+            else:
+                yield run_case(case)
+
+
+def test_a_recording_that_lacks_the_other_form_leaves_the_relation_unchecked(
+    tmp_path: Path,
+) -> None:
+    verdict = verdict_of(tmp_path, GRAPH + "relation: unfused\n", Recorded())
+    assert verdict.status is Status.UNCHECKED
+
+
 def test_an_unfused_run_that_is_right_blames_the_graph_compiler(tmp_path: Path) -> None:
     verdict = verdict_of(tmp_path, GRAPH, FusesWrongly(), compare_unfused=True)
     assert verdict.reason is not None
@@ -96,3 +115,19 @@ def test_a_graph_that_passes_tells_how_many_bits_are_those_of_its_nodes(tmp_path
     verdict = verdict_of(tmp_path, GRAPH, NumpyBackend(), compare_unfused=True)
     assert verdict.status is Status.PASSED
     assert verdict.figures["y"]["unfused_same_bits"] == 6
+
+
+@pytest.mark.parametrize(
+    "miniature", ["no-output", "wrong-sizes", "wrong-type", "rejects", "zeros"]
+)
+@pytest.mark.parametrize("relation", ["unfused", "exported", "cut", "order"])
+def test_whatever_a_backend_does_costs_one_verdict(
+    tmp_path: Path, miniature: str, relation: str
+) -> None:
+    name = parse(f"miniature:{miniature}")
+    ready = in_process(name, create(name))
+    for graph in (GRAPH, GRAPH + f"relation: {relation}\n"):
+        plan = [planned_graph(tmp_path, graph)]
+        [verdict] = judged(plan, ready, run_case, compare_unfused=True)
+        assert verdict.status in (Status.FAILED, Status.BROKEN, Status.PASSED)
+        assert verdict.status is not Status.PASSED or miniature == "zeros"

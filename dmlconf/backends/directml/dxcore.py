@@ -119,10 +119,10 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         ComObject(IDXCORE_ADAPTER_FACTORY, pointer.value or 0) as factory,
         factory.create(
             "CreateAdapterList", IDXCORE_ADAPTER_LIST, 1, ctypes.byref(attribute)
-        ) as found,
+        ) as adapters,
     ):
-        for index in range(found.call("GetAdapterCount")):
-            yield found.create("GetAdapter", IDXCORE_ADAPTER, index)
+        for index in range(adapters.call("GetAdapterCount")):
+            yield adapters.create("GetAdapter", IDXCORE_ADAPTER, index)
 
 
 def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -> Any:

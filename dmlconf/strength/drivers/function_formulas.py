@@ -98,8 +98,8 @@ def _power(
 
 def _sigmoid_by_tanh(source: Array, output: Array) -> Array:
     half = np.float32(0.5)
-    found: Array = half + half * np.tanh(half * source.astype(np.float32))
-    return found
+    result: Array = half + half * np.tanh(half * source.astype(np.float32))
+    return result
 
 
 def _power_in_float16(base: Array, exponent: Any, output: Array) -> Array:

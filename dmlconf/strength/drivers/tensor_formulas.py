@@ -144,12 +144,12 @@ def _training_squares_in_float16(run: Run, settings: Settings) -> Arrays | None:
     axes = tuple(axis for axis, size in enumerate(variance.shape) if size == 1)
     x = source.astype(np.float64)
     squares = np.square(x - x.mean(axes, keepdims=True)).sum(axes, keepdims=True)
-    lost = squares > float(np.finfo(np.float16).max)
-    outputs = {"OutputVarianceTensor": np.where(lost, variance.dtype.type(np.inf), variance)}
+    overflow = squares > float(np.finfo(np.float16).max)
+    outputs = {"OutputVarianceTensor": np.where(overflow, variance.dtype.type(np.inf), variance)}
     if run.desc.get("FusedActivation") is None and "FusedAddTensor" not in run.inputs:
         output = run.outputs["OutputTensor"]
         bias = np.broadcast_to(run.inputs["BiasTensor"], output.shape)
-        outputs["OutputTensor"] = np.where(lost, bias, output).astype(output.dtype)
+        outputs["OutputTensor"] = np.where(overflow, bias, output).astype(output.dtype)
     return outputs
 
 

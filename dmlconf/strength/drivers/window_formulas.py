@@ -24,7 +24,7 @@ def _maximum_from_clamped_start(run: Run, settings: Settings) -> Arrays | None:
         starts.append(np.maximum(first, 0))
         reach = first + (window[axis] - 1) * dilations[axis] + 1
         ends.append(np.minimum(reach, source.shape[2 + axis]))
-    found = np.full(output.shape, _least(source), source.dtype)
+    result = np.full(output.shape, _least(source), source.dtype)
     for steps in product(*map(range, window)):
         places, inside = [], np.ones(output.shape[2:], np.bool_)
         for axis, step in enumerate(steps):
@@ -33,9 +33,9 @@ def _maximum_from_clamped_start(run: Run, settings: Settings) -> Arrays | None:
             shape[axis] = -1
             inside &= (place < ends[axis]).reshape(shape)
             places.append(np.minimum(place, source.shape[2 + axis] - 1))
-        seen = source[(..., *np.ix_(*places))]
-        found = np.where(inside, np.maximum(found, seen), found)
-    return {"OutputTensor": found}
+        samples = source[(..., *np.ix_(*places))]
+        result = np.where(inside, np.maximum(result, samples), result)
+    return {"OutputTensor": result}
 
 
 def _least(array: Array) -> Array | float:
@@ -54,8 +54,8 @@ def _indices_of_padded_input(run: Run, settings: Settings) -> Arrays | None:
     ):
         padded[axis] += before + behind
         places[axis] = places[axis] + before
-    found = np.ravel_multi_index(tuple(places), tuple(padded))
-    return {"OutputIndicesTensor": found.astype(indices.dtype)}
+    result = np.ravel_multi_index(tuple(places), tuple(padded))
+    return {"OutputIndicesTensor": result.astype(indices.dtype)}
 
 
 WINDOW_FORMULAS: Final[Mapping[str, Callable[[Run, Settings], Arrays | None]]] = {

@@ -1,0 +1,120 @@
+"""Graphs on Microsoft's DirectML, in the Wine lab. Build it first: python3 lab/lab.py build."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+pytestmark = pytest.mark.lab
+
+SCRIPT: Final = Path(__file__).parents[3] / "lab" / "lab.py"
+
+CASES: Final = """
+graph: small graphs
+cases:
+  - name: fused
+    inputs:
+      a: {Sizes: [3], DataType: FLOAT32, values: [1, -5, 3]}
+      b: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
+    nodes: &nodes
+      sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+      relu: {operator: ACTIVATION_RELU, desc: {InputTensor: sum, OutputTensor: {}}}
+    outputs: {y: relu}
+  - name: exported
+    inputs: &inputs
+      unused: {Sizes: [5], DataType: FLOAT32, values: [1, 2, 3, 4, 5]}
+      a: {Sizes: [3], DataType: FLOAT32, values: [1, -5, 3]}
+      b: {Sizes: [3], DataType: FLOAT32, Flags: OWNED_BY_DML, values: [1, 2, 3]}
+    nodes: *nodes
+    outputs: {between: sum, y: relu}
+  - name: idle-node
+    inputs: *inputs
+    nodes:
+      sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+      relu: {operator: ACTIVATION_RELU, desc: {InputTensor: sum, OutputTensor: {}}}
+      idle: {operator: ACTIVATION_TANH, desc: {InputTensor: sum, OutputTensor: {}}}
+    outputs: {y: relu}
+    expect: {rejected: E_INVALIDARG}
+  - name: refused-node
+    inputs: *inputs
+    nodes:
+      sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+      relu: {operator: ACTIVATION_RELU, desc: {InputTensor: sum, OutputTensor: {Sizes: [5]}}}
+    outputs: {y: relu}
+    expect: {rejected: E_INVALIDARG}
+  - name: constant
+    inputs:
+      x: {Sizes: [3], DataType: FLOAT32, values: [1, -5, 3]}
+    constants:
+      factor: {Sizes: [1], DataType: FLOAT32, values: [-2]}
+    nodes:
+      product:
+        operator: ELEMENT_WISE_MULTIPLY
+        desc: {ATensor: x, BTensor: {from: factor, Sizes: [3], Strides: [0]}, OutputTensor: {}}
+    outputs: {y: product}
+"""
+
+CODE: Final = """
+import json
+from pathlib import Path
+from dmlconf.backends.directml.backend import create
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+
+def as_json(outcome):
+    if isinstance(outcome, Outputs):
+        arrays = {name: array.tolist() for name, array in outcome.arrays.items()}
+        return [arrays, [fault.message for fault in outcome.faults], len(outcome.dispatch_seconds)]
+    return [outcome.hresult, outcome.stage, outcome.node]
+
+backend = create("")
+planned = load_suite([Path("graphs.yaml")], every_case=True).plan()
+cases = [build(each) for each in planned]
+together = list(map(as_json, backend.run(cases)))
+singly = [as_json(outcome) for case in cases for outcome in backend.run([case])]
+print(json.dumps({"together": together, "singly": singly}))
+backend.close()
+"""
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What DirectML made of the graphs, in one batch and one by one."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "graphs.yaml").write_text(CASES, encoding="utf-8")
+    (folder / "script.py").write_text(CODE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "python", "--", "script.py"],
+        capture_output=True, text=True, check=False, cwd=folder, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:
+    assert outcomes["together"][0] == [{"y": [2, 0, 6]}, [], 2]
+
+
+def test_owned_unused_and_exported_tensors_are_bound_as_directml_asks(outcomes: Any) -> None:
+    assert outcomes["together"][1] == [{"between": [2, -3, 6], "y": [2, 0, 6]}, [], 2]
+
+
+def test_refusal_has_its_stage_and_the_node_that_is_to_blame(outcomes: Any) -> None:
+    assert outcomes["together"][2:4] == [
+        ["E_INVALIDARG", "CompileGraph", ""],
+        ["E_INVALIDARG", "CreateOperator", "relu"],
+    ]
+
+
+def test_constant_node_feeds_its_consumer(outcomes: Any) -> None:
+    assert outcomes["together"][4] == [{"y": [-2, 10, -6]}, [], 2]
+
+
+def test_graphs_in_one_batch_and_alone_agree(outcomes: Any) -> None:
+    assert outcomes["singly"] == outcomes["together"]
