@@ -119,7 +119,7 @@ def judge_again(
         BackendError: a process could not be started, or a recording of the suite cannot be read.
     """
     expected = expectations(AUTO, _open(evidence), suite, plan, suite_paths)
-    task = _Judging(evidence, expected)
+    task = _ReplayTask(evidence, expected)
     judge_backend = registry.parse(REFERENCE)  # What runs the task; it is asked for no outcome.
     if execution_of(judge_backend, limits, judged=True) is Execution.IN_PROCESS:
         yield from task.verdicts(_open(evidence), plan)
@@ -139,7 +139,7 @@ def judge_again(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judging:
+class _ReplayTask:
     """The task of a worker process."""
 
     evidence: Evidence

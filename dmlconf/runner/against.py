@@ -267,7 +267,9 @@ def _require_fresh(
     if set(mismatches.values()) == {Mismatch.MISSING} and not _knows_any(stored, suite):
         count = f"{len(plan):,} selected case{'s' if len(plan) != 1 else ''}"
         raise BackendError(f"{path} was made for another suite: it has none of the {count}")
-    stale = [identifier for identifier, gap in mismatches.items() if gap is Mismatch.STALE]
+    stale = [
+        identifier for identifier, mismatch in mismatches.items() if mismatch is Mismatch.STALE
+    ]
     if stale:
         again = f"Record again: {_record_command(suite_paths, stored, stale)}"
         raise StaleRecordingError(path, stale, len(plan), f"{_named(stale)}\n{again}")

@@ -53,7 +53,7 @@ def judged_in_processes(
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    task = _Judging(backend, expected, substrate, waivers, compare_unfused)
+    task = _JudgeTask(backend, expected, substrate, waivers, compare_unfused)
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
@@ -80,7 +80,7 @@ class _Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judging:
+class _JudgeTask:
     """The task of a worker process."""
 
     backend: BackendName

@@ -13,13 +13,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import roundings
+from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
 from dmlconf.reference.activation.fused import fused_error_scale, fused_formula
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
-from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent, sources_of
+from dmlconf.reference.numbers.spread import (
+    ROUNDING,
+    STORE_BIAS,
+    Spread,
+    independent,
+    sources_of,
+)
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Activation", "Quantity", "carried", "followed_product"]
@@ -34,6 +40,9 @@ _FLOAT16_PLACE: Final = 2.0**-10
 
 _ACTIVATION: Final = 2.0
 """How much of an activation's own greatest error counts: errors at near arguments are alike."""
+
+_MOST_ERRORS: Final = 2.0**200
+"""Beyond this the worst of all errors tells no more; it is far from what makes any result right."""
 
 _LEAST_REACH: Final = 2.0**-28
 """The least relative distance at which slopes are taken, for FLOAT64 to tell them."""
@@ -69,23 +78,33 @@ class Quantity:
         error_scale: what bounds their errors; None where errors are not followed.
         spreads: the likely errors of FLOAT32 operations, and those of FLOAT16 stores, both in the
             values' own unit; None where errors are not followed, and for exact values.
+        terms: the sizes of the terms that the values are sums of, added up; None for the values'
+            own sizes, and where errors are not followed.
     """
 
     value: Array
     error_scale: ErrorScale | None
     spreads: tuple[Spread, Spread] | None = None
+    terms: Array | None = None
 
     def __getitem__(self, index: Any) -> Quantity:
         error_scale = None if self.error_scale is None else self.error_scale[index]
-        return Quantity(self.value[index], error_scale, self._each(lambda spread: spread[index]))
+        terms = None if self.terms is None else self.terms[index]
+        spreads = self._each(lambda spread: spread[index])
+        return Quantity(self.value[index], error_scale, spreads, terms)
 
     def __add__(self, other: Quantity) -> Quantity:
-        return self._derived(
+        total = self._derived(
             self.value + other.value,
             other,
             lambda first, second: first + second,
             lambda first, second: first + second,
         )
+        return replace(total, terms=self._terms() + other._terms())
+
+    def _terms(self) -> Array:
+        """Return the sizes of the terms; a value that is no sum is its own only one."""
+        return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Quantity) -> Quantity:
         return self._derived(
@@ -143,9 +162,12 @@ class Quantity:
         error_scale = exact.where(np.isinf(self.value), self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
-        return Quantity(value, error_scale.open_where(np.isnan(self.value)), spreads)
+        error_scale = error_scale.open_where(np.isnan(self.value))
+        return Quantity(value, error_scale, spreads, self.terms)
 
-    def stored(self, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
+    def stored(
+        self, dtype: np.dtype[Any], measured: bool = True, exact: Array | bool = False
+    ) -> Quantity:
         """Return the same, held in the data type, which loses a place if it is FLOAT16.
 
         Any result is right where a finite number overflows there.
@@ -153,14 +175,20 @@ class Quantity:
         Args:
             dtype: the data type.
             measured: whether DirectML was measured to do so; else only some kernels may.
+            exact: where the steps before make exactly these values: nothing is lost of those that
+                the data type has.
         """
         if self.error_scale is None:
             return self
         beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
         error_scale = self.error_scale.open_where(beyond)
+        single, half = self._held(dtype, measured)
         if dtype == np.float16:
-            error_scale = error_scale.holding(np.maximum(np.abs(self.value), _LEAST_NORMAL))
-        return Quantity(self.value, error_scale, self._held(dtype, measured))
+            lossless = (self.value == self.value.astype(dtype)) & exact
+            sizes = np.maximum(np.abs(self.value), _LEAST_NORMAL)
+            error_scale = error_scale.holding(np.where(lossless, 0.0, sizes))
+            half = self._spreads()[1].where(lossless, half)
+        return Quantity(self.value, error_scale, (single, half), self.terms)
 
     def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
         """Return the spreads of what the data type holds."""
@@ -173,26 +201,23 @@ class Quantity:
         reach: Array = single.limit + half.limit
         return reach
 
-    def activated(
-        self, activation: Activation, dtype: np.dtype[Any], measured: bool = True
-    ) -> Quantity:
-        """Return the activation, held in the data type.
+    def activated(self, activation: Activation, dtype: np.dtype[Any]) -> Quantity:
+        """Return the activation.
 
         Args:
             activation: the activation.
-            dtype: the type of the tensors.
-            measured: whether DirectML was measured to hold it; else only some kernels may.
+            dtype: the type of the tensors, in which a sum may overflow before its last term.
         """
         value = activation.formula(self.value)
         if self.error_scale is None:
             return Quantity(value, None)
         error_scale = fused_error_scale(self.value, self.error_scale, activation.desc, dtype)
-        # A sum may be held in the data type before the last term is added.
-        sums = self.error_scale.sums
+        # A sum may be held in the data type before the last term is added. Its terms tell whether
+        # it overflows there; the error scale does not, since it grows with every step behind it.
+        sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
-        held = Quantity(self.value, self.error_scale, self._held(dtype, measured=False))
-        spreads = held._activated_spreads(activation, value)
-        return Quantity(value, error_scale.open_where(overflowed), spreads).stored(dtype, measured)
+        spreads = self._activated_spreads(activation, value)
+        return Quantity(value, error_scale.open_where(overflowed), spreads)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
@@ -222,11 +247,15 @@ class Quantity:
         if self.error_scale is None:
             return Quantity(value, None)
         error_scale = self.error_scale.times(matrix)
-        sums = _product_size(np.abs(self.value) + self.error_scale.sums, matrix)
+        # The worst of all errors grows with every step. Only what overflows is open.
+        errors = self.error_scale.sums
+        errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_ERRORS))
+        sums = _product_size(np.abs(self.value) + errors, matrix)
         error_scale = replace(error_scale, sums=sums)
         sources = sources_of(self.value)
         carried = self._each(lambda spread: spread.times(matrix, sources))
-        return _product(Quantity(value, error_scale, carried), self.value, matrix)
+        terms = _product_size(self.value, matrix)
+        return _product(Quantity(value, error_scale, carried, terms), self.value, matrix)
 
     def where(self, chosen: Array, other: Quantity) -> Quantity:
         """Return this where chosen, else the other."""
@@ -263,7 +292,9 @@ class Quantity:
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
-        likely = np.hypot(half.mean, half.deviation / 2) / _FLOAT16_PLACE
+        # The last store may be toward zero as well, in the direction of those before.
+        mean = half.mean + STORE_BIAS * places(self.value)
+        likely = np.hypot(mean, half.deviation / 2) / _FLOAT16_PLACE
         return replace(
             before,
             sums=sums,
@@ -302,14 +333,15 @@ def carried(
     single = independent([part._spreads()[0] for part in state], sources)
     half = independent(halves, sources)
     return tuple(
-        replace(part, spreads=both)
+        Quantity(part.value, part.stored(dtype).where(running, part).error_scale, both)
         for part, both in zip(state, zip(single, half, strict=True), strict=True)
     )
 
 
 def followed_product(rows: Array, matrix: Array, value: Array) -> Quantity:
     """Return the product of exact rows with a matrix, which is `value`, with its errors."""
-    return _product(Quantity(value, ErrorScale(_product_size(rows, matrix))), rows, matrix)
+    size = _product_size(rows, matrix)
+    return _product(Quantity(value, ErrorScale(size), terms=size), rows, matrix)
 
 
 def _product(product: Quantity, left: Array, right: Array) -> Quantity:
@@ -327,7 +359,7 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
     slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:
         half = half.widened(_FLOAT16_PLACE * slices)
-    return Quantity(product.value, error_scale, (single, half))
+    return Quantity(product.value, error_scale, (single, half), product.terms)
 
 
 def _rounded(spread: Spread, values: Array) -> Spread:

@@ -21,7 +21,7 @@ import numpy as np
 from dmlconf.precision.accumulation import places
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
+__all__ = ["ROUNDING", "STORE_BIAS", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
 """How much a single rounding of FLOAT32 counts, in half places: twice one toward zero."""
@@ -30,7 +30,7 @@ _STORE: Final = 2.0
 """How much a store counts beside its bias, in places: 7 standard deviations of one over a root of
 12."""
 
-_BIAS: Final = 0.5
+STORE_BIAS: Final = 0.5
 """The mean error of a store toward zero, in places."""
 
 
@@ -99,7 +99,7 @@ class Spread:
         """
         place = places(values)
         bias = self.bias.copy()
-        bias[0 if measured else 1] -= _BIAS * place * np.sign(values)
+        bias[0 if measured else 1] -= STORE_BIAS * place * np.sign(values)
         return replace(self.widened(_STORE * place), bias=bias)
 
     def times(self, matrix: Array, sources: Array) -> Spread:

@@ -27,7 +27,7 @@ from dmlconf.reference.quantization.quotients import (
     quantized,
     quantized_candidates,
 )
-from dmlconf.reference.windows.convolution import Window, forward
+from dmlconf.reference.windows.convolution import FilterGeometry, forward
 from dmlconf.reference.windows.sliding import elements, sums, windows
 from dmlconf.tensors.datatypes import Array
 
@@ -251,7 +251,7 @@ def _convolved(
     groups: int,
 ) -> Array:
     """Return the convolution, FLOAT64, of 4 dimensions like its arguments."""
-    window = Window.of(values.ndim - 2, strides, dilations, start, groups)
+    window = FilterGeometry.of(values.ndim - 2, strides, dilations, start, groups)
     sizes = (*output.Sizes, *(1,) * (values.ndim - output.DimensionCount))
     return forward(values, filter_, sizes, window)
 

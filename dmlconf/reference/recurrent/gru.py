@@ -107,7 +107,7 @@ def _layer(
         of_weights, of_recurrence = gates.biases
         bias_h = Quantity.constant(of_recurrence[np.newaxis, part_h], followed)
         recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
-        # Measured bit by bit: FLOAT16 holds every product with a matrix before a bias is added, and
+        # Measured: FLOAT16 holds every product with a matrix before a bias is added, and
         # the gates and ht unless DirectML 1.15.4 resets behind the product. DirectML 1.8.0 holds
         # gates and ht always, and sums with a bias.
         always = not LinearBeforeReset
@@ -115,7 +115,7 @@ def _layer(
         def step(sums: Quantity, state: State) -> State:
             (hidden,) = state
             product = hidden.times_matrix(recurrence_both).stored(dtype)
-            gated = (sums[:, both] + product).activated(f, dtype, measured=always)
+            gated = _activated(sums[:, both] + product, f, dtype, always)
             zt, rt = gated[:, part_z], gated[:, part_r]
             if LinearBeforeReset:
                 product = hidden.times_matrix(recurrence_h).stored(dtype)
@@ -124,19 +124,29 @@ def _layer(
                 reset = (rt * product).stored(dtype, measured=False)
             else:
                 reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h).stored(dtype)
-            ht = (sums[:, part_h] + reset).activated(g, dtype, measured=always)
+            ht = _activated(sums[:, part_h] + reset, g, dtype, always)
             taken = (zt.complement() * ht).stored(dtype, measured=False)
             return (taken + (zt * hidden).stored(dtype, measured=False),)
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
-        sums = sequences.weighted(gates).stored(dtype)
+        sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
         if BiasTensor is not None:
             of_sums = of_recurrence.copy()
             if LinearBeforeReset:
                 of_sums[part_h] = 0
-            sums = with_bias(sums, of_weights + of_sums, dtype, measured=False)
+            bias = of_weights + of_sums
+            exact = sequences.exact_sums(gates, bias)
+            sums = with_bias(sums, bias, dtype, measured=False, exact=exact)
         return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):
         return in_directions(Direction, sequences, direction)
+
+
+def _activated(
+    sums: Quantity, activation: Activation, dtype: np.dtype[Any], measured: bool
+) -> Quantity:
+    """Return the activation of a gate's sums, both of which some kernels hold in the data type."""
+    held = sums.stored(dtype, measured=False)
+    return held.activated(activation, dtype).stored(dtype, measured)

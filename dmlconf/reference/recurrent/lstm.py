@@ -148,8 +148,7 @@ def _layer(
             if CoupleInputForget:
                 ft = it.complement()
             ct = gate(sums[:, part_c], g)
-            remembered = (ft * cell).stored(InputTensor.dtype, measured=False)
-            new_cell = remembered + (it * ct).stored(InputTensor.dtype, measured=False)
+            new_cell = ft * cell + it * ct
             if peepholes is not None:
                 ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
             return ot * new_cell.activated(h, InputTensor.dtype), new_cell
@@ -160,7 +159,8 @@ def _layer(
         )
         # Measured: FLOAT16 holds it before the product of the hidden nodes is added.
         bias = gates.biases[0] + gates.biases[1]
-        sums = with_bias(sequences.weighted(gates), bias, InputTensor.dtype)
+        exact = sequences.exact_sums(gates, bias)
+        sums = with_bias(sequences.weighted(gates), bias, InputTensor.dtype, exact=exact)
         return sequences.run(step, sums, first, backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)

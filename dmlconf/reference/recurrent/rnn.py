@@ -104,9 +104,10 @@ def _layer(
 
         first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
         # Measured: FLOAT16 holds the product before the bias is added, and the sum.
-        sums = sequences.weighted(gates).stored(dtype)
+        sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
         if BiasTensor is not None:
-            sums = with_bias(sums, gates.biases[0] + gates.biases[1], dtype)
+            bias = gates.biases[0] + gates.biases[1]
+            sums = with_bias(sums, bias, dtype, exact=sequences.exact_sums(gates, bias))
         return sequences.run(step, sums, (first,), backward)
 
     sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)

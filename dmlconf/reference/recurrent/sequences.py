@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.quantity import Activation, Quantity, carried, followed_product
 from dmlconf.tensors.datatypes import Array
 
@@ -115,6 +115,23 @@ class Sequences:
             return Quantity(value, None)
         return followed_product(self.values, gates.weight, value)
 
+    def exact_sums(self, gates: Gates, bias: Array | None = None) -> Array | bool:
+        """Tell which products of every step's input, with a bias, all orders make alike.
+
+        Args:
+            gates: the constants of a direction.
+            bias: what is added to each gate; None for nothing.
+        """
+        if not self.followed or self.dtype != np.float16:
+            return False
+        size = np.abs(self.values) @ np.abs(gates.weight)
+        quantum = quantum_of(self.values, gates.weight)
+        if bias is not None:
+            size = size + np.abs(bias)
+            quantum = min(quantum, quantum_of(bias)) if bias.any() else quantum
+        exact: Array = size <= quantum * 2.0**24
+        return exact & (quantum > 0)
+
     def run(
         self,
         step: Callable[[Quantity, State], State],
@@ -163,7 +180,13 @@ def initial(
     return Quantity(value, ErrorScale(np.zeros_like(value)) if followed else None)
 
 
-def with_bias(sums: Quantity, bias: Array, dtype: np.dtype[Any], measured: bool = True) -> Quantity:
+def with_bias(
+    sums: Quantity,
+    bias: Array,
+    dtype: np.dtype[Any],
+    measured: bool = True,
+    exact: Array | bool = False,
+) -> Quantity:
     """Return the sums of the input with a bias, both held in the data type.
 
     Measured: RNN and LSTM of FLOAT16 hold the sum of both biases, which loses nothing if it is a
@@ -174,11 +197,12 @@ def with_bias(sums: Quantity, bias: Array, dtype: np.dtype[Any], measured: bool 
         bias: the sum of both biases, of gates * hidden; zeros where there is none.
         dtype: the type of the tensors.
         measured: whether DirectML 1.15.4 was measured to do so; else only some kernels may.
+        exact: where every order of adding up makes the same sums.
     """
     value = bias[np.newaxis, np.newaxis]
     constant = Quantity.constant(value, sums.error_scale is not None)
     held = constant.where(value == value.astype(dtype), constant.stored(dtype, measured))
-    return (sums + held).stored(dtype, measured)
+    return (sums + held).stored(dtype, measured, exact)
 
 
 def in_directions(

@@ -22,7 +22,7 @@ from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Window", "backward", "convolution", "convolution_error_scale", "forward"]
+__all__ = ["FilterGeometry", "backward", "convolution", "convolution_error_scale", "forward"]
 
 _Index = tuple[slice | int, ...]
 
@@ -34,7 +34,7 @@ _AT_ONCE: Final = 1 << 17
 
 
 @dataclass(frozen=True)
-class Window:
+class FilterGeometry:
     """How the filter moves over a tensor, in each spatial dimension.
 
     Args:
@@ -57,13 +57,13 @@ class Window:
         dilations: Sequence[int],
         start: Sequence[int],
         groups: int,
-    ) -> Window:
-        """Return the window of a desc's attributes, over so many spatial dimensions."""
+    ) -> FilterGeometry:
+        """Return the geometry of a desc's attributes, over so many spatial dimensions."""
         attributes = _completed(strides, rank, 1), _completed(dilations, rank, 1)
         return cls(*attributes, _completed(start, rank, 0), groups)
 
-    def within(self, sizes: Sequence[int]) -> Window:
-        """Return the same window over a tensor of these spatial sizes, with no longer steps.
+    def within(self, sizes: Sequence[int]) -> FilterGeometry:
+        """Return the same geometry over a tensor of these spatial sizes, with no longer steps.
 
         Whatever step leads beyond the tensor's end sees zeros there, however far it leads.
         """
@@ -72,7 +72,7 @@ class Window:
             [min(step, most) for step, most in zip(steps, far, strict=True)]
             for steps in (self.strides, self.dilations)
         )
-        return Window(strides, dilations, self.start, self.groups)
+        return FilterGeometry(strides, dilations, self.start, self.groups)
 
     def over(self, padded: Array, filter_sizes: Sequence[int], positions: Sequence[int]) -> Array:
         """Return a view of spatial dimensions as those of the filter, then those of positions."""
@@ -123,7 +123,7 @@ def convolution(
 
     Source: the page of DML_CONVOLUTION_OPERATOR_DESC; the output padding was measured.
     """
-    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    window = FilterGeometry.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = _reached(InputTensor, StartPadding)
     filter_ = _oriented(FilterTensor, Mode)
     bias = None if BiasTensor is None else wide(BiasTensor)
@@ -154,7 +154,7 @@ def convolution_error_scale(
 
     Derived in docs/bounds.md, Sums.
     """
-    window = Window.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
+    window = FilterGeometry.of(InputTensor.ndim - 2, Strides, Dilations, StartPadding, GroupCount)
     values = wide(_reached(InputTensor, StartPadding))
     filter_ = _oriented(FilterTensor, Mode)
     bias = None if BiasTensor is None else wide(BiasTensor)
@@ -192,7 +192,7 @@ def convolution_error_scale(
         return scale
 
 
-def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+def forward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
     """Return the sum, over the window at each position, of the values times the filter, FLOAT64.
 
     Args:
@@ -222,7 +222,7 @@ def forward(values: Array, filter_: Array, sizes: Sequence[int], window: Window)
     return sums.reshape(sizes)
 
 
-def backward(values: Array, filter_: Array, sizes: Sequence[int], window: Window) -> Array:
+def backward(values: Array, filter_: Array, sizes: Sequence[int], window: FilterGeometry) -> Array:
     """Return the transposition of `forward`: windows of the result are added to, FLOAT64.
 
     Args:
@@ -257,7 +257,7 @@ def _sums(
     bias: Array | None,
     sizes: Sequence[int],
     direction: str,
-    window: Window,
+    window: FilterGeometry,
     output_padding: Sequence[int],
 ) -> Array:
     """Return the convolution plus the bias, and zeros behind it, FLOAT64."""

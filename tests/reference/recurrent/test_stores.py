@@ -1,4 +1,4 @@
-"""What GRU of FLOAT16 holds on the way, as measured on DirectML."""
+"""What GRU and RNN of FLOAT16 hold on the way, as measured on DirectML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.recurrent.gru import gru_error_scale
+from dmlconf.reference.recurrent.rnn import rnn_error_scale
 from dmlconf.tensors.datatypes import Array, DataType
 
 RELU = {"operator": "ACTIVATION_RELU"}
@@ -41,3 +42,32 @@ def test_gru_holds_a_product_before_the_bias(linear_before_reset: bool) -> None:
         LinearBeforeReset=linear_before_reset,
     )
     assert lost(found) >= 1
+
+
+def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
+    """Return the error scale of one step of an RNN of one node, without hidden nodes before it."""
+    (found,) = rnn_error_scale(
+        InputTensor=half(inputs).reshape(1, 1, 1, 1),
+        WeightTensor=half(weight).reshape(1, 1, 1, 1),
+        RecurrenceTensor=half(1).reshape(1, 1, 1, 1),
+        BiasTensor=half(bias, 0).reshape(1, 1, 1, 2),
+        HiddenInitTensor=None,
+        SequenceLengthsTensor=None,
+        OutputSequenceTensor=TensorDesc(DataType.FLOAT16, (1, 1, 1, 1)),
+        OutputSingleTensor=None,
+        ActivationDescs=[RELU],
+        Direction="FORWARD",
+    )
+    return found
+
+
+def test_a_store_loses_nothing_of_exact_sums() -> None:
+    assert lost(rnn_of(3, 0.25, 0.5)) < 2.0**-20
+
+
+@pytest.mark.parametrize(("inputs", "weight", "bias"), [(0.3, 0.7, 0.5), (2047, 1.5, 0)])
+def test_a_store_loses_a_place_of_sums_that_float16_does_not_have(
+    inputs: float, weight: float, bias: float
+) -> None:
+    value = float(np.float16(inputs)) * float(np.float16(weight)) + bias
+    assert lost(rnn_of(inputs, weight, bias)) > abs(value) * 2.0**-11

@@ -1,0 +1,62 @@
+"""Limits of recurrent layers after many steps: they follow the errors, and do not run away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.reference.recurrent.gru import gru_error_scale
+from dmlconf.reference.recurrent.rnn import rnn_error_scale
+from dmlconf.tensors.datatypes import Array, DataType
+
+STEPS, INPUTS, HIDDEN = 200, 16, 32
+
+
+def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> ErrorScale:
+    random, dtype = np.random.default_rng(0), data_type.dtype
+    gates = 3 if operator == "GRU" else 1
+
+    def tensor(*sizes: int, deviation: float = 1.0) -> Array:
+        values: Array = random.standard_normal(sizes) * deviation
+        return values.astype(dtype)
+
+    arguments: dict[str, Any] = {
+        "InputTensor": tensor(1, STEPS, 1, INPUTS),
+        "WeightTensor": tensor(1, 1, gates * HIDDEN, INPUTS, deviation=weight),
+        "RecurrenceTensor": tensor(1, 1, gates * HIDDEN, HIDDEN, deviation=0.18),
+        "BiasTensor": None,
+        "HiddenInitTensor": None,
+        "SequenceLengthsTensor": None,
+        "OutputSequenceTensor": TensorDesc(data_type, (STEPS, 1, 1, HIDDEN)),
+        "OutputSingleTensor": None,
+        "Direction": "FORWARD",
+    }
+    tanh = {"operator": "ACTIVATION_TANH"}
+    if operator == "RNN":
+        (found,) = rnn_error_scale(**arguments, ActivationDescs=[tanh])
+    else:
+        sigmoid = {"operator": "ACTIVATION_SIGMOID"}
+        (found,) = gru_error_scale(
+            **arguments, ActivationDescs=[sigmoid, tanh], LinearBeforeReset=True
+        )
+    return found
+
+
+@pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])
+@pytest.mark.parametrize("operator", ["RNN", "GRU"])
+def test_no_result_is_open_because_many_steps_came_before(
+    operator: str, data_type: DataType
+) -> None:
+    sums = error_scale(operator, data_type).sums
+    assert sums.max() < 50
+    assert np.median(sums[-1]) < 3 * np.median(sums[5])
+
+
+def test_a_sum_whose_terms_overflow_float16_is_open() -> None:
+    sums = error_scale("RNN", DataType.FLOAT16, weight=10_000.0).sums
+    assert (sums >= ANY_RESULT).any()
