@@ -69,7 +69,8 @@ def render(log: RunLog) -> str:
     if log.footer is not None:
         root.set("time", f"{log.footer.seconds:.3f}")
     ElementTree.indent(root, space="")
-    text = ElementTree.tostring(root, encoding="unicode")
+    # A `>` of any text is escaped, so that what ends with one is a tag.
+    text = ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
@@ -121,7 +122,7 @@ def _count(
     element.set("failures", str(kinds.count("failure")))
     element.set("errors", str(kinds.count("error") + more_errors))
     element.set("skipped", str(kinds.count("skipped")))
-    element.set("time", f"{sum(entry.seconds for entry in entries):.6f}")
+    element.set("time", f"{sum(entry.seconds for entry in entries):.4f}")
 
 
 def _suite(
@@ -156,7 +157,7 @@ def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Elemen
         "testcase",
         classname=_clean(f"dmlconf.{verdict.operator}"),
         name=_clean(entry.name),
-        time=f"{entry.seconds:.6f}",
+        time=f"{entry.seconds:.4f}",
     )
     if verdict.location:
         file, line = file_and_line(verdict.location)
@@ -196,7 +197,7 @@ def _unreached(log: RunLog) -> ElementTree.Element | None:
     suite = ElementTree.Element("testsuite", name="not reached", timestamp=log.header.started)
     _count(suite, (), more_errors=True)
     case = ElementTree.SubElement(
-        suite, "testcase", classname="dmlconf", name="the run ended early", time="0.000000"
+        suite, "testcase", classname="dmlconf", name="the run ended early", time="0.0000"
     )
     message = f"{max(missing, 0)} of {log.header.selected} selected cases have no verdict"
     ElementTree.SubElement(case, "error", message=message, type=Status.NOT_RUN)

@@ -100,7 +100,7 @@ def test_each_operator_is_a_suite() -> None:
     assert case.attrib == {
         "classname": "dmlconf.JOIN",
         "name": "join/boundary/many-inputs",
-        "time": "61.500000",
+        "time": "61.5000",
         "file": "cases/join/boundary.yaml",
         "line": "7",
     }
