@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from dmlconf.cases.selection import Selection, select
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import (
     AttributeKind,
@@ -96,6 +98,14 @@ def typical_text(typical: Typical) -> str:
 
 
 def case_counts(name: str) -> Counter[str]:
-    """Return how many cases of an operator the bundled suite has, by the name of their file."""
-    plan = load((), operators=[name]).plan()
-    return Counter(planned.template.about.location.path.stem for planned in plan)
+    """Return how many cases of an operator the bundled suite has, by the name of their file.
+
+    All graphs that contain the operator count as one file.
+    """
+    chosen = select(load((), operators=[name]).plan(), Selection(operators=frozenset({name})))
+    return Counter(
+        "graphs"
+        if planned.template.operator_name == GRAPHS
+        else planned.template.about.location.path.stem
+        for planned in chosen
+    )

@@ -99,7 +99,7 @@ def test_a_log_on_a_full_disk_ends_the_run_with_a_sentence(
     tmp_path: Path, backend: str, code: int
 ) -> None:
     """The limit on the size of files plays the full disk; Python's own files are not for it."""
-    limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 8"
+    limited = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 16"
     done = to_shell(tmp_path, f"{limited}; $D run -b {backend} -o TILE -j 2 --log run.jsonl")
     assert done.returncode == code
     assert "Error: the run log run.jsonl cannot be written: File too large" in done.stderr
