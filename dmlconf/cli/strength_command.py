@@ -134,7 +134,7 @@ def command(
 
     By defect and by case: kinds of defects of every operator. One is caught if the verdict of at
     least one case fails; by case counts every case that runs its code. Differences that hardware
-    may legitimately show are injected too, and must not fail.
+    may legitimately show are injected too, and must not fail. Graphs have a figure of their own.
 
     By perturbation: one element of each output is 1% off, zeroed, swapped with another, negated,
     off by one, or some ULP away, at a place by chance.

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.precision.compare import compare
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.runner.judge import Against
@@ -185,7 +186,7 @@ def _measure_case(
         site = Site(case, outputs, name)
         if method.perturbations:
             perturb(strength.perturbed, site, judged, method.seed)
-        if method.defects:
+        if method.defects and case.operator_name != GRAPHS:  # They have a figure of their own.
             _inject(strength, site, judged)
 
 
