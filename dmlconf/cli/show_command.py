@@ -207,7 +207,8 @@ def _expectation(case: Case) -> Iterator[Text]:
             yield _styled(f"{name}", "bold")
             yield _indented(grid(array))
     sources = {
-        Provenance.DOCUMENTED: case.about.origin or f"the page {case.about.page}",
+        Provenance.DOCUMENTED: f"the page {case.about.page}",
+        Provenance.STATED: case.about.origin or "the case",
         Provenance.RECORDED: case.about.recorded or "a real DirectML",
         Provenance.REFERENCE: "NumPy",
     }

@@ -93,11 +93,12 @@ def schema_problems(
     where: Sequence[str | int] = (),
 ) -> list[Problem]:
     """Return every way in which `data`, found in the document under `where`, breaks the schema."""
-    return [
+    problems = (
         problem
         for error in checker.iter_errors(data)
         for problem in _explained(document, error, where)
-    ]
+    )
+    return list(dict.fromkeys(problems))  # Two parts of a schema may ask for the same.
 
 
 def _explained(

@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.catalogue.loader import operator, operator_names
 from dmlconf.documents.schema import bundled_schema
-from tests.cli.process import dmlconf, dmlconf_here, environment, write
+from tests.cli.process import TILE, dmlconf, dmlconf_here, environment, write
 
 OPEN = """
 operator: ELEMENT_WISE_DIVIDE
@@ -146,6 +146,19 @@ def test_show_tells_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) ->
     assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in told
     assert "where PastSequenceLength = 0 if PastKeyTensor is None" in told
     assert "HeadSize" not in told
+
+
+def test_show_names_the_origin_of_what_a_case_expects(tmp_path: Path) -> None:
+    name = write(tmp_path, TILE + "    origin: derived by hand\n")
+    done = dmlconf_here(tmp_path, "show", "tile/tile/stated", name)
+    assert done.returncode == 0, done.stderr
+    assert "stated: derived by hand" in done.stdout
+
+
+def test_a_problem_that_two_parts_of_the_schema_see_is_told_once(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "validate", write(tmp_path, "operator: TILE\ncases: {}\n"))
+    assert done.returncode == 3
+    assert done.stderr.count("must be a list") == 1
 
 
 def test_show_suggests_the_nearest_case(tmp_path: Path) -> None:
