@@ -17,6 +17,7 @@ from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of
+from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["pattern_of", "scaffold"]
 
@@ -35,7 +36,9 @@ def pattern_of(cases: Iterable[Case]) -> Case | None:
     return min(valid, key=_unsuitable, default=None)
 
 
-def _unsuitable(case: Case) -> tuple[bool, bool, bool, bool, int, int]:
+def _unsuitable(case: Case) -> tuple[bool | int, ...]:
+    if isinstance(case, GraphCase):
+        return _unsuitable_graph(case)
     inputs = tensors_of(case.operator, case.desc, FieldKind.INPUT)
     elements = sum(prod(tensor.Sizes) for _, _, tensor in inputs)
     fits = _LEAST_ELEMENTS <= elements <= _MOST_ELEMENTS
@@ -43,6 +46,15 @@ def _unsuitable(case: Case) -> tuple[bool, bool, bool, bool, int, int]:
     undocumented, boundary = "documented" not in case.tags, "boundary" in case.tags
     ones = sum(tensor.Sizes.count(1) for _, _, tensor in _tensors(case))
     return not fits, strided, undocumented, boundary, ones, elements
+
+
+def _unsuitable_graph(case: GraphCase) -> tuple[bool | int, ...]:
+    graph = case.graph
+    tensors = (*graph.inputs.values(), *graph.outputs.values())
+    plain = all(t.Strides is None and not t.Flags for t in tensors) and not graph.constants
+    other_types = any(tensor.DataType is not DataType.FLOAT32 for tensor in tensors)
+    elements = sum(prod(tensor.Sizes) for tensor in tensors)
+    return case.relation is not None, not plain, other_types, len(graph.nodes) != 2, elements
 
 
 def _tensors(case: Case) -> Iterator[tuple[str, Field, TensorDesc]]:
