@@ -38,7 +38,7 @@ class Faults:
     """Collects the faults of a case, so that all of them are told at once."""
 
     def __init__(self) -> None:
-        self._found: list[CaseError] = []
+        self._faults: list[CaseError] = []
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -46,11 +46,11 @@ class Faults:
         try:
             yield
         except CaseError as error:
-            self._found.append(error)
+            self._faults.append(error)
 
     def add(self, fault: CaseError) -> None:
         """Keep a fault."""
-        self._found.append(fault)
+        self._faults.append(fault)
 
     def raise_any(self) -> None:
         """Raise the faults as one, if there are any.
@@ -58,8 +58,8 @@ class Faults:
         Raises:
             CaseError: the first fault, with the others.
         """
-        if self._found:
-            first, *others = self._found
+        if self._faults:
+            first, *others = self._faults
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
@@ -71,8 +71,8 @@ class Faults:
         Raises:
             CaseError: the first fault, with the others.
         """
-        causes = [fault for fault in self._found if not isinstance(fault, consequence)]
-        if self._found and not causes:
-            raise self._found[0]
-        self._found = causes
+        causes = [fault for fault in self._faults if not isinstance(fault, consequence)]
+        if self._faults and not causes:
+            raise self._faults[0]
+        self._faults = causes
         self.raise_any()

@@ -95,7 +95,7 @@ def read_log_member(
     path = folder / "run.jsonl"
     path.write_bytes(content)
     try:
-        return read_log(path, kept=kept)
+        return read_log(path, keep=kept)
     except InvalidLogError as error:
         raise RefusedError(str(error).replace(str(path), "run.jsonl")) from error
     finally:

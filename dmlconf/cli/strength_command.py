@@ -264,8 +264,8 @@ def _weak_sizes(measured: Measurement, least: float) -> list[str]:
 def _weak_graphs(measured: Measurement, least: float) -> list[str]:
     if measured.graphs is None:
         return ["defects of graph compilers were not measured"]
-    found = graph_share(measured.graphs)
-    complaints = [f"by graph: {found:.2f}%, less than {least:g}%"] if found < least else []
+    noticed = graph_share(measured.graphs)
+    complaints = [f"by graph: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
     refused = sum(len(tally.unexpected) for tally in measured.graphs.variants.values())
     return complaints + ([f"{refused:,} right variants of graphs fail"] if refused else [])
 

@@ -175,13 +175,13 @@ def graph_sentence(graphs: GraphCoverage) -> str:
 def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
     if graphs is None or not graphs.cases:
         return []
-    told = []
+    lines = []
     if operators <= _MOST_TOLD:
-        told = [
+        lines = [
             f"  {first} feeds {second}: {_counted(count, 'graph')}"
             for (first, second), count in sorted(graphs.neighbours.items())
         ]
-    return [graph_sentence(graphs), *told]
+    return [graph_sentence(graphs), *lines]
 
 
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:

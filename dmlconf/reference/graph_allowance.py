@@ -268,13 +268,13 @@ def _hull(rooms: Sequence[_Room], unrounded: Array | None) -> Sequence[Interval]
         ends = [end.astype(np.float64) for each in rooms for end in (each.lowest, each.highest)]
         if unrounded is not None:
             ends += _around_unrounded(unrounded, room)
-        found = np.stack(ends)
+        bounds = np.stack(ends)
         by_chance = [each.right.astype(np.float64) - right for each in rooms[-RANDOM_SAMPLES:]]
         widening = _widening(np.stack(by_chance))
         own = np.stack([room.lowest - widening, room.highest + widening])
-        low = np.minimum(_least(found), _least(own))
-        high = np.maximum(_greatest(found), _greatest(own))
-    nothing = ~np.isfinite(found).any(axis=0)
+        low = np.minimum(_least(bounds), _least(own))
+        high = np.maximum(_greatest(bounds), _greatest(own))
+    nothing = ~np.isfinite(bounds).any(axis=0)
     low = np.where(nothing, right, np.where(np.isnan(low), right, low))
     high = np.where(nothing, right, np.where(np.isnan(high), right, high))
     open_elements = undefined(room.lowest, room.highest)
@@ -282,7 +282,7 @@ def _hull(rooms: Sequence[_Room], unrounded: Array | None) -> Sequence[Interval]
     intervals = [_outward(*hull, room.right)]
     if room.right.dtype.kind == "f":
         for special in (np.nan, np.inf, -np.inf):
-            present = np.isnan(found) if np.isnan(special) else found == special
+            present = np.isnan(bounds) if np.isnan(special) else bounds == special
             where = present.any(axis=0) & ~open_elements
             if where.any():
                 low, high = (
@@ -310,13 +310,13 @@ def _widening(deviations: Array) -> Array:
     return widening
 
 
-def _least(found: Array) -> Array:
-    least: Array = np.where(np.isfinite(found), found, np.inf).min(axis=0)
+def _least(bounds: Array) -> Array:
+    least: Array = np.where(np.isfinite(bounds), bounds, np.inf).min(axis=0)
     return least
 
 
-def _greatest(found: Array) -> Array:
-    greatest: Array = np.where(np.isfinite(found), found, -np.inf).max(axis=0)
+def _greatest(bounds: Array) -> Array:
+    greatest: Array = np.where(np.isfinite(bounds), bounds, -np.inf).max(axis=0)
     return greatest
 
 

@@ -101,8 +101,8 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
         buffer = np.zeros(elements * 8 // producer.DataType.bits, dtype)
         buffer[_offsets(producer)] = array
         array = buffer[_offsets(consumer)]
-    wanted = consumer.DataType.dtype
-    return array if array.dtype == wanted else array.astype(wanted)
+    dtype = consumer.DataType.dtype
+    return array if array.dtype == dtype else array.astype(dtype)
 
 
 def _offsets(tensor: TensorDesc) -> Array:

@@ -217,7 +217,7 @@ def _spelled(value: Any) -> Any:
 
 
 def read_log(
-    path: Path, *, own: bool = False, kept: Callable[[Verdict], Verdict] = lambda verdict: verdict
+    path: Path, *, own: bool = False, keep: Callable[[Verdict], Verdict] = lambda verdict: verdict
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
@@ -227,7 +227,7 @@ def read_log(
         path: the log.
         own: whether this process has just written it, so that neither its form nor its
             consistency needs a check.
-        kept: returns what to keep of each verdict.
+        keep: returns what to keep of each verdict.
 
     Raises:
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
@@ -244,7 +244,7 @@ def read_log(
         if kind == "header":
             header = _header(record)
         elif kind == "verdict":
-            logged.append(LoggedVerdict(line, record.get("place"), kept(_verdict(record))))
+            logged.append(LoggedVerdict(line, record.get("place"), keep(_verdict(record))))
         else:
             footer = line, _footer(record)
     if header is None:

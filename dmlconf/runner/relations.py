@@ -253,7 +253,7 @@ def with_unfused(
     if not isinstance(unfused, Stopped) and outputs_fault(case, Outputs(unfused)) is not None:
         unfused = Stopped("a node alone", Outputs(unfused))
     if isinstance(unfused, Stopped):
-        return _told(verdict, f"unfused, {unfused}")
+        return _with_remark(verdict, f"unfused, {unfused}")
     figures = {
         name: {**known, "unfused_same_bits": _same_bits(outcome.arrays[name], unfused[name])}
         if name in unfused and name in outcome.arrays
@@ -263,14 +263,18 @@ def with_unfused(
     verdict = replace(verdict, figures=figures)
     again = judge(case, Outputs(unfused))
     if again.status is Status.PASSED:
-        return _told(verdict, "unfused, the same nodes are right: the graph compiler is at fault")
+        return _with_remark(
+            verdict, "unfused, the same nodes are right: the graph compiler is at fault"
+        )
     arrays = outcome.arrays
     if all(n in arrays and _same_bits(arrays[n], a) == a.size for n, a in unfused.items()):
-        return _told(verdict, "unfused, the same nodes give the same bits: a node is at fault")
-    return _told(verdict, "unfused, the same nodes are wrong too")
+        return _with_remark(
+            verdict, "unfused, the same nodes give the same bits: a node is at fault"
+        )
+    return _with_remark(verdict, "unfused, the same nodes are wrong too")
 
 
-def _told(verdict: Verdict, message: str) -> Verdict:
+def _with_remark(verdict: Verdict, message: str) -> Verdict:
     if verdict.reason is None or not verdict.status.fails_run:
         return verdict
     reason = replace(verdict.reason, message=f"{verdict.reason.message}; {message}")

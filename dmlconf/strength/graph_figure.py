@@ -148,13 +148,13 @@ def graph_table(figure: GraphFigure) -> Iterator[tuple[str, ...]]:
     for name, tally in {**figure.defects, **figure.variants}.items():
         right = name in figure.variants
         passed = tally.tried - tally.failed
-        wanted = passed if right else tally.failed
+        successes = passed if right else tally.failed
         yield (
             f"right: {name}" if right else name,
             f"{tally.tried:,}",
             f"{tally.failed:,}",
             f"{passed:,}",
-            f"{share(wanted, tally.tried):.2f}%",
+            f"{share(successes, tally.tried):.2f}%",
         )
 
 

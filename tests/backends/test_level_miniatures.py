@@ -97,6 +97,14 @@ def test_a_refusal_names_the_part_and_is_an_invalid_argument(tmp_path: Path) -> 
     assert new.arrays["OutputTensor"].tolist() == [[[[2, 1, 2]]]]
 
 
+def test_a_graph_needs_what_its_constants_and_compile_graph_need() -> None:
+    plan = load_suite([cases_directory() / "graphs" / "constants.yaml"]).plan()
+    case = next(build(p) for p in plan if p.template.identifier.endswith("/constant-node"))
+    assert refusal(FeatureLevel(2, 0), case) == "IDMLDevice1::CompileGraph"
+    assert (refusal(FeatureLevel(6, 1), case) or "").startswith("the constant node ")
+    assert refusal(FeatureLevel(6, 2), case) is None
+
+
 @pytest.mark.parametrize(
     ("level", "lacking"),
     [

@@ -89,9 +89,9 @@ class TestPlace:
     @pytest.mark.parametrize(
         ("environment", "expected"),
         [
-            ({"HOME": "/home/a"}, "/home/a/.cache/dmlconf/lab"),
-            ({"HOME": "/home/a", "XDG_CACHE_HOME": "/c"}, "/c/dmlconf/lab"),
-            ({"HOME": "/home/a", "XDG_CACHE_HOME": "/c", "DMLCONF_LAB": "/labs"}, "/labs"),
+            ({"HOME": "/u"}, "/u/.cache/dmlconf/lab"),
+            ({"HOME": "/u", "XDG_CACHE_HOME": "/c"}, "/c/dmlconf/lab"),
+            ({"HOME": "/u", "XDG_CACHE_HOME": "/c", "DMLCONF_LAB": "/labs"}, "/labs"),
         ],
     )
     def test_follows_the_environment(self, environment: dict[str, str], expected: str) -> None:

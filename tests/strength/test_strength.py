@@ -15,6 +15,7 @@ from dmlconf.strength.measure import Strength, measure
 from dmlconf.strength.parallel import measure_in_processes
 from dmlconf.strength.report import closing_sentence, operator_strengths, survivors
 from tests.cli.process import dmlconf_here
+from tests.graphs.suites import TWO_NODES, graph_file
 
 WEAK = """
 operator: TILE
@@ -140,3 +141,11 @@ def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     assert found == alone
     assert found.cases > 100
     assert len(steps) == len(plan) == 130
+
+
+def test_graphs_count_in_a_figure_of_their_own(tmp_path: Path) -> None:
+    plan = load_suite([graph_file(tmp_path, TWO_NODES)]).plan()
+    strength = measure(map(build, plan), run_case)
+    assert strength.cases == 1
+    assert strength.mutants == {}
+    assert strength.perturbed != {}

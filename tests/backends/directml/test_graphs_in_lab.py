@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.backends.directml.lab_script import printed_in_lab
+
 pytestmark = pytest.mark.lab
 
-SCRIPT: Final = Path(__file__).parents[3] / "lab" / "lab.py"
 
 CASES: Final = """
 graph: small graphs
@@ -86,15 +83,7 @@ backend.close()
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What DirectML made of the graphs, in one batch and one by one."""
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "graphs.yaml").write_text(CASES, encoding="utf-8")
-    (folder / "script.py").write_text(CODE, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "python", "--", "script.py"],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "graphs.yaml")
 
 
 def test_graph_gives_its_outputs_in_two_dispatches_without_a_fault(outcomes: Any) -> None:

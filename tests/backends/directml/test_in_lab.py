@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from tests.backends.directml.lab_script import printed_in_lab
+
 pytestmark = pytest.mark.lab
 
-SCRIPT: Final = Path(__file__).parents[3] / "lab" / "lab.py"
 
 CASES: Final = """
 operator: TILE
@@ -83,42 +80,34 @@ backend.close()
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What DirectML made of the cases: outcomes, and the calls that this took."""
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "many.yaml").write_text(CASES, encoding="utf-8")
-    (folder / "script.py").write_text(CODE, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "python", "--", "script.py"],
-        capture_output=True, text=True, check=False, cwd=folder, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return printed_in_lab(tmp_path_factory.mktemp("lab"), CODE, CASES, "many.yaml")
 
 
-def test_batch_gives_every_case_its_own_outcome_in_order(found: Any) -> None:
-    outcomes, _ = found["together"]
+def test_batch_gives_every_case_its_own_outcome_in_order(measured: Any) -> None:
+    outcomes, _ = measured["together"]
     expected: list[Any] = [[{"OutputTensor": [n, n + 1, n, n + 1]}, [], 2] for n in range(8)]
     expected += ["E_INVALIDARG", [{"OutputTensor": [1, 2, 3] * 3}, [], 2]]
     assert outcomes == expected
 
 
-def test_batch_is_one_submission_and_compiles_each_desc_once(found: Any) -> None:
-    _, calls = found["together"]
+def test_batch_is_one_submission_and_compiles_each_desc_once(measured: Any) -> None:
+    _, calls = measured["together"]
     assert calls == {"CompileOperator": 2, "Close": 1}
 
 
-def test_batch_and_single_cases_agree(found: Any) -> None:
-    assert found["singly"] == found["together"][0]
+def test_batch_and_single_cases_agree(measured: Any) -> None:
+    assert measured["singly"] == measured["together"][0]
 
 
-def test_failed_batch_is_run_again_case_by_case(found: Any) -> None:
-    outcomes, calls = found["failing"]
-    assert outcomes == found["together"][0]
+def test_failed_batch_is_run_again_case_by_case(measured: Any) -> None:
+    outcomes, calls = measured["failing"]
+    assert outcomes == measured["together"][0]
     assert calls["Close"] == 1 + 9
 
 
-def test_removed_device_ends_every_case_of_its_batch(found: Any) -> None:
-    outcomes, calls = found["removed"]
+def test_removed_device_ends_every_case_of_its_batch(measured: Any) -> None:
+    outcomes, calls = measured["removed"]
     assert [outcome for outcome in outcomes if outcome != "E_INVALIDARG"] == ["device removed"] * 9
     assert calls["Close"] == 1

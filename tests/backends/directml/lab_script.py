@@ -1,0 +1,32 @@
+"""Run a script on Microsoft's DirectML in the lab, and take what it prints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+SECONDS: Final = 120
+
+_LAB: Final = Path(__file__).parents[3] / "lab" / "lab.py"
+
+
+def printed_in_lab(folder: Path, script: str, cases: str, name: str) -> Any:
+    """Return the JSON that a script prints whose working directory has a file of cases.
+
+    Args:
+        folder: an empty one.
+        script: Python.
+        cases: the text of a case file.
+        name: the name of that file.
+    """
+    (folder / name).write_text(cases, encoding="utf-8")
+    (folder / "script.py").write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(_LAB), "python", "--", "script.py"],
+        capture_output=True, text=True, check=False, cwd=folder, timeout=SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
