@@ -136,6 +136,10 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
     board = scoreboard(runs, ["a", "b", "c"])
     assert [cell.text for cell in board.cells["GATHER"]] == ["100% of 1", "50.0%, 1 fail", "-"]
     assert board.cells["TILE"][2].text == "unsupported"
+    totals = dict(board.totals())
+    assert totals["run"][:2] == ("PASSED", "FAILED")
+    assert totals["all operators"][1] == "50.0%, 1 fail"
+    assert totals["failed"] == ("0", "1", "0")
     assert len(set(board.names)) == 3
     for name in ("html", "json", "markdown"):
         assert "GATHER" in render(board, name)
