@@ -1,9 +1,14 @@
 """The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
 With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
-only those whose desc meets a condition as `--where` takes it, such as `GroupCount > 1`. The fault
-`scaled` multiplies by `by=FACTOR`, 1.1 where none is given. `miniature:level=LEVEL` has no fault,
-and no more than that feature level has by the catalogue.
+only those that meet a condition as `--where` takes it, such as `GroupCount > 1`. The fault
+`scaled` multiplies by `by=FACTOR`, 1.1 where none is given.
+
+`metacommands=off`, `half=on` and `compile=graph` are as those of the backend `directml`; with
+`only=CIRCUMSTANCE` the fault is there only under a circumstance: `metacommands`, `half`,
+`operator` and `graph` by these options, `batch` where several cases run at once.
+
+`miniature:level=LEVEL` has no fault, and no more than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
@@ -15,13 +20,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends.miniature.changes import last_negated, negated, scaled
+from dmlconf.backends.miniature.circumstances import (
+    CIRCUMSTANCE_WORDS,
+    NO_CIRCUMSTANCE,
+    SWITCHES,
+    Circumstances,
+)
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
@@ -75,6 +87,22 @@ def _negated(case: Case) -> Outcome:
 def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
     """Compute rightly, and multiply by a factor."""
     return _changed(case, partial(scaled, by=by))
+
+
+def _last_element(case: Case) -> Outcome:
+    """Compute rightly, but for the last element of each output."""
+    return _changed(case, last_negated)
+
+
+_STEADY_RUNS: Final = 3
+"""Of so many runs of faulty cases, one is right with the fault `unsteady`."""
+
+_runs = count()
+
+
+def _unsteady(case: Case) -> Outcome:
+    """Compute rightly in one of three runs; in the others, change each sign."""
+    return _negated(case) if next(_runs) % _STEADY_RUNS else run_case(case)
 
 
 def _wrong_type(case: Case) -> Outcome:
@@ -148,6 +176,8 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "zeros": _zeros,
     "negated": _negated,
     "scaled": _scaled,
+    "last-element": _last_element,
+    "unsteady": _unsteady,
     "wrong-type": _wrong_type,
     "wrong-sizes": _wrong_sizes,
     "no-output": _no_output,
@@ -172,30 +202,35 @@ class MiniatureBackend:
         part: only cases whose identifier contains it meet the fault.
         where: only cases that meet it meet the fault; None for all.
         factor: what the fault `scaled` multiplies by.
+        circumstances: how operators are compiled, and when the fault is there.
     """
 
     fault: str
     part: str = ""
     where: Expression | None = None
     factor: float = _FACTOR
+    circumstances: Circumstances = NO_CIRCUMSTANCE
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
-        return Environment("miniature", dmlconf.__version__, adapter=self.fault)
+        details = self.circumstances.details()
+        return Environment("miniature", dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
         """Return everything, but for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
-        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+        half = self.circumstances.half
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case."""
         run_faulty = FAULTS[self.fault]
         if run_faulty is _scaled:
             run_faulty = partial(_scaled, by=self.factor)
+        present = self.circumstances.fault_present(len(cases))
         for case in cases:
-            yield run_faulty(case) if self._meets(case) else run_case(case)
+            yield run_faulty(case) if present and self._meets(case) else run_case(case)
 
     def _meets(self, case: Case) -> bool:
         if self.part not in case.identifier:
@@ -203,7 +238,7 @@ class MiniatureBackend:
         if self.where is None:
             return True
         try:
-            return bool(self.where.evaluate(names_of(case)))
+            return bool(self.where.evaluate(names_of(case, self.where)))
         except ExpressionError:
             return False  # The case lacks what the condition names.
 
@@ -237,7 +272,10 @@ class LevelBackend:
         """Give nothing back."""
 
 
-OPTION_WORDS: Final = (*FAULTS, "on=", "by=", *(f"level={level}" for level in FEATURE_LEVELS))
+OPTION_WORDS: Final = (
+    *FAULTS, "on=", "where=", "by=", *CIRCUMSTANCE_WORDS,
+    *(f"level={level}" for level in FEATURE_LEVELS),
+)  # fmt: skip
 """What may stand behind `miniature:`, for completion."""
 
 
@@ -259,10 +297,14 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
-        known = ["on", "where", "by"] if fault == "scaled" else ["on", "where"]
+        known = ["on", "where", *SWITCHES] + ["by"] * (fault == "scaled")
         choose(f"option of the backend miniature:{fault}", name, known)
     return MiniatureBackend(
-        fault, options.get("on", ""), _condition(options.get("where")), _factor(options.get("by"))
+        fault,
+        options.get("on", ""),
+        _condition(options.get("where")),
+        _factor(options.get("by")),
+        Circumstances.of(options),
     )
 
 
