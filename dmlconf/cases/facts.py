@@ -27,6 +27,7 @@ __all__ = [
     "DATA",
     "IN_PLACE",
     "constants",
+    "desc_of",
     "facts_of",
     "is_tensor",
     "names",
@@ -153,7 +154,7 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
         facts: as `facts_of` returns them.
         tags: the case's tags.
     """
-    desc = {field.name: _read(facts.get(field.name)) for field in operator.fields}
+    desc = desc_of(operator, facts)
     tensors = list(_tensors(desc.values()))
     outputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)]
     return {
@@ -172,6 +173,11 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
         "Data": tuple(facts.get(DATA, ())),
         "Tags": tuple(tags),
     }
+
+
+def desc_of(operator: Operator, facts: Mapping[str, Any]) -> Desc:
+    """Return the desc that facts are of, None for each field that is absent."""
+    return {field.name: _read(facts.get(field.name)) for field in operator.fields}
 
 
 def products(operator: Operator, desc: Desc) -> int:
