@@ -20,6 +20,7 @@ from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
+from dmlconf.runner.variant_record import read_variants, variants_data
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -195,6 +196,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.variants:
+        data["variants"] = variants_data(verdict.variants)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,
@@ -356,6 +359,7 @@ def _verdict(record: Mapping[str, Any]) -> Verdict:
             reason["diagnostics"],
         )
     data["figures"] = {name: _numbers(figures) for name, figures in data["figures"].items()}
+    data["variants"] = read_variants(data.get("variants", {}))
     return Verdict(**data)
 
 
