@@ -258,15 +258,23 @@ def _dump(
     """Write what is known of the first failing cases."""
     from dmlconf.runner.dump import dump_cases  # Few runs need it.
 
-    failing = [verdict.case for verdict in log.verdicts if verdict.status.fails_run]
+    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
     planned = {each.identifier: each for each in plan}
-    cases = [valid_case(planned[name]) for name in failing[:_MOST_DUMPED]]
+    paths = []
     try:
-        paths = dump_cases(folder, cases, backend, expected.against)
+        for label, variant in (backend.variants or {"": backend}).items():
+            names = [
+                verdict.case
+                for verdict in failing[:_MOST_DUMPED]
+                if not label or verdict.variants[label].status.fails_run
+            ]
+            cases = [valid_case(planned[name]) for name in names]
+            paths += dump_cases(folder / label, cases, variant, expected.against)
     except OSError as error:
         say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
         return
-    more = f"; {len(failing) - len(paths):,} more failed" if len(failing) > len(paths) else ""
+    left = len(failing) - _MOST_DUMPED
+    more = f"; {left:,} more failed" if left > 0 else ""
     say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
 
 

@@ -19,6 +19,7 @@ from dmlconf.cases.model import Provenance
 from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.runner.log_lines import FORMAT, InvalidLogError, log_lines
+from dmlconf.runner.variant_record import read_variants, variants_data
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 __all__ = [
@@ -219,6 +220,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.variants:
+        data["variants"] = variants_data(verdict.variants)
     if verdict.attempts:
         data["attempts"] = list(verdict.attempts)
     if verdict.worker is not None:
@@ -345,6 +348,7 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
             reason["diagnostics"],
         )
     data["figures"] = {name: _numbers(figures) for name, figures in data["figures"].items()}
+    data["variants"] = read_variants(data.get("variants", {}))
     return Verdict(**data)
 
 

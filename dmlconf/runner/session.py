@@ -6,7 +6,7 @@ import platform
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -16,7 +16,14 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
-from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome, Outputs
+from dmlconf.backends.protocol import (
+    Backend,
+    BackendError,
+    Capabilities,
+    Environment,
+    Outcome,
+    Outputs,
+)
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
@@ -56,6 +63,7 @@ class OpenBackend:
         execute: yields each case with its outcome, as soon as it is known.
         close: gives back what the backend holds.
         faults: the known faults of the DirectML that it runs.
+        variants: the backends by label that each case runs on; nothing where it is this one alone.
     """
 
     name: registry.BackendName
@@ -64,6 +72,7 @@ class OpenBackend:
     execute: Callable[[Iterator[Case]], Iterator[tuple[Case, Outcome]]]
     close: Callable[[], None]
     faults: KnownFaults = NO_KNOWN_FAULTS
+    variants: Mapping[str, OpenBackend] = field(default_factory=dict)
 
 
 def open_backend(
@@ -79,6 +88,16 @@ def open_backend(
     Raises:
         BackendError: it cannot be used.
     """
+    variants = registry.variants(name)
+    if variants and not judged:
+        raise BackendError(
+            f"{name} runs each case in {len(variants)} variants, which only `dmlconf run` compares",
+            f"Name one of them: {', '.join(map(str, variants.values()))}",
+        )
+    if variants:
+        from dmlconf.runner.variants import open_variants  # Few runs have any.
+
+        return open_variants(name, variants, limits)
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
