@@ -61,7 +61,8 @@ def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[
 
 def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    command = ("run", "tile.yaml", "-k", "tiles", "-b", "miniature:slow,seconds=0.2", "--log", "run.jsonl")
+    backend = "miniature:slow,seconds=0.2"
+    command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
     process = beginning(tmp_path, *command)
     while text_of(tmp_path / "run.jsonl").count("\n") < 2:
         assert process.poll() is None
