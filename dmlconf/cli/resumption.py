@@ -11,7 +11,11 @@ from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
-from dmlconf.fleet.headers import differences
+from dmlconf.fleet.headers import (
+    environment_differences,
+    plan_differences,
+    selection_differences,
+)
 from dmlconf.runner.earlier import EarlierRun, read_earlier
 from dmlconf.runner.log import Header
 
@@ -62,9 +66,13 @@ def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: b
     Raises:
         click.UsageError: it differs.
     """
-    different = differences(earlier.header, header)
+    different = [
+        *plan_differences(earlier.header, header),
+        *selection_differences(earlier.header, header),
+        *environment_differences(earlier.header, header),
+    ]
     if different:
-        listed = "\n".join(f"  {difference}" for difference in different)
+        listed = "\n".join(f"  {each.text('there', 'here')}" for each in different)
         message = f"--resume {log}: the log is of another run; these differ:\n{listed}"
         raise click.UsageError(message)
     if not quiet:

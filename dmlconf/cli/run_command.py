@@ -22,14 +22,13 @@ from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.logs import new_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
-    Number,
     backend_options,
     color_option,
     directml_option,
     jobs_option,
     with_directml,
 )
-from dmlconf.cli.outcome import FAIL_ON, Demands, parse_statuses, run_exit_code, severity
+from dmlconf.cli.outcome import EXIT_GROUP, Demands, demand_options, run_exit_code, severity
 from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import (
@@ -54,11 +53,12 @@ from dmlconf.cli.selection import (
     selection_options,
     suite_paths,
 )
+from dmlconf.cli.shards import empty_shard, shard_of, shard_options
+from dmlconf.fleet.shards import Shard
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import limits_of
 from dmlconf.runner.judging import verdicts
 from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.log_consistency import cases_digest
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import (
     OpenBackend,
@@ -71,8 +71,6 @@ from dmlconf.runner.waiver_file import read_waivers
 from dmlconf.runner.waivers import effective_waivers
 
 __all__ = ["command"]
-
-_EXIT_GROUP: Final = "Decide the exit code"
 
 _MOST_DUMPED: Final = 100
 """Each has several files, and whoever looks at more of them looks at their groups."""
@@ -93,6 +91,7 @@ _MOST_DUMPED: Final = 100
 )  # fmt: skip
 @directml_option
 @selection_options
+@shard_options
 @jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
 @option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
@@ -107,16 +106,12 @@ _MOST_DUMPED: Final = 100
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
-@option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
+@option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
-@option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
-        group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
-        )  # fmt: skip
-@option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=_EXIT_GROUP,
-        help="Fail the run where a lower share of the selected cases passed.")  # fmt: skip
+@demand_options
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -130,6 +125,8 @@ def command(
     backends: tuple[str, ...],
     against: str,
     directml: str | None,
+    shard: Shard | None,
+    shard_log: Path | None,
     jobs: int | None,
     timeout: float,
     substrate: Path | None,
@@ -195,25 +192,28 @@ def command(
     earlier = earlier_run(resumed_log)
     codes = []
     for name in names:
-        cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
-        if not cases:
+        planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+        if not planned:
             return nothing_selected(paths, selection)
+        chosen = shard_of(planned, shard, shard_log)
+        cases = chosen.cases
+        if shard is not None and not cases:
+            return empty_shard(shard, planned)
         limits = limits_of(name, jobs, timeout, len(cases))
         backend = open_backend(name, limits, judged=True)
         try:
-            expected = expectations(against, backend, suite, cases, suite_paths(paths))
+            expected = expectations(against, backend, suite, planned, suite_paths(paths))
             warn(expected.note)
             given_paths = map(str, paths)
-            digest = cases_digest(planned.identifier for planned in cases)
             header = make_header(
-                suite, given_paths, len(cases), backend, expected.name, options, digest=digest
-            )
+                suite, given_paths, len(cases), backend, expected.name, options,
+                digest=chosen.digest, shard=chosen.record,
+            )  # fmt: skip
             log = log_file or _default_log()
             if earlier is not None:
                 require_same_run(log, earlier, header, quiet=quiet)
-            logged = LoggedRun(
-                log, header, cases, None, earlier, retries, 1 if fail_fast else max_failures
-            )
+            most = 1 if fail_fast else max_failures
+            logged = LoggedRun(log, header, cases, chosen.places, earlier, retries, most)
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
                 verdicts, backend=backend, expected=expected, limits=limits, substrate=known,

@@ -1,60 +1,36 @@
-"""What differs between the headers of two logs, in words: logs of one run differ in nothing."""
+"""What differs between the headers of two logs: those of one run differ in nothing."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from dmlconf.backends.subject import device_details
 from dmlconf.runner.log import Header
 
-__all__ = ["differences", "environment_differences"]
-
-_ABSENT: Final = "none"
+__all__ = ["Difference", "environment_differences", "plan_differences", "selection_differences"]
 
 
-def differences(one: Header, other: Header) -> list[str]:
-    """Return what two runs differ in, beside when and where they ran: nothing for one run.
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which two runs differ.
 
-    What one of the logs lacks because an older version wrote it is not compared.
-
-    Args:
-        one: the header of a log.
-        other: the header of another log, or of a run that would go on with the first.
-
-    Returns:
-        for each difference its name and the two values.
+    Attributes:
+        name: what it is.
+        one: its value in the one run, as JSON has it.
+        other: its value in the other.
     """
-    return [*_plan_differences(one, other), *environment_differences(one, other)]
 
+    name: str
+    one: Any
+    other: Any
 
-def environment_differences(one: Header, other: Header) -> list[str]:
-    """Return what the environments of two runs differ in, beside their places."""
-    mine, theirs = _plain(one.environment), _plain(other.environment)
-    details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
-    for environment in (mine, theirs):
-        del environment["backend"]  # The headers name it with its options.
-    return [
-        *_unequal("", mine, theirs),
-        *_unequal("", details[0], details[1]),
-    ]
-
-
-def _plan_differences(one: Header, other: Header) -> Iterator[str]:
-    mine, theirs = _plain(asdict(one)), _plain(asdict(other))
-    for name, key in _FIELDS.items():
-        if mine[key] != theirs[key]:
-            yield _difference(name, mine[key], theirs[key])
-    yield from _unequal("option ", mine["options"], theirs["options"])
-    digests = mine["cases_digest"], theirs["cases_digest"]
-    if one.selected != other.selected:
-        yield _difference("number of selected cases", one.selected, other.selected)
-    elif None not in digests and digests[0] != digests[1]:
-        yield "the selected cases"
-    if mine["shard"] != theirs["shard"]:
-        yield _difference("shard", _shard(one), _shard(other))
+    def text(self, one: str, other: str) -> str:
+        """Return it in words; the arguments say which run is which."""
+        return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
 _FIELDS: Final = {
@@ -66,28 +42,74 @@ _FIELDS: Final = {
 }
 
 
-def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    return [
-        _difference(f"{prefix}{key}", one.get(key), other.get(key))
-        for key in sorted(one.keys() | other.keys())
-        if one.get(key) != other.get(key)
+_FILES: Final = ("case_list", "failed", "waivers")
+"""Options that name files: digests of the planned cases and of the waivers tell their content."""
+
+_FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
+"""The folder of a file that the name of a backend has; machines have it in different places."""
+
+
+def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield what two runs differ in beside environments and shards.
+
+    What one of the logs lacks because an older version wrote it is not compared.
+    """
+    mine, theirs = _plain(asdict(one)), _plain(asdict(other))
+    for name, key in _FIELDS.items():
+        if _anywhere(mine[key]) != _anywhere(theirs[key]):
+            yield Difference(name, mine[key], theirs[key])
+    options = [
+        {key: value for key, value in each["options"].items() if key not in _FILES}
+        for each in (mine, theirs)
     ]
+    yield from _unequal("option ", *options)
+    if one.planned != other.planned:
+        yield Difference("planned cases", one.planned, other.planned)
+    elif None not in (digests := (one.plan_digest, other.plan_digest)) and len(set(digests)) > 1:
+        yield Difference("planned cases (SHA-256)", *digests)
 
 
-def _difference(name: str, one: Any, other: Any) -> str:
-    return f"{name}: {_text(one)} there, {_text(other)} here"
+def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield what differs in the parts of one plan that two runs took."""
+    shards = [_shard(header) for header in (one, other)]
+    if shards[0] != shards[1]:
+        yield Difference("shard", *shards)
+    elif one.selected != other.selected:
+        yield Difference("cases of the shard", one.selected, other.selected)
+
+
+def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
+    """Yield what the environments of two runs differ in, beside their places."""
+    mine, theirs = _plain(one.environment), _plain(other.environment)
+    details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
+    for environment in (mine, theirs):
+        del environment["backend"]  # The headers name it with its options.
+    yield from _unequal("", mine, theirs)
+    yield from _unequal("", *details)
+
+
+def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+    for key in sorted(one.keys() | other.keys()):
+        if _anywhere(one.get(key)) != _anywhere(other.get(key)):
+            yield Difference(f"{prefix}{key}", one.get(key), other.get(key))
+
+
+def _anywhere(value: Any) -> Any:
+    """Return a value without the folders that it names."""
+    return _FOLDER.sub(r"\1", value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:
     if value is None:
-        return _ABSENT
+        return "none"
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def _shard(header: Header) -> str | None:
     if header.shard is None:
         return None
-    return f"{header.shard['number']}/{header.shard['count']}"
+    balance = ", balanced" if "balanced_by" in header.shard else ""
+    return f"{header.shard['number']}/{header.shard['count']}{balance}"
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:

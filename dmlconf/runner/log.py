@@ -87,6 +87,11 @@ class Header:
         """How many cases the plan has of which these were selected; places are places in it."""
         return self.selected if self.shard is None else int(self.shard["planned"])
 
+    @property
+    def plan_digest(self) -> str | None:
+        """`cases_digest` of the plan of which cases were selected; None in older logs."""
+        return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:

@@ -4,33 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
 from tests.cli.process import beginning, dmlconf_here, text_of, write
+from tests.fleet.suites import MATRIX, untimed
 
-MATRIX = """
-operator: TILE
-cases:
-  - name: tiles
-    note: Two by two, and Number changes nothing.
-    matrix: {Number: [0, 1, 2]}
-    desc:
-      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
-      OutputTensor: {Sizes: [4], DataType: FLOAT32}
-      Repeats: [2]
-    expect: {OutputTensor: [1, 2, 1, 2]}
-  - name: wrong
-    note: What it expects is not right.
-    desc:
-      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
-      OutputTensor: {Sizes: [4], DataType: FLOAT32}
-      Repeats: [2]
-    expect: {OutputTensor: [1, 2, 1, 3]}
-"""
 RUN = ("run", "tile.yaml", "--log", "run.jsonl")
 RESUME = ("run", "tile.yaml", "--resume", "run.jsonl")
 
@@ -45,13 +26,6 @@ def whole(tmp_path: Path) -> list[str]:
 
 def lines(folder: Path) -> list[str]:
     return (folder / "run.jsonl").read_text("utf-8").splitlines(keepends=True)
-
-
-def untimed(log: Path) -> list[dict[str, Any]]:
-    """A log's records without times, and without what tells that it was resumed."""
-    records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
-    times = {"started", "finished", "seconds", "kept_verdicts"}
-    return [{key: value for key, value in each.items() if key not in times} for each in records]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +61,8 @@ def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[
 
 def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
-    command = ("run", "tile.yaml", "-k", "tiles", "-b", "miniature:slow", "--log", "run.jsonl")
+    backend = "miniature:slow,seconds=0.2"
+    command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
     process = beginning(tmp_path, *command)
     while text_of(tmp_path / "run.jsonl").count("\n") < 2:
         assert process.poll() is None
@@ -132,7 +107,7 @@ def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
         (("-b", "miniature:negated"), "backend: numpy there, miniature:negated here"),
         (("-b", "miniature:negated"), "adapter: x86_64 there, negated here"),
         (("-k", "Number=1"), "option keywords: none there, Number=1 here"),
-        (("-k", "Number=1"), "number of selected cases: 4 there, 1 here"),
+        (("-k", "Number=1"), "planned cases: 4 there, 1 here"),
         (("--retries", "1"), "option retries: none there, 1 here"),
         (("--against", "numpy"), "option against: auto there, numpy here"),
     ],
