@@ -66,6 +66,7 @@ def evaluate_nodes(
     reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in graph.nodes}
     for (name, tensor), source in sources.items():
         reads[name].append((tensor, source))
+    producers = _producers(graph)
     same: set[str | Slot] = set(arrays) if inputs is None else set()
     outputs: dict[Slot, Array] = {}
     held: dict[Slot, Array] = {}
@@ -84,7 +85,9 @@ def evaluate_nodes(
                 name: known.outputs[node.name, name] for name in before.outputs()
             }
         else:
-            cases[node.name] = node_case(case, node, _inputs_of(graph, node, sources, arrays, held))
+            cases[node.name] = node_case(
+                case, node, _inputs_of(node, sources, arrays, held, producers)
+            )
             computed = evaluate(cases[node.name])
         for name, array in computed.items():
             slot = node.name, name
@@ -112,23 +115,28 @@ def _same(values: Array, known: Array | None) -> bool:
     return values is known or (known is not None and values.tobytes() == known.tobytes())
 
 
+def _producers(graph: Graph) -> dict[str | Slot, TensorDesc]:
+    """Return how the data of each source of a node lies."""
+    producers: dict[str | Slot, TensorDesc] = {**graph.inputs}
+    for node in graph.nodes:
+        for name, tensor in node.outputs.items():
+            producers[node.name, name] = tensor
+    return producers
+
+
 def _inputs_of(
-    graph: Graph,
     node: Node,
     sources: Mapping[Slot, str | Slot],
     arrays: Mapping[str, Array],
     held: Mapping[Slot, Array],
+    producers: Mapping[str | Slot, TensorDesc],
 ) -> dict[str, Array]:
     """Return what a node reads, by its input tensors."""
     data = {}
-    nodes = graph.by_name
     for name, tensor in node.inputs.items():
         source = sources[node.name, name]
-        if isinstance(source, str):
-            array, producer = arrays[source], graph.inputs[source]
-        else:
-            array, producer = held[source], nodes[source[0]].outputs[source[1]]
-        data[name] = seen_through(array, producer, tensor)
+        array = arrays[source] if isinstance(source, str) else held[source]
+        data[name] = seen_through(array, producers[source], tensor)
     return data
 
 

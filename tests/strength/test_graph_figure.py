@@ -106,3 +106,6 @@ def test_the_command_measures_it(tmp_path: Path) -> None:
     assert data["cases"] == 1
     assert done.returncode == (0 if data["share"] == 100 else 1)
     assert "by graph: " in done.stdout
+    both = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options[:-2], "-j", "2")
+    assert both.returncode == 0
+    assert json.loads((tmp_path / "s.json").read_text())["graphs"] == data
