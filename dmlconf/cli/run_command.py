@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,8 @@ from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import new_log, opened_log
+from dmlconf.cli.logged_run import default_log
+from dmlconf.cli.logs import opened_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     Number,
@@ -184,7 +184,7 @@ def command(
             warn(expected.note)
             given_paths = map(str, paths)
             header = make_header(suite, given_paths, len(cases), backend, expected.name, options)
-            log = log_file or _default_log()
+            log = log_file or default_log()
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
                 verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
@@ -268,14 +268,3 @@ def _logged(
         writer = LogWriter(stream)
         return run(plan, verdicts, writer, header, on_verdict, most_failures=max_failures)
 
-
-def _default_log() -> Path:
-    try:
-        return new_log()
-    except OSError as error:
-        import tempfile  # Seldom needed, and it takes a while to import.
-
-        handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
-        os.close(handle)
-        warn(f"{error.strerror}: the run log is {name}")
-        return Path(name)

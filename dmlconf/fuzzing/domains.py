@@ -132,9 +132,7 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
     sets = operator_sets()
     for constraint in operator.constraints:
         used = constraint.require.names | {
-            name
-            for term in operator.terms_in(constraint.require).values()
-            for name in term.names
+            name for term in operator.terms_in(constraint.require).values() for name in term.names
         }
         if field not in used:
             continue

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.loader import enumeration
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, SupportTable
+from dmlconf.catalogue.model import AttributeKind, Field, Operator, SupportTable
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.fuzzing import domains
 from dmlconf.fuzzing.chance import Chance
@@ -227,10 +227,10 @@ class Drafts:
     def _checked_sizes(self, sizes: Any) -> tuple[int, ...]:
         if not isinstance(sizes, tuple) or not 1 <= len(sizes) <= _MOST_DIMENSIONS:
             raise UnfitError
-        sizes = tuple(domains.size(self._chance) if size is PRESENT else size for size in sizes)
-        if not all(isinstance(size, int) and 1 <= size <= LARGEST_SIZE for size in sizes):
+        checked = tuple(domains.size(self._chance) if size is PRESENT else size for size in sizes)
+        if not all(isinstance(size, int) and 1 <= size <= LARGEST_SIZE for size in checked):
             raise UnfitError
-        return sizes
+        return checked
 
     def _resize(self, draft: dict[str, Any], count: str, length: int) -> None:
         """Give a count field a value, and its arrays that length."""
@@ -262,8 +262,3 @@ def _known_operator(value: Any) -> str:
     if not isinstance(value, str):
         raise UnfitError
     return value
-
-
-def tensor_fields(operator: Operator) -> tuple[Field, ...]:
-    """Return the tensor fields of an operator, in struct order."""
-    return tuple(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))

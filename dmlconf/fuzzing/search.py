@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import prod
 from typing import Any, Final
@@ -12,13 +10,13 @@ from typing import Any, Final
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import FieldKind, Operator, SupportTable
-from dmlconf.expressions import Expression, ExpressionError, namespace
 from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.conditions import Condition, condition_over, conditions_of
 from dmlconf.fuzzing.drafts import Drafts, UnfitError
 from dmlconf.fuzzing.solving import Changes, Solver
 from dmlconf.fuzzing.terms import Scope, condition_of
 
-__all__ = ["Condition", "conditions_of", "valid_desc"]
+__all__ = ["MOST_ELEMENTS", "valid_desc"]
 
 _STEPS: Final = 60
 _CHANGES: Final = 20
@@ -26,58 +24,6 @@ _NOISE: Final = 10
 
 MOST_ELEMENTS: Final = 6000
 """Of one tensor; most defects show in small ones, and small ones are quick."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Condition:
-    """A constraint, made ready to be asked often.
-
-    Attributes:
-        name: the constraint's.
-        require: the condition over the desc's fields.
-        terms: the operator's terms that it needs, in an order in which they can be formed.
-        fields: the fields of the desc that it depends on.
-        enforced: whether a real DirectML refuses what breaks it.
-    """
-
-    name: str
-    require: Expression
-    terms: Mapping[str, Expression]
-    fields: frozenset[str]
-    enforced: bool
-
-    def holds(self, desc: Desc) -> bool:
-        """Tell whether a desc meets the condition."""
-        names = namespace(operator_sets())
-        for field in self.fields:
-            names[field] = desc[field]
-        for name, term in self.terms.items():
-            try:
-                names[name] = term.evaluate(names)
-            except ExpressionError:
-                continue
-        try:
-            return bool(self.require.evaluate(names))
-        except ExpressionError:
-            return False
-
-
-@cache
-def conditions_of(operator: Operator) -> tuple[Condition, ...]:
-    """Return an operator's own constraints, in the catalogue's order."""
-    return tuple(
-        _condition(operator, each.name, each.require, enforced=each.enforced)
-        for each in operator.constraints
-    )
-
-
-def _condition(
-    operator: Operator, name: str, require: Expression, *, enforced: bool = True
-) -> Condition:
-    terms = operator.terms_in(require)
-    used = set(require.names).union(*(term.names for term in terms.values()))
-    fields = frozenset(field.name for field in operator.fields if field.name in used)
-    return Condition(name, require, terms, fields, enforced)
 
 
 def valid_desc(
@@ -102,7 +48,7 @@ def valid_desc(
     drafts = Drafts(operator, table, chance)
     conditions = [each for each in conditions_of(operator) if strict or each.enforced]
     if table.when is not None:
-        conditions.append(_condition(operator, "table", table.when))
+        conditions.append(condition_over(operator, "table", table.when))
     try:
         desc = begin(drafts.first(), drafts)
     except UnfitError:

@@ -135,7 +135,11 @@ class Solver:
 
     def _length(self, term: Term, target: Any) -> Iterator[Changes]:
         (base,) = term.parts
-        if not isinstance(target, int) or not 0 <= target <= 32 or not isinstance(base.value, tuple):
+        if (
+            not isinstance(target, int)
+            or not 0 <= target <= 32
+            or not isinstance(base.value, tuple)
+        ):
             return
         value, count = base.value, len(base.value)
         if target <= count:

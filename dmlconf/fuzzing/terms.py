@@ -179,7 +179,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Term:
     index = _trace(node.slice, scope)
     try:
         if isinstance(base.value, tuple):
-            return items_of(base)[index.value]
+            item: Term = items_of(base)[index.value]
+            return item
         place = None if base.place is None else (*base.place, index.value)
         return of_value(base.value[index.value], place)
     except (LookupError, TypeError) as error:
