@@ -150,11 +150,11 @@ class Drafts:
             return value
         match field.attribute_kind:
             case AttributeKind.UINT:
-                fits = isinstance(value, int) and 0 <= value <= _LARGEST_NUMBER
+                fits = _is_whole(value) and 0 <= value <= _LARGEST_NUMBER
             case AttributeKind.INT:
-                fits = isinstance(value, int) and abs(value) <= _LARGEST_NUMBER
+                fits = _is_whole(value) and abs(value) <= _LARGEST_NUMBER
             case AttributeKind.FLOAT | AttributeKind.SCALAR_UNION:
-                fits = isinstance(value, int | float)
+                fits = isinstance(value, float) or _is_whole(value)
             case AttributeKind.BOOL:
                 fits = isinstance(value, bool)
             case AttributeKind.ENUM:
@@ -228,7 +228,7 @@ class Drafts:
         if not isinstance(sizes, tuple) or not 1 <= len(sizes) <= _MOST_DIMENSIONS:
             raise UnfitError
         checked = tuple(domains.size(self._chance) if size is PRESENT else size for size in sizes)
-        if not all(isinstance(size, int) and 1 <= size <= LARGEST_SIZE for size in checked):
+        if not all(_is_whole(size) and 1 <= size <= LARGEST_SIZE for size in checked):
             raise UnfitError
         return checked
 
@@ -251,6 +251,10 @@ class Drafts:
             data_type = _type_named(draft[field.type_field])
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _type_named(name: str) -> DataType:

@@ -82,6 +82,13 @@ class Solver:
 
     def _place(self, term: Term, target: Any) -> Iterator[Changes]:
         assert term.place is not None
+        if isinstance(target, bool) and not isinstance(term.value, bool):
+            # The term is a condition that holds for whatever is present and not zero.
+            if isinstance(term.value, int | float):
+                yield ((term.place, int(target)),)
+            else:
+                yield ((term.place, PRESENT if target else ABSENT),)
+            return
         yield ((term.place, target),)
 
     def _tuple(self, term: Term, target: Any) -> Iterator[Changes]:
