@@ -62,7 +62,8 @@ def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
         case AttributeKind.INT:
             return chance.weighted(_SIGNED)
         case AttributeKind.FLOAT:
-            return _real(chance)
+            # Not among the items of an array: scales and offsets that are not finite say nothing.
+            return chance.weighted(_REALS) if field.is_array else _real(chance)
         case AttributeKind.BOOL:
             return bool(chance.below(2))
         case AttributeKind.ENUM:

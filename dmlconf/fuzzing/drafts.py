@@ -169,6 +169,8 @@ class Drafts:
     def _with_key(self, field: Field, current: Any, key: str | int, value: Any) -> Any:
         if not isinstance(current, Mapping) or key not in current:
             raise UnfitError
+        if value is None:
+            return {**current, key: None}
         if key == "operator":
             return domains.nested(_known_operator(value), self._chance)
         least = 0 if field.attribute_kind is AttributeKind.SIZE_2D else -float("inf")

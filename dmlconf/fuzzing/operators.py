@@ -78,10 +78,9 @@ def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> F
 def _attempts(operator: Operator, goal: Goal, chance: Chance) -> Desc | None:
     tables = [table for table in operator.support if goal.fits(table)]
     for _ in range(_ATTEMPTS if tables else 0):
-        strict = not chance.once_in(8)
         table = chance.pick(tables)
         begin = partial(_begin, goal=goal, chance=chance)
-        desc = valid_desc(operator, table, chance, goal.holds, begin, strict=strict)
+        desc = valid_desc(operator, table, chance, goal.holds, begin)
         if desc is not None:
             return desc
     return None

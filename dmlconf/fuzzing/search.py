@@ -32,10 +32,11 @@ def valid_desc(
     chance: Chance,
     goal: Callable[[Desc], bool],
     begin: Callable[[Desc, Drafts], Desc],
-    *,
-    strict: bool,
 ) -> Desc | None:
     """Return a desc that meets all constraints and the goal; None where the walk finds none.
+
+    Also those constraints are met that a real DirectML does not enforce: what it makes of a desc
+    that breaks one is not defined, and may be a crash.
 
     Args:
         operator: the operator.
@@ -43,10 +44,9 @@ def valid_desc(
         chance: decides.
         goal: what else the desc must meet.
         begin: changes the first desc so that it meets the goal.
-        strict: meet also the constraints that a real DirectML does not enforce.
     """
     drafts = Drafts(operator, table, chance)
-    conditions = [each for each in conditions_of(operator) if strict or each.enforced]
+    conditions = list(conditions_of(operator))
     if table.when is not None:
         conditions.append(condition_over(operator, "table", table.when))
     try:
