@@ -267,4 +267,3 @@ def _logged(
     with opened_log(path) as stream:
         writer = LogWriter(stream)
         return run(plan, verdicts, writer, header, on_verdict, most_failures=max_failures)
-

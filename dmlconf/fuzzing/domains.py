@@ -16,6 +16,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = [
     "attribute",
     "length",
+    "nested",
     "nested_operators",
     "rank",
     "scalar",

@@ -13,8 +13,8 @@ from dmlconf.catalogue.model import AttributeKind, Field, Operator, SupportTable
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.fuzzing import domains
 from dmlconf.fuzzing.chance import Chance
-from dmlconf.fuzzing.solving import ANOTHER, PRESENT, Changes
-from dmlconf.fuzzing.terms import Place
+from dmlconf.fuzzing.solving import ANOTHER, PRESENT
+from dmlconf.fuzzing.terms import Changes, Place
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = ["Drafts", "UnfitError"]
@@ -153,13 +153,14 @@ class Drafts:
                 fits = _is_whole(value) and 0 <= value <= _LARGEST_NUMBER
             case AttributeKind.INT:
                 fits = _is_whole(value) and abs(value) <= _LARGEST_NUMBER
-            case AttributeKind.FLOAT | AttributeKind.SCALAR_UNION:
-                fits = isinstance(value, float) or _is_whole(value)
+            case AttributeKind.FLOAT:
+                fits = _is_number(value) and domains.scalar_fits(value, DataType.FLOAT32)
+            case AttributeKind.SCALAR_UNION:
+                fits = _is_number(value)
             case AttributeKind.BOOL:
                 fits = isinstance(value, bool)
             case AttributeKind.ENUM:
-                fits = value in enumeration(field.base_type).values
-                value = str(value)
+                fits = _is_whole(value) or value in enumeration(field.base_type).values
             case _:
                 fits = isinstance(value, Mapping)
         if not fits:
@@ -174,7 +175,9 @@ class Drafts:
         if key == "operator":
             return domains.nested(_known_operator(value), self._chance)
         least = 0 if field.attribute_kind is AttributeKind.SIZE_2D else -float("inf")
-        if not isinstance(value, int | float) or value < least:
+        if not _is_number(value) or value < least:
+            raise UnfitError
+        if not domains.scalar_fits(value, DataType.FLOAT32):
             raise UnfitError
         return {**current, key: value}
 
@@ -257,6 +260,10 @@ class Drafts:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_whole(value)
 
 
 def _type_named(name: str) -> DataType:

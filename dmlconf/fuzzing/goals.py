@@ -17,7 +17,8 @@ from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator, S
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.conditions import conditions_of
 from dmlconf.fuzzing.domains import nested_operators, uses_nested_operator
-from dmlconf.fuzzing.solving import PRESENT, Change, Changes
+from dmlconf.fuzzing.solving import PRESENT
+from dmlconf.fuzzing.terms import Change, Changes
 from dmlconf.tensors.layout import LAYOUTS
 
 __all__ = ["Goal", "Part", "goals_of"]

@@ -19,7 +19,15 @@ from dmlconf.fuzzing.dressing import dressed, in_place_pairs
 from dmlconf.fuzzing.goals import Goal, Part, goals_of
 from dmlconf.fuzzing.search import valid_desc
 
-__all__ = ["FuzzedDesc", "desc_entry", "fuzzed_desc", "operator_case", "plain", "planned"]
+__all__ = [
+    "FuzzedDesc",
+    "desc_entry",
+    "fuzzed_desc",
+    "operator_case",
+    "plain",
+    "planned",
+    "tensor_entry",
+]
 
 _ATTEMPTS: Final = 64
 

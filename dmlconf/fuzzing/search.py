@@ -13,8 +13,8 @@ from dmlconf.catalogue.model import FieldKind, Operator, SupportTable
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.conditions import Condition, condition_over, conditions_of
 from dmlconf.fuzzing.drafts import Drafts, UnfitError
-from dmlconf.fuzzing.solving import Changes, Solver
-from dmlconf.fuzzing.terms import Scope, condition_of
+from dmlconf.fuzzing.solving import Solver
+from dmlconf.fuzzing.terms import Changes, Scope, condition_of
 
 __all__ = ["MOST_ELEMENTS", "valid_desc"]
 

@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from dmlconf.fuzzing.arithmetic import ARITHMETIC
 from dmlconf.fuzzing.chance import Chance
-from dmlconf.fuzzing.terms import Place, Term, items_of
+from dmlconf.fuzzing.terms import Changes, Term, items_of
 
-__all__ = ["ABSENT", "ANOTHER", "PRESENT", "Change", "Changes", "Solver"]
-
-Change = tuple[Place, Any]
-"""A place of a desc, and the value that it gets."""
-
-Changes = tuple[Change, ...]
+__all__ = ["ABSENT", "ANOTHER", "PRESENT", "Solver"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,9 @@ ANOTHER: Final = _Marker("another")
 
 ABSENT: Final = None
 
+_NO_CONSTANT: Final = 99
+"""A number that no constant of any enum has."""
+
 _MOST: Final = 12
 """Changes that are asked of one part of a term."""
 
@@ -44,9 +43,15 @@ _MOST: Final = 12
 class Solver:
     """Finds changes that give terms a value."""
 
-    def __init__(self, chance: Chance) -> None:
-        """Choose among many changes by this."""
-        self._chance = chance
+    def __init__(self, chance: Chance, *, beyond_enums: bool = False) -> None:
+        """Choose among many changes by chance.
+
+        Args:
+            chance: decides.
+            beyond_enums: propose numbers that no constant of an enum has, too.
+        """
+        self.chance = chance
+        self._beyond_enums = beyond_enums
 
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes, any of which may give the term the value, though none is sure to.
@@ -64,19 +69,20 @@ class Solver:
         if rule is not None:
             yield from rule(self, term, target)
 
-    def _some(self, term: Term, target: Any) -> Iterator[Changes]:
+    def some(self, term: Term, target: Any) -> Iterator[Changes]:
+        """Yield the first few of what `solve` does."""
         return islice(self.solve(term, target), _MOST)
 
-    def _all(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
+    def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
         """Yield changes that give each of the terms its value, some at once and some one by one."""
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:
-            choices = [list(self._some(term, target)) for term, target in wrong]
+            choices = [list(self.some(term, target)) for term, target in wrong]
             if all(choices):
                 for first in range(min(3, max(map(len, choices)))):
                     yield tuple(c for each in choices for c in each[min(first, len(each) - 1)])
         for term, target in wrong:
-            yield from self._some(term, target)
+            yield from self.some(term, target)
 
     # Values.
 
@@ -98,7 +104,7 @@ class Solver:
             return
         items = items_of(term)
         if len(items) == len(target):
-            yield from self._all(items, target)
+            yield from self.all_of(items, target)
         elif term.place is not None:
             yield ((term.place, target),)
 
@@ -107,7 +113,7 @@ class Solver:
         if not isinstance(target, tuple):
             return
         if len(items) == len(target):
-            yield from self._all(items, target)
+            yield from self.all_of(items, target)
             return
         # The base is as much too long or too short as the slice.
         value = base.value
@@ -122,7 +128,7 @@ class Solver:
         lengths = len(left.value), len(right.value)
         for cut in dict.fromkeys((lengths[0], len(target) - lengths[1])):
             if 0 <= cut <= len(target):
-                yield from self._all((left, right), (target[:cut], target[cut:]))
+                yield from self.all_of((left, right), (target[:cut], target[cut:]))
 
     def _reversed(self, term: Term, target: Any) -> Iterator[Changes]:
         yield from self.solve(term.parts[0], tuple(reversed(target)))
@@ -170,99 +176,41 @@ class Solver:
     def _choice(self, term: Term, target: Any) -> Iterator[Changes]:
         test, branch = term.parts
         yield from self.solve(branch, target)
-        yield from self._some(test, not test.value)
-
-    # Arithmetic.
-
-    def _sum_of_two(self, term: Term, target: Any) -> Iterator[Changes]:
-        left, right = term.parts
-        yield from self._some(left, target - right.value)
-        yield from self._some(right, target - left.value)
-
-    def _difference(self, term: Term, target: Any) -> Iterator[Changes]:
-        left, right = term.parts
-        yield from self._some(left, target + right.value)
-        yield from self._some(right, left.value - target)
-
-    def _product_of_two(self, term: Term, target: Any) -> Iterator[Changes]:
-        yield from self._product(term, target)
-
-    def _quotient(self, term: Term, target: Any) -> Iterator[Changes]:
-        left, right = term.parts
-        if term.kind == "/":
-            yield from self._some(left, target * right.value)
-            return
-        for rest in dict.fromkeys((0, right.value - 1, self._chance.below(max(1, right.value)))):
-            yield from self._some(left, target * right.value + rest)
-        if target:
-            yield from self._some(right, left.value // target)
-
-    def _remainder(self, term: Term, target: Any) -> Iterator[Changes]:
-        left, right = term.parts
-        whole = left.value - left.value % right.value + target
-        for value in (whole, whole + right.value):
-            if value > 0:
-                yield from self._some(left, value)
-        for divisor in range(1, min(left.value - target, 64) + 1):
-            if (left.value - target) % divisor == 0 and divisor > target:
-                yield from self._some(right, divisor)
-
-    def _negative(self, term: Term, target: Any) -> Iterator[Changes]:
-        yield from self.solve(term.parts[0], -target)
-
-    def _total(self, term: Term, target: Any) -> Iterator[Changes]:
-        total = term.value
-        for part in self._chance.shuffled(term.parts):
-            yield from self._some(part, part.value + target - total)
-
-    def _product(self, term: Term, target: Any) -> Iterator[Changes]:
-        for part in self._chance.shuffled(term.parts):
-            others = 1
-            for other in term.parts:
-                others *= 1 if other is part else other.value
-            if others and target % others == 0:
-                yield from self._some(part, target // others)
-        for place, _ in enumerate(term.parts):
-            targets = [target if place == other else 1 for other in range(len(term.parts))]
-            yield from islice(self._all(term.parts, targets), 1)
-
-    def _extreme(self, term: Term, target: Any) -> Iterator[Changes]:
-        for part in term.parts:
-            if part.value == term.value:
-                yield from self._some(part, target)
-        yield from islice(self._all(term.parts, [target] * len(term.parts)), 1)
+        yield from self.some(test, not test.value)
 
     # Conditions.
 
     def _equal(self, term: Term, target: Any) -> Iterator[Changes]:
         left, right = term.parts
         if target is (term.kind in ("==", "is")):
-            for one, other in self._chance.shuffled([(left, right), (right, left)]):
-                yield from self._some(one, other.value)
+            for one, other in self.chance.shuffled([(left, right), (right, left)]):
+                yield from self.some(one, other.value)
             if left.value is None or right.value is None:
                 absent, present = (left, right) if left.value is None else (right, left)
-                yield from self._some(absent, PRESENT)
-                yield from self._some(present, ABSENT)
+                yield from self.some(absent, PRESENT)
+                yield from self.some(present, ABSENT)
             return
         for part in (left, right):
             yield from self._unequal(part)
 
     def _unequal(self, part: Term) -> Iterator[Changes]:
         if part.value is None:
-            yield from self._some(part, PRESENT)
+            yield from self.some(part, PRESENT)
         elif isinstance(part.value, bool | int | float) and not isinstance(part.value, bool):
             for value in (part.value + 1, part.value - 1, part.value * 2, 0):
-                yield from self._some(part, value)
+                yield from self.some(part, value)
         elif isinstance(part.value, tuple):
-            for item in self._chance.shuffled(items_of(part)):
+            for item in self.chance.shuffled(items_of(part)):
                 yield from self._unequal(item)
             if part.value:
-                yield from self._some(part, part.value[1:])
-            yield from self._some(part, (*part.value, 1))
+                yield from self.some(part, part.value[1:])
+            yield from self.some(part, (*part.value, 1))
         elif isinstance(part.value, bool):
-            yield from self._some(part, not part.value)
+            yield from self.some(part, not part.value)
         elif part.place is not None:
             yield ((part.place, ANOTHER),)
+            if self._beyond_enums and len(part.place) == 1:
+                yield ((part.place, _NO_CONSTANT),)
             yield ((part.place, ABSENT),)
 
     def _order(self, term: Term, target: Any) -> Iterator[Changes]:
@@ -274,16 +222,16 @@ class Solver:
         if isinstance(left.value, tuple) or isinstance(right.value, tuple):
             return
         whole = isinstance(left.value, int) and isinstance(right.value, int)
-        steps: Sequence[float] = (0, 1, 2, self._chance.below(8)) if whole else (0, 0.5, 1)
+        steps: Sequence[float] = (0, 1, 2, self.chance.below(8)) if whole else (0, 0.5, 1)
         for step in dict.fromkeys(steps):
-            yield from self._some(right, left.value + gap + step)
-            yield from self._some(left, right.value - gap - step)
+            yield from self.some(right, left.value + gap + step)
+            yield from self.some(left, right.value - gap - step)
 
     def _member_of(self, term: Term, target: Any) -> Iterator[Changes]:
         left, right = term.parts
         if target is (term.kind == "in"):
-            for item in self._chance.shuffled(items_of(right)):
-                yield from self._some(left, item.value)
+            for item in self.chance.shuffled(items_of(right)):
+                yield from self.some(left, item.value)
         else:
             yield from self._unequal(left)
 
@@ -295,24 +243,24 @@ class Solver:
 
     def _junction(self, parts: Sequence[Term], *, is_and: bool, target: Any) -> Iterator[Changes]:
         if bool(target) is is_and:
-            yield from self._all(parts, [is_and] * len(parts))
+            yield from self.all_of(parts, [is_and] * len(parts))
             return
-        for part in self._chance.shuffled(parts):
-            yield from self._some(part, not is_and)
+        for part in self.chance.shuffled(parts):
+            yield from self.some(part, not is_and)
 
     def _not(self, term: Term, target: Any) -> Iterator[Changes]:
         yield from self.solve(term.parts[0], not target)
 
     def _alike(self, term: Term, target: Any) -> Iterator[Changes]:
         if not target:
-            for part in self._chance.shuffled(term.parts):
+            for part in self.chance.shuffled(term.parts):
                 yield from self._unequal(part)
             return
-        for value in dict.fromkeys(part.value for part in self._chance.shuffled(term.parts)):
-            yield from islice(self._all(term.parts, [value] * len(term.parts)), 1)
+        for value in dict.fromkeys(part.value for part in self.chance.shuffled(term.parts)):
+            yield from islice(self.all_of(term.parts, [value] * len(term.parts)), 1)
 
     def _exactly_one(self, term: Term, target: Any) -> Iterator[Changes]:
-        for only in self._chance.shuffled(range(len(term.parts))):
+        for only in self.chance.shuffled(range(len(term.parts))):
             yield tuple(
                 (part.place, PRESENT if place == only else ABSENT)
                 for place, part in enumerate(term.parts)
@@ -336,7 +284,7 @@ class Solver:
                 yield ((part.place, PRESENT),)
             elif isinstance(part.value, int) and not isinstance(part.value, bool):
                 for value in (1, 0, 2, 3):
-                    yield from self._some(part, value)
+                    yield from self.some(part, value)
 
 
 def _same(value: Any, target: Any) -> bool:
@@ -351,6 +299,7 @@ _MIRRORED: Final = {">": "<", ">=": "<="}
 _Rule = Callable[[Solver, Term, Any], Iterator[Changes]]
 
 _RULES: Final[Mapping[str, _Rule]] = {
+    **ARITHMETIC,
     "place": Solver._place,
     "tuple": Solver._tuple,
     "slice": Solver._slice,
@@ -362,17 +311,6 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "len": Solver._length,
     "member": Solver._member,
     "if": Solver._choice,
-    "+": Solver._sum_of_two,
-    "-": Solver._difference,
-    "*": Solver._product_of_two,
-    "/": Solver._quotient,
-    "//": Solver._quotient,
-    "%": Solver._remainder,
-    "negative": Solver._negative,
-    "sum": Solver._total,
-    "product": Solver._product,
-    "max": Solver._extreme,
-    "min": Solver._extreme,
     "==": Solver._equal,
     "!=": Solver._equal,
     "is": Solver._equal,

@@ -17,10 +17,17 @@ from typing import Any, Final
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.expressions import FUNCTIONS, Expression
 
-__all__ = ["Place", "Scope", "Term", "TermError", "condition_of", "items_of", "trace"]
+__all__ = [
+    "Change", "Changes", "Place", "Scope", "Term", "TermError", "condition_of", "items_of", "trace",
+]  # fmt: skip
 
 Place = tuple[str | int, ...]
 """Where in a desc a value stands, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
+
+Change = tuple[Place, Any]
+"""A place of a desc, and the value that it gets."""
+
+Changes = tuple[Change, ...]
 
 
 class TermError(Exception):
@@ -92,19 +99,19 @@ class Scope:
 
     def _resolved(self, name: str) -> Term:
         if name in self._desc:
-            return of_value(self._desc[name], (name,))
+            return _of_value(self._desc[name], (name,))
         if name in self._terms:
             outer = Scope(self._desc, self._terms, self._constants)
             outer._cache = self._cache
             return trace(self._terms[name], outer)
-        return of_value(self._constants[name])
+        return _of_value(self._constants[name])
 
 
-def of_value(value: Any, place: Place | None = None) -> Term:
+def _of_value(value: Any, place: Place | None = None) -> Term:
     """Return the term of a value of a desc, or of a constant."""
     if isinstance(value, tuple | list):
         items = tuple(
-            of_value(item, None if place is None else (*place, index))
+            _of_value(item, None if place is None else (*place, index))
             for index, item in enumerate(value)
         )
         return Term(value if isinstance(value, tuple) else tuple(value), "tuple", items, place)
@@ -122,7 +129,7 @@ def trace(expression: Expression, scope: Scope) -> Term:
 
 def condition_of(expression: Expression, scope: Scope) -> Term:
     """Return the term of a condition; what cannot be formed does not hold."""
-    return condition(_parsed(expression.source), scope)
+    return _condition(_parsed(expression.source), scope)
 
 
 @lru_cache(maxsize=8192)
@@ -157,8 +164,8 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Term:
         raise TermError(owner.place if tensor is None else None)
     place = None if owner.place is None else (*owner.place, node.attr)
     if node.attr in ("DataType", "Sizes", "Strides", "Flags", "GuaranteedBaseOffsetAlignment"):
-        return of_value(getattr(tensor, node.attr), place)
-    sizes = of_value(tensor.Sizes, None if owner.place is None else (*owner.place, "Sizes"))
+        return _of_value(getattr(tensor, node.attr), place)
+    sizes = _of_value(tensor.Sizes, None if owner.place is None else (*owner.place, "Sizes"))
     if node.attr == "DimensionCount":
         return Term(tensor.DimensionCount, "len", (sizes,))
     if node.attr == "ElementCount":
@@ -182,7 +189,7 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Term:
             item: Term = items_of(base)[index.value]
             return item
         place = None if base.place is None else (*base.place, index.value)
-        return of_value(base.value[index.value], place)
+        return _of_value(base.value[index.value], place)
     except (LookupError, TypeError) as error:
         raise TermError(culprits=(index, base)) from error
 
@@ -205,7 +212,7 @@ def items_of(term: Term) -> tuple[Term, ...]:
         case "if":
             return items_of(term.parts[1])
         case _:
-            return tuple(of_value(value) for value in term.value)
+            return tuple(_of_value(value) for value in term.value)
 
 
 _OPERATIONS: Final[Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]]] = {
@@ -240,13 +247,13 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Term:
     is_and = isinstance(node.op, ast.And)
     parts: list[Term] = []
     for value in node.values:
-        parts.append(condition(value, scope))
+        parts.append(_condition(value, scope))
         if bool(parts[-1].value) is not is_and:
             break
     return Term(parts[-1].value, "and" if is_and else "or", tuple(parts))
 
 
-def condition(node: ast.expr, scope: Scope) -> Term:
+def _condition(node: ast.expr, scope: Scope) -> Term:
     """Return the term of a condition; what cannot be formed does not hold."""
     try:
         return _trace(node, scope)
@@ -297,7 +304,7 @@ def _call(node: ast.Call, scope: Scope) -> Term:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
     if name in _LAZY and isinstance(node.args[0], ast.GeneratorExp):
-        items = _generated(node.args[0], scope, condition)
+        items = _generated(node.args[0], scope, _condition)
         return Term(FUNCTIONS[name](item.value for item in items), name, items)
     arguments = [_trace(argument, scope) for argument in node.args]
     if name in ("zip", "enumerate"):
