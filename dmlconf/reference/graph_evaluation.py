@@ -117,7 +117,8 @@ def _same(values: Array, known: Array | None) -> bool:
 
 def _producers(graph: Graph) -> dict[str | Slot, TensorDesc]:
     """Return how the data of each source of a node lies."""
-    producers: dict[str | Slot, TensorDesc] = {**graph.inputs}
+    producers: dict[str | Slot, TensorDesc] = {}
+    producers.update(graph.inputs)
     for node in graph.nodes:
         for name, tensor in node.outputs.items():
             producers[node.name, name] = tensor
