@@ -46,6 +46,7 @@ from dmlconf.cli.selection import (
     selection_options,
     suite_paths,
 )
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP, slower_complaints
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import limits_of
 from dmlconf.runner.judging import verdicts
@@ -105,6 +106,11 @@ _MOST_DUMPED: Final = 100
         )  # fmt: skip
 @option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=_EXIT_GROUP,
         help="Fail the run where a lower share of the selected cases passed.")  # fmt: skip
+@option("--slower-than", "slower_than", metavar="LOG", group=_EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Tell which operators take longer on the device than in this earlier run log, by more "
+        "than noise allows.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", group=_EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -129,6 +135,8 @@ def command(
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
+    slower_than: Path | None,
+    fail_slower: float | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -154,6 +162,9 @@ def command(
         raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    if fail_slower is not None and slower_than is None:
+        raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
+    earlier = read_log(slower_than) if slower_than else None
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
@@ -208,7 +219,11 @@ def command(
         )  # fmt: skip
         if footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, plan)
-        code, complaints = run_exit_code(footer, demands)
+        slower: list[str] = []
+        if earlier is not None:
+            lines, slower = slower_complaints(earlier, written, fail_slower)
+            say("\n".join(lines))
+        code, complaints = run_exit_code(footer, demands, slower)
         for complaint in complaints:
             say(f"Error: {complaint}")
         codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))

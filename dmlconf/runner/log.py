@@ -196,6 +196,8 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.warnings:
+        data["warnings"] = list(verdict.warnings)
     if verdict.variants:
         data["variants"] = variants_data(verdict.variants)
     if reason is not None:
@@ -348,6 +350,7 @@ def _verdict(record: Mapping[str, Any]) -> Verdict:
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
     data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
+    data["warnings"] = tuple(data.get("warnings", ()))
     data["status"] = Status(data["status"])
     data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
     if data["reason"] is not None:

@@ -157,6 +157,7 @@ class Verdict:
             which `--feature-level` chooses; None where the run never came to the case.
         variants: what the case came to in each variant of the backend, by label; nothing where
             the backend has only one.
+        warnings: what the driver or a debug layer warned of; they fail nothing.
     """
 
     case: str
@@ -177,3 +178,4 @@ class Verdict:
     facts: Mapping[str, Any] = field(default_factory=dict)
     feature_level: str | None = None
     variants: Mapping[str, VariantResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ class DirectMLBackend:
                     self._device.capabilities(), half_precision=self._options.half
                 )
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
-                self._runner = Runner(self._executor)
+                self._runner = Runner(self._executor, self._device.messages)
             except HResultError as error:
                 raise BackendError(f"{self._adapter.description}: {error}") from error
             owned.pop_all()
@@ -154,9 +154,16 @@ class DirectMLBackend:
                 "metacommands": self._options.metacommands,
                 "half": self._options.half,
                 "debug": self._options.debug,
+                **self._debug_layers(),
                 "compile": _WAYS[self._options.graph],
             },
         )
+
+    def _debug_layers(self) -> dict[str, Any]:
+        if not self._options.debug:
+            return {}
+        missing = list(self._device.missing_layers)
+        return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""
