@@ -26,7 +26,7 @@ LAYERS: Final = (
     {"reference"},
     {"backends"},
     {"runner"},
-    {"diagnosis"},
+    {"diagnosis", "fleet"},
     {"reports", "strength", "coverage"},
     {"comparison"},
     {"certification"},

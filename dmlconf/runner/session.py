@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -31,13 +30,11 @@ from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.execution import Execution, Limits, execution_of
-from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
-from dmlconf.runner.judge import Against, judge, not_asked, not_run, unsupported_reason
+from dmlconf.runner.judge import Against, judge, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
-from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
-from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.runner.log import Header
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
@@ -48,9 +45,9 @@ __all__ = [
     "judged",
     "make_header",
     "no_expectation",
+    "now",
     "open_backend",
     "reference",
-    "run",
     "runnable",
 ]
 
@@ -140,9 +137,6 @@ def _with_inputs(case: Case) -> Case:
     return case
 
 
-_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-
-
 def no_expectation(case: Case) -> None:
     """Tell no expected outcome."""
 
@@ -175,76 +169,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
     return no_expectation if parsed == tested else _ByBackend(parsed)
 
 
-def run(
-    plan: Sequence[PlannedCase],
-    verdicts: Generator[Verdict, None, None],
-    log: LogWriter,
-    header: Header,
-    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
-    *,
-    most_failures: int | None = None,
-) -> Footer:
-    """Run the plan, and write header, verdicts and footer to the log.
-
-    Every planned case gets one verdict: where the run is interrupted, stopped or dies of an
-    error, those that were not reached get `not run`.
-
-    Args:
-        plan: what to run.
-        verdicts: reaches them, as `judged` does.
-        log: receives every verdict as it is reached.
-        header: the log's first line.
-        on_verdict: is called with every verdict after it was logged.
-        most_failures: after how many verdicts that fail the run to stop; None for never.
-
-    Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
-        LogWriteError: the log cannot be written any more.
-    """
-    began = perf_counter()
-    counts: Counter[Status] = Counter()
-    places = {planned.identifier: place for place, planned in enumerate(plan)}
-    unreached = ReasonKind.INTERRUPTED
-    failures = 0
-
-    uninterrupted = Uninterrupted()
-
-    def record(verdict: Verdict) -> None:
-        with uninterrupted:
-            counts[verdict.status] += 1
-            log.verdict(verdict, places.pop(verdict.case))
-        on_verdict(verdict)
-
-    try:
-        log.header(header)
-        try:
-            with closing(verdicts):
-                for verdict in verdicts:
-                    record(verdict)
-                    raise_if_interrupted()
-                    failures += verdict.status.fails_run
-                    if failures == most_failures:
-                        unreached = _STOPPED.get(failures, ReasonKind.TOO_MANY_FAILURES)
-                        break
-        except KeyboardInterrupt:
-            pass
-        finally:
-            complete = not places
-            for identifier, place in list(places.items()):
-                template = plan[place].template
-                record(not_run(identifier, template.operator_name, template.tags, unreached))
-            summary = {status.value: counts[status] for status in Status}
-            digest = cases_digest(planned.identifier for planned in plan)
-            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary, digest)
-            log.footer(footer)
-    except LogWriteError as error:
-        error.failing = any(status.fails_run for status in counts)
-        raise
-    return footer
-
-
-def _now() -> str:
+def now() -> str:
     """Return the date and time in UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -256,6 +181,9 @@ def make_header(
     backend: OpenBackend,
     against: str,
     options: dict[str, Any],
+    *,
+    digest: str | None = None,
+    shard: Mapping[str, Any] | None = None,
 ) -> Header:
     """Return the log's first line."""
     environment = environment_record(backend.environment)
@@ -263,7 +191,7 @@ def make_header(
         environment["details"] = {**environment["details"], "half": True}
     return Header(
         dmlconf=dmlconf.__version__,
-        started=_now(),
+        started=now(),
         backend=str(backend.name),
         against=against,
         environment=environment,
@@ -272,6 +200,8 @@ def make_header(
         catalogue_digest=catalogue_digest(),
         selected=selected,
         options=options,
+        cases_digest=digest,
+        shard=shard,
     )
 
 

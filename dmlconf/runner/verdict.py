@@ -43,6 +43,7 @@ class ReasonKind(StrEnum):
     GUARD_BAND_TOUCHED = "guard band touched"
     INPUT_CHANGED = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
+    NOT_REPRODUCIBLE = "not reproducible"
     RELATION = "relation broken"
     ERROR_MESSAGE = "error message of the driver or a debug layer"
     ACCEPTED_INVALID = "accepted what must be rejected"
@@ -179,3 +180,5 @@ class Verdict:
     feature_level: str | None = None
     variants: Mapping[str, VariantResult] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    attempts: tuple[Status, ...] = ()
+    worker: str | None = None
