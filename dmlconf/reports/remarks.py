@@ -227,7 +227,7 @@ def warning_lines(log: RunLog) -> list[str]:
 
 def debug_layer_note(log: RunLog) -> str | None:
     """Say which debug layers were asked for and were not there; None where all were."""
-    details = log.header.environment["details"]
+    details = log.header.environment.get("details") or {}
     missing = details.get("missing_debug_layers")
     if not details.get("debug") or not missing:
         return None
