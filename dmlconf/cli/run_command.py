@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -19,7 +18,7 @@ from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import new_log
+from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     backend_options,
@@ -220,7 +219,7 @@ def command(
                 suite, given_paths, len(cases), backend, expected.name, options,
                 digest=chosen.digest, shard=chosen.record,
             )  # fmt: skip
-            log = log_file or _default_log()
+            log = log_file or default_log()
             if earlier is not None:
                 require_same_run(log, earlier, header, quiet=quiet)
             most = 1 if fail_fast else max_failures
@@ -308,15 +307,3 @@ def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
 def _digested(path: Path | None) -> str | None:
     """Return the SHA-256 of a file in hexadecimal, which tells whether another run had the same."""
     return None if path is None else sha256(path.read_bytes()).hexdigest()
-
-
-def _default_log() -> Path:
-    try:
-        return new_log()
-    except OSError as error:
-        import tempfile  # Seldom needed, and it takes a while to import.
-
-        handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
-        os.close(handle)
-        warn(f"{error.strerror}: the run log is {name}")
-        return Path(name)
