@@ -195,6 +195,10 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.circumstance is not None:
+        data["circumstance"] = verdict.circumstance
+    if verdict.circumstances:
+        data["circumstances"] = dict(verdict.circumstances)
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,

@@ -118,6 +118,10 @@ class Verdict:
             the run never came to the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run never came to the case.
+        circumstance: the circumstance under which the case failed, having passed plainly; None for
+            every other verdict.
+        circumstances: what came of the case under each circumstance: a status, or `not applicable`;
+            nothing where it ran only plainly.
     """
 
     case: str
@@ -137,3 +141,5 @@ class Verdict:
     example: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     feature_level: str | None = None
+    circumstance: str | None = None
+    circumstances: Mapping[str, str] = field(default_factory=dict)
