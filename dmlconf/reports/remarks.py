@@ -12,11 +12,13 @@ from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 
 __all__ = [
+    "CIRCUMSTANCES_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
     "WAIVERS_HEADING",
     "FarOperator",
     "RoomTotals",
+    "circumstance_lines",
     "far_lines",
     "far_operators",
     "known_fault_lines",
@@ -35,6 +37,8 @@ KNOWN_FAULTS_HEADING: Final = "Waived for known faults of DirectML"
 WAIVERS_HEADING: Final = "Waived by the waivers of the run"
 
 FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
+
+CIRCUMSTANCES_HEADING: Final = "Under circumstances"
 
 _UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
 
@@ -127,6 +131,19 @@ class FarOperator:
     cases: int
     typical_margin: float
     case: str
+
+
+def circumstance_lines(log: RunLog) -> list[str]:
+    """Say of each circumstance of the run what came of the cases, in the order of the run."""
+    counts: dict[str, Counter[str]] = {}
+    for verdict in log.verdicts:
+        for circumstance, result in verdict.circumstances.items():
+            counts.setdefault(circumstance, Counter())[result] += 1
+    names = [name for name in log.header.options.get("circumstances", ()) if name in counts]
+    return [
+        f"{name}: " + ", ".join(f"{n:,} {result}" for result, n in sorted(counts[name].items()))
+        for name in names
+    ]
 
 
 def far_operators(log: RunLog) -> list[FarOperator]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,13 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Status, Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["Conclusion", "RunOne"]
+__all__ = ["Conclusion", "Execute", "RunOne", "verdict_of"]
 
 RunOne = Callable[[Case | Exercise], Any]
 """Runs a case or an exercise on the backend under test, alone."""
+
+Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
+"""Yields each case or exercise with what came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Conclusion:
                 return None
             from dmlconf.runner.circumstances import run_under  # Few runs need it.
 
-            result = run_under(case, self.circumstances, run)
+            result = run_under(case, item.circumstances, run)
         under = result.under if isinstance(result, Exercises) else {}
         outcome = result.plain if isinstance(result, Exercises) else result
         verdict: Verdict | None
@@ -100,3 +103,21 @@ class Conclusion:
         if case.relation is not None:
             return judge_relation(case, outcome, verdict, run, half=self.half)
         return with_unfused(case, outcome, verdict, run, self.judge)
+
+
+def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:
+    """Run a case, or a case under circumstances, and return the verdict on it.
+
+    Args:
+        item: what to run; an `Exercise` runs plainly first, and the verdict names the first
+            circumstance under which it fails.
+        execute: as an `OpenBackend` has it, with nothing else to do.
+        conclusion: judges what came of it.
+    """
+
+    def run_one(each: Case | Exercise) -> Any:
+        return next(result for _, result in execute(iter([each])))
+
+    verdict = conclusion.of(item, run_one(item), run_one)
+    assert verdict is not None
+    return verdict

@@ -25,6 +25,7 @@ from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Execution, Limits, execution_of
+from dmlconf.runner.exercising import run_items, tasks
 from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
 from dmlconf.runner.judge import Against, not_asked, not_run, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
@@ -86,7 +87,6 @@ def open_backend(
     """
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         # Processes and pipes take time to import, and the reference alone needs none of them.
-        from dmlconf.runner.exercising import tasks
         from dmlconf.runner.pool import WorkerPool
 
         pool = WorkerPool(name, limits.jobs, limits.timeout, tasks)
@@ -108,10 +108,11 @@ def open_backend(
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
     """Return the backend as one that runs cases in this process, one by one."""
 
-    def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
-        for case in map(_with_inputs, cases):
-            for outcome in run_batch(backend, [case]):
-                yield case, outcome
+    def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
+        for item in items:
+            ready = item if isinstance(item, Exercise) else _with_inputs(item)
+            for result in run_items(backend, [ready]):
+                yield ready, result
 
     environment = backend.environment()
     return OpenBackend(

@@ -35,6 +35,9 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
         return replace(tensor, Flags=(*tensor.Flags, _OWNED))
 
     flagged = with_tensors(case, owned)
+    broken = set(flagged.violations()) - set(case.violations())
+    if broken:
+        return Inapplicable(f"the operator does not permit it: {', '.join(sorted(broken))}")
     first, second = bench.site(flagged), bench.site(flagged)
     bench.initialize(first, 0, from_upload=True)
     bench.initialize(second, 1, from_upload=True)

@@ -19,7 +19,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen = bench.run(bench.variations(first, [0]))
     moved = first.moved(second.resources)
     moved.bind()
-    seen += bench.run(bench.variations(moved, [1]))
+    seen += bench.run(bench.variations(moved, [1, 0]))
     first.table.call("Reset", ctypes.byref(first.desc))
     first.bind()
     steps: list[Step] = []
