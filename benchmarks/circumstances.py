@@ -1,7 +1,7 @@
 """What each circumstance costs over a plain run, in the lab: `python -m benchmarks.circumstances`.
 
-Every fortieth case of the suite without networks, or of the paths that are named, is run and judged
-plainly, and then under each circumstance, in one process. A plain run is warm: it is the second one.
+Every fortieth case of the suite without networks, or of the paths that are named, is run and
+judged plainly, and then under each circumstance, in one process. The seconds are the processor's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def sample(paths: list[str]) -> list[Case]:
     return [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
 
 
-def as_it_is(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+def unexcused(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
     return verdict
 
 
@@ -65,7 +65,7 @@ def main() -> None:
                 began = process_time()
                 result = backend.exercise(case, circumstance)  # type: ignore[attr-defined]
                 judge_circumstances(
-                    case, verdict, {circumstance: result}, conclusion.judge, as_it_is
+                    case, verdict, {circumstance: result}, conclusion.judge, unexcused
                 )
                 seconds[circumstance] += process_time() - began
                 cases[circumstance] += not isinstance(result, Inapplicable)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Final
 
 from dmlconf.backends.errors import UnknownChoiceError
 
-__all__ = ["choose", "split_options"]
+__all__ = ["BOTH", "choose", "split_options", "variants_of"]
+
+BOTH: Final = "both"
+"""The value of an option that stands for each of two values in turn."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
@@ -32,3 +37,26 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
     if name in names:
         return name
     raise UnknownChoiceError(what, name, names)
+
+
+def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return the options that `NAME=both` stands for, each by what tells it from the others.
+
+    `half=both,adapter=1` becomes `half=off,adapter=1` under `half=off`, and the same with `on`.
+
+    Args:
+        text: what stands behind a backend's name.
+        choices: options that may be `both`, with the two values, the usual one first.
+
+    Returns:
+        nothing where no option is `both`.
+    """
+    parts = text.split(",")
+    both = [name for name in choices if f"{name}={BOTH}" in parts]
+    variants = {}
+    for values in product(*(choices[name] for name in both)):
+        chosen = {
+            f"{name}={BOTH}": f"{name}={value}" for name, value in zip(both, values, strict=True)
+        }
+        variants[",".join(chosen.values())] = ",".join(chosen.get(part, part) for part in parts)
+    return variants if both else {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from dmlconf.backends.options import choose
+from dmlconf.backends.options import BOTH, choose
 from dmlconf.backends.protocol import Backend, BackendError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "option_words",
     "parse",
     "survey_adapters",
+    "variants",
 ]
 
 ENTRY_POINT_GROUP: Final = "dmlconf.backends"
@@ -111,6 +112,21 @@ def create(backend: BackendName) -> Backend:
         raise BackendError(
             f"the plugin backend {backend.name} cannot be used: {type(error).__name__}: {error}"
         ) from error
+
+
+def variants(backend: BackendName) -> Mapping[str, BackendName]:
+    """Return the variants that a backend's options stand for, by label; nothing for a single one.
+
+    `directml:metacommands=both` has the variants `metacommands=on` and `metacommands=off`.
+    Plugins have none: this process does not load them.
+    """
+    built_in = _BUILT_IN.get(backend.name)
+    if built_in is None or f"={BOTH}" not in backend.options:
+        return {}
+    module = import_module(built_in.module)
+    split: Callable[[str], Mapping[str, str]] = getattr(module, "variants", lambda text: {})
+    options = split(backend.options)
+    return {label: BackendName(backend.name, text) for label, text in options.items()}
 
 
 def survey_adapters(path: str | None = None) -> Survey:

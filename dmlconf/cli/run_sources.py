@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -12,6 +13,8 @@ from typing import Final
 import click
 
 from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.recording.file import read_recording
+from dmlconf.backends.recording.store import StoredRecording, recording_path
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import printable
 from dmlconf.runner.log import RunLog, read_log
@@ -20,6 +23,9 @@ __all__ = ["read_run"]
 
 _RECORDING: Final = ".dmlrec"
 _CERTIFICATE: Final = ".dmlcert"
+
+_GRAPHS: Final = "graphs"
+"""The folder of cases that `-o` does not name: it takes graphs by the operators in them."""
 
 _WITH_LOG: Final = (
     ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE, ExitCode.NOTHING_CHECKED,
@@ -39,7 +45,7 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
         RefusedError: the file is no certificate, or was changed after it was made.
         BackendError: the file is no recording of the suite.
     """
-    if path.suffix == _RECORDING:
+    if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)
     return _certified(path) if path.suffix == _CERTIFICATE else read_log(path)
 
@@ -58,15 +64,35 @@ def _certified(path: Path) -> RunLog:
 
 
 def _judged(path: Path, suite: Sequence[Path]) -> RunLog:
+    """Return the verdicts on the cases that a recording holds."""
+    recorded = _recorded_cases(path)
     click.echo(printable(f"judging the outcomes in {path}"), err=True)
+    folders = {identifier.partition("/")[0] for identifier in recorded}
+    narrow = () if _GRAPHS in folders else sorted(folders)
+    operators = [argument for name in narrow for argument in ("-o", name.upper())]
     with TemporaryDirectory(prefix="dmlconf-compare-") as folder:
         log = Path(folder) / "run.jsonl"
         command = [
-            sys.executable, "-m", "dmlconf", "run", *map(str, suite), "--quiet",
+            sys.executable, "-m", "dmlconf", "run", *map(str, suite), *operators, "--quiet",
             "-b", f"recording:{path}", "--against", "numpy", "--log", str(log),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if done.returncode not in _WITH_LOG:
-            lines = done.stderr.strip().removeprefix("Error: ") or f"exit code {done.returncode}"
-            raise BackendError(lines)
-        return read_log(log, own=True)
+            _, _, reason = done.stderr.strip().rpartition("Error: ")
+            raise BackendError(reason or f"exit code {done.returncode}")
+        whole = read_log(log, own=True)
+    held = tuple(verdict for verdict in whole.verdicts if verdict.case in recorded)
+    options = {name: value for name, value in whole.header.options.items() if name != "operators"}
+    return replace(whole, header=replace(whole.header, options=options), verdicts=held)
+
+
+def _recorded_cases(path: Path) -> frozenset[str]:
+    """Return the identifiers of the cases that a recording holds.
+
+    Raises:
+        BackendError: there is no such recording, or a file of it cannot be read.
+    """
+    files = StoredRecording(recording_path(path)).files().values()
+    return frozenset(
+        identifier for file in set(files) for identifier in read_recording(file).entries
+    )

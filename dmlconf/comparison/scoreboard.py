@@ -72,6 +72,19 @@ class Scoreboard:
     runs: tuple[RunLog, ...]
     cells: Mapping[str, tuple[Cell, ...]]
 
+    def totals(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return a row for how the runs ended, one for the share, and one for each status."""
+        sums = [Counter(verdict.status for verdict in run.verdicts) for run in self.runs]
+        for run, counts in zip(self.runs, sums, strict=True):
+            counts[Status.NOT_RUN] += run.header.selected - counts.total()
+        shares = (_cell(run.verdicts).text for run in self.runs)
+        endings = (summary.closing_sentence(run).partition(":")[0] for run in self.runs)
+        rows = [("run", tuple(endings)), ("all operators", tuple(shares))]
+        for status in Status:
+            if any(counts[status] for counts in sums):
+                rows.append((str(status), tuple(f"{counts[status]:,}" for counts in sums)))
+        return rows
+
 
 def scoreboard(runs: Sequence[RunLog], files: Sequence[str]) -> Scoreboard:
     """Return the scoreboard of runs.
@@ -130,8 +143,8 @@ def render_terminal(board: Scoreboard) -> Table:
         texts = (Text(cell.text, style) for cell, style in zip(cells, styles, strict=True))
         table.add_row(Text(printable(operator)), *texts)
     table.add_row("", *("" for _ in board.names))
-    closing = (Text(summary.closing_sentence(run)) for run in board.runs)
-    table.add_row(Text("all", "bold"), *closing)
+    for label, totals in board.totals():
+        table.add_row(Text(label, "bold"), *map(Text, totals))
     return table
 
 
@@ -164,11 +177,11 @@ def _markdown(board: Scoreboard) -> str:
 
     lines = [f"| Operator | {' | '.join(map(cell, board.names))} |"]
     lines.append("|---" * (len(board.names) + 1) + "|")
-    for operator, cells in board.cells.items():
-        texts = " | ".join(cell(one.text) for one in cells)
+    for label, totals in board.totals():
+        lines.append(f"| **{label}** | {' | '.join(map(cell, totals))} |")
+    for operator, cells in _failing_first(board):
+        texts = " | ".join(cell(share.text) for share in cells)
         lines.append(f"| {cell(operator)} | {texts} |")
-    closing = " | ".join(cell(summary.closing_sentence(run)) for run in board.runs)
-    lines.append(f"| **all** | {closing} |")
     return "\n".join(lines) + "\n"
 
 
@@ -177,11 +190,11 @@ def _html(board: Scoreboard) -> str:
         "runs": [
             {
                 "name": printable(name),
-                "verdict": printable(summary.closing_sentence(run)),
                 "facts": [(n, printable(v)) for n, v in summary.environment_facts(run.header)],
             }
             for name, run in zip(board.names, board.runs, strict=True)
         ],
+        "totals": board.totals(),
         "rows": [
             {
                 "name": printable(operator),

@@ -70,10 +70,10 @@ def shared_groups(
     operators: Sequence[OperatorFailures],
 ) -> tuple[list[SharedGroups], list[Group]]:
     """Return the groups that a condition explains together, and the others."""
-    by_outcome: dict[str, list[_Member]] = {}
+    by_outcome: dict[tuple[str, str], list[_Member]] = {}
     for of in operators:
         for group in of.groups:
-            by_outcome.setdefault(group.outcome, []).append((group, of))
+            by_outcome.setdefault((group.outcome, group.variants), []).append((group, of))
     shared: list[SharedGroups] = []
     left: list[Group] = []
     for members in by_outcome.values():

@@ -12,7 +12,7 @@ import numpy as np
 from dmlconf.diagnosis.atoms import AtomTable
 from dmlconf.diagnosis.desc_atoms import atom_table
 from dmlconf.diagnosis.search import Explanation, explain
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict, failing_variants
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
@@ -32,13 +32,15 @@ class Group:
 
     Attributes:
         operator: the operator's name.
-        outcome: `broken`, `rejection` or `result`: groups of different outcomes share nothing.
+        outcome: `broken`, `rejection` or `result`: groups of different outcomes share nothing, nor
+            do failures of different variants of a backend.
         reasons: the kinds of reason, the most frequent first, with their counts.
         failures: the verdicts.
         explanation: what parts them from passes; None where nothing does.
         compared: how many passes they were compared with.
         failing: their places among the operator's verdicts.
         passing: those of the passes.
+        variants: the variants of the backend that alone fail; empty where all do.
     """
 
     operator: str
@@ -49,6 +51,7 @@ class Group:
     compared: int
     failing: Array
     passing: Array
+    variants: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +76,16 @@ def operator_failures(verdicts: Sequence[Verdict]) -> Iterator[OperatorFailures]
 
 
 def _of_operator(operator: str, verdicts: Sequence[Verdict]) -> OperatorFailures:
-    classes: dict[str, list[int]] = {}
+    classes: dict[tuple[str, str], list[int]] = {}
     for place, verdict in enumerate(verdicts):
         if verdict.status.fails_run:
-            classes.setdefault(_class(verdict), []).append(place)
+            key = _class(verdict), failing_variants(verdict.variants)
+            classes.setdefault(key, []).append(place)
     by_reason = {name: _by_reason(verdicts, np.array(places)) for name, places in classes.items()}
     bounds = [group for groups in by_reason.values() for group in groups]
     table = atom_table(verdicts, bounds)
     groups: list[Group] = []
-    for name, parts in by_reason.items():
+    for (name, _), parts in by_reason.items():
         passing = _compared(verdicts, name)
         whole = np.concatenate(parts)
         joint = _explained(table, verdicts, whole, passing)
@@ -177,4 +181,5 @@ def _group(
         len(passing),
         failing,
         passing,
+        failing_variants(failures[0].variants),
     )

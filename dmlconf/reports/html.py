@@ -59,6 +59,7 @@ def render(log: RunLog) -> str:
 
 
 def _notes(log: RunLog) -> Iterator[str]:
+    yield from remarks.variant_lines(log)
     yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))
     yield from (f"under circumstances, {line}" for line in remarks.circumstance_lines(log))
     yield from remarks.room_lines(log)

@@ -44,6 +44,7 @@ def _lines(log: RunLog) -> Iterator[str]:
             yield ""
     yield from _shared(log)
     yield from _table(log)
+    yield from _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
     yield from _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from dmlconf.reports.summary import status_counts
 from dmlconf.runner.log import RunLog
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
     "CIRCUMSTANCES_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
+    "VARIANTS_HEADING",
     "WAIVERS_HEADING",
     "FarOperator",
     "RoomTotals",
@@ -26,6 +27,7 @@ __all__ = [
     "room_totals",
     "unchecked_note",
     "unchecked_outputs_note",
+    "variant_lines",
     "waiver_lines",
 ]
 
@@ -39,6 +41,9 @@ WAIVERS_HEADING: Final = "Waived by the waivers of the run"
 FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
 
 CIRCUMSTANCES_HEADING: Final = "Under circumstances"
+VARIANTS_HEADING: Final = "In each variant"
+
+MOST_OPERATORS: Final = 5
 
 _UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
 
@@ -182,3 +187,32 @@ def unchecked_outputs_note(log: RunLog) -> str | None:
         f"compared in part: in {count} nothing independent of the backend tells what is right "
         f"for some outputs, such as {outputs} of {cases[0].case}"
     )
+
+
+def variant_lines(log: RunLog) -> list[str]:
+    """Say of each variant of the backend what failed, and where its bits differ within the rule."""
+    by_variant: dict[str, list[tuple[str, VariantResult]]] = {}
+    for verdict in log.verdicts:
+        for label, result in verdict.variants.items():
+            by_variant.setdefault(label, []).append((verdict.operator, result))
+    return [f"{label}: {_variant_text(results)}" for label, results in by_variant.items()]
+
+
+def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
+    counts = Counter(result.status for _, result in results)
+    parts = [f"{counts[status]:,} {status}" for status in Status if counts[status]]
+    differing = Counter(
+        operator
+        for operator, result in results
+        if result.differing_bits and result.status is Status.PASSED
+    )
+    if differing:
+        named = [f"{name} {count:,}" for name, count in differing.most_common(MOST_OPERATORS)]
+        if len(differing) > MOST_OPERATORS:
+            named.append(f"{len(differing) - MOST_OPERATORS:,} more")
+        cases = differing.total()
+        parts.append(
+            f"other bits within the rule in {cases:,} case{'s' if cases != 1 else ''} "
+            f"({', '.join(named)})"
+        )
+    return ", ".join(parts)

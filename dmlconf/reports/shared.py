@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from dmlconf.reports.summary import run_command
 from dmlconf.runner.log import Header, RunLog
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis.
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def shared_lines(log: RunLog) -> list[SharedLine]:
 def _sentence(shared: SharedProperty) -> str:
     count = len(shared.failures)
     failures = f"{count:,} failure{'s' if count != 1 else ''} ({_reasons(shared)})"
-    begin = f"{_operators(shared.operators)}: {failures}"
+    begin = f"{_operators(shared.operators)}: {failures}{_variants(shared)}"
     condition = shared.condition
     if condition is None:
         passes = f"{shared.compared:,} pass{'es' if shared.compared != 1 else ''}"
@@ -101,6 +101,12 @@ def _reasons(shared: SharedProperty) -> str:
     if len(shared.reasons) == 1:
         return shared.reasons[0][0]
     return ", ".join(f"{count:,} {kind}" for kind, count in shared.reasons)
+
+
+def _variants(shared: SharedProperty) -> str:
+    """Name the variants of the backend that alone fail, where they are the same for all."""
+    named = {failing_variants(verdict.variants) for verdict in shared.failures}
+    return f" only with {named.pop()}" if len(named) == 1 and "" not in named else ""
 
 
 def _operators(names: Sequence[str]) -> str:

@@ -54,6 +54,7 @@ def render(
     parts: list[RenderableType] = [*_heading(log.header, verbose=verbose), ""]
     parts += _shared(log, MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS)
     parts += [OperatorsTable(log), ""]
+    parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
     parts += _listed("Nearest to their limit", summary.nearest_lines(log))
     parts += _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
     parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))

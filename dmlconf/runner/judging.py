@@ -43,6 +43,12 @@ def verdicts(
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
+    if backend.variants:
+        from dmlconf.runner.variants import judged_variants  # Few runs have any.
+
+        return judged_variants(
+            plan, backend, expected.against, substrate, waivers, compare_unfused=compare_unfused
+        )
     if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
         return judged(
             plan, backend, expected.against, substrate, waivers,

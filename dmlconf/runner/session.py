@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +17,13 @@ import numpy as np
 import dmlconf
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import Circumstance, Exercise, exercises_of
-from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.backends.protocol import (
+    Backend,
+    BackendError,
+    Capabilities,
+    Environment,
+    Outcome,
+)
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.graph import GRAPHS
@@ -26,13 +31,11 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.exercising import run_items, tasks
-from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
-from dmlconf.runner.judge import Against, not_asked, not_run, unsupported_reason
+from dmlconf.runner.judge import Against, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
-from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
-from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.runner.log import Header
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
@@ -43,9 +46,9 @@ __all__ = [
     "judged",
     "make_header",
     "no_expectation",
+    "now",
     "open_backend",
     "reference",
-    "run",
     "runnable",
 ]
 
@@ -62,6 +65,7 @@ class OpenBackend:
             circumstances, each exercise with what came of it too.
         close: gives back what the backend holds.
         faults: the known faults of the DirectML that it runs.
+        variants: the backends by label that each case runs on; nothing where it is this one alone.
     """
 
     name: registry.BackendName
@@ -70,6 +74,7 @@ class OpenBackend:
     execute: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
     close: Callable[[], None]
     faults: KnownFaults = NO_KNOWN_FAULTS
+    variants: Mapping[str, OpenBackend] = field(default_factory=dict)
 
 
 def open_backend(
@@ -85,6 +90,16 @@ def open_backend(
     Raises:
         BackendError: it cannot be used.
     """
+    variants = registry.variants(name)
+    if variants and not judged:
+        raise BackendError(
+            f"{name} runs each case in {len(variants)} variants, which only `dmlconf run` compares",
+            f"Name one of them: {', '.join(map(str, variants.values()))}",
+        )
+    if variants:
+        from dmlconf.runner.variants import open_variants  # Few runs have any.
+
+        return open_variants(name, variants, limits)
     if execution_of(name, limits, judged=judged) is Execution.ISOLATED:
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
@@ -129,9 +144,6 @@ def _with_inputs(case: Case) -> Case:
     return case
 
 
-_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
-
-
 def no_expectation(case: Case) -> None:
     """Tell no expected outcome."""
 
@@ -164,76 +176,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
     return no_expectation if parsed == tested else _ByBackend(parsed)
 
 
-def run(
-    plan: Sequence[PlannedCase],
-    verdicts: Generator[Verdict, None, None],
-    log: LogWriter,
-    header: Header,
-    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
-    *,
-    most_failures: int | None = None,
-) -> Footer:
-    """Run the plan, and write header, verdicts and footer to the log.
-
-    Every planned case gets one verdict: where the run is interrupted, stopped or dies of an
-    error, those that were not reached get `not run`.
-
-    Args:
-        plan: what to run.
-        verdicts: reaches them, as `judged` does.
-        log: receives every verdict as it is reached.
-        header: the log's first line.
-        on_verdict: is called with every verdict after it was logged.
-        most_failures: after how many verdicts that fail the run to stop; None for never.
-
-    Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
-        LogWriteError: the log cannot be written any more.
-    """
-    began = perf_counter()
-    counts: Counter[Status] = Counter()
-    places = {planned.identifier: place for place, planned in enumerate(plan)}
-    unreached = ReasonKind.INTERRUPTED
-    failures = 0
-
-    uninterrupted = Uninterrupted()
-
-    def record(verdict: Verdict) -> None:
-        with uninterrupted:
-            counts[verdict.status] += 1
-            log.verdict(verdict, places.pop(verdict.case))
-        on_verdict(verdict)
-
-    try:
-        log.header(header)
-        try:
-            with closing(verdicts):
-                for verdict in verdicts:
-                    record(verdict)
-                    raise_if_interrupted()
-                    failures += verdict.status.fails_run
-                    if failures == most_failures:
-                        unreached = _STOPPED.get(failures, ReasonKind.TOO_MANY_FAILURES)
-                        break
-        except KeyboardInterrupt:
-            pass
-        finally:
-            complete = not places
-            for identifier, place in list(places.items()):
-                template = plan[place].template
-                record(not_run(identifier, template.operator_name, template.tags, unreached))
-            summary = {status.value: counts[status] for status in Status}
-            digest = cases_digest(planned.identifier for planned in plan)
-            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary, digest)
-            log.footer(footer)
-    except LogWriteError as error:
-        error.failing = any(status.fails_run for status in counts)
-        raise
-    return footer
-
-
-def _now() -> str:
+def now() -> str:
     """Return the date and time in UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -245,6 +188,9 @@ def make_header(
     backend: OpenBackend,
     against: str,
     options: dict[str, Any],
+    *,
+    digest: str | None = None,
+    shard: Mapping[str, Any] | None = None,
 ) -> Header:
     """Return the log's first line."""
     environment = environment_record(backend.environment)
@@ -252,7 +198,7 @@ def make_header(
         environment["details"] = {**environment["details"], "half": True}
     return Header(
         dmlconf=dmlconf.__version__,
-        started=_now(),
+        started=now(),
         backend=str(backend.name),
         against=against,
         environment=environment,
@@ -261,6 +207,8 @@ def make_header(
         catalogue_digest=catalogue_digest(),
         selected=selected,
         options=options,
+        cases_digest=digest,
+        shard=shard,
     )
 
 

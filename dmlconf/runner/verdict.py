@@ -9,7 +9,7 @@ from typing import Any
 
 from dmlconf.cases.model import Provenance
 
-__all__ = ["Reason", "ReasonKind", "Status", "Verdict"]
+__all__ = ["Reason", "ReasonKind", "Status", "VariantResult", "Verdict", "failing_variants"]
 
 
 class Status(StrEnum):
@@ -43,6 +43,7 @@ class ReasonKind(StrEnum):
     GUARD_BAND_TOUCHED = "guard band touched"
     INPUT_CHANGED = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
+    NOT_REPRODUCIBLE = "not reproducible"
     RELATION = "relation broken"
     ERROR_MESSAGE = "error message of the driver or a debug layer"
     ACCEPTED_INVALID = "accepted what must be rejected"
@@ -90,6 +91,43 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
+class VariantResult:
+    """What a case came to in one variant of a backend, such as `metacommands=off`.
+
+    Attributes:
+        status: the judgement on this variant alone.
+        reason: why, unless it passed.
+        message: the particulars of the reason.
+        differing_bits: by output, how many elements have other bits than in the first variant;
+            nothing where none has, or where one of the two gave no outputs.
+        seconds: how long the backend took.
+        dispatch_seconds: how long each dispatch took by the device's own clock.
+    """
+
+    status: Status
+    reason: ReasonKind | None = None
+    message: str = ""
+    differing_bits: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    dispatch_seconds: tuple[float, ...] = ()
+
+
+def failing_variants(variants: Mapping[str, VariantResult]) -> str:
+    """Return the variants that fail, as `metacommands=on`; empty where none fails, or all do.
+
+    Of several options only those are named that all failing variants have and no other has.
+    """
+    failing = [label for label, result in variants.items() if result.status.fails_run]
+    if not failing or len(failing) == len(variants):
+        return ""
+    shared = [
+        term for term in failing[0].split(",") if all(term in label.split(",") for label in failing)
+    ]
+    matching = [label for label in variants if set(shared) <= set(label.split(","))]
+    return ",".join(shared) if shared and matching == failing else " and ".join(failing)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The judgement on one case.
 
@@ -122,6 +160,8 @@ class Verdict:
             every other verdict.
         circumstances: what came of the case under each circumstance: a status, or `not applicable`;
             nothing where it ran only plainly.
+        variants: what the case came to in each variant of the backend, by label; nothing where
+            the backend has only one.
     """
 
     case: str
@@ -143,3 +183,6 @@ class Verdict:
     feature_level: str | None = None
     circumstance: str | None = None
     circumstances: Mapping[str, str] = field(default_factory=dict)
+    variants: Mapping[str, VariantResult] = field(default_factory=dict)
+    attempts: tuple[Status, ...] = ()
+    worker: str | None = None

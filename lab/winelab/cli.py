@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"the logs, below the current directory; {LOGS} where not given",
     )
     several.add_argument("--page", action="store_true", help="print docs/versions.md from the logs")
+    several.add_argument(
+        "--scoreboard", action="store_true", help="print docs/scoreboard.md from the logs"
+    )
     commands.add_parser("check", help="check that the lab works and computes")
     commands.add_parser("path", help="print where the lab is, or will be")
     removal = commands.add_parser("remove", help="remove the lab")
@@ -120,16 +123,17 @@ def _carry_out(options: argparse.Namespace) -> int:
 
 
 def _versions(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Fetch releases of DirectML; run the suite on them, or print the page of their logs."""
+    """Fetch releases of DirectML; run the suite on them, or print a page of their logs."""
     releases = chosen(options.versions)
-    if options.page:
+    if options.page or options.scoreboard:
         # The page reads logs and known faults as dmlconf does, which nothing else here needs.
         try:
-            from winelab.versions_page import page
+            from winelab.versions_page import page, scoreboard_page
         except ImportError as error:
             told = f"{error}: call lab.py with the Python of an environment that has dmlconf"
             raise LabError(told) from error
-        print(page(releases, options.logs), end="")
+        render = page if options.page else scoreboard_page
+        print(render(releases, options.logs), end="")
         return 0
     for release in releases:
         fetched = "fetched" if fetch(release) else "here"

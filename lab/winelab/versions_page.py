@@ -1,4 +1,4 @@
-"""The page `docs/versions.md`: what the suite says of each release of DirectML."""
+"""`docs/versions.md` and `docs/scoreboard.md`: what the suite says of each release of DirectML."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+from dmlconf.comparison.scoreboard import render, scoreboard
 from dmlconf.runner.known_faults import KnownFault, read_known_faults
 from dmlconf.runner.log import InvalidLogError, RunLog, read_log
 from dmlconf.runner.scope import parse_version
@@ -17,7 +18,7 @@ from winelab.errors import LabError
 from winelab.suite_runs import log_file
 from winelab.versions import Release, releases
 
-__all__ = ["page", "section_of_faults"]
+__all__ = ["page", "scoreboard_page", "section_of_faults"]
 
 _HEAD: Final = """\
 # Versions of DirectML
@@ -31,7 +32,24 @@ python3 lab/lab.py versions --run
 .venv/bin/python lab/lab.py versions --page > docs/versions.md
 ```
 
-[reports.md](reports.md) shows two releases compared case by case, and a scoreboard of four.
+[scoreboard.md](scoreboard.md) has them by operator, and [reports.md](reports.md) shows two of them
+compared case by case.
+"""
+
+_SCOREBOARD_HEAD: Final = """\
+# Scoreboard of DirectML's releases
+
+Operators by release, each cell with the share that passed of the cases that passed or failed. A
+case that needs a newer feature level than a release has is `unsupported` there; `waived` is what
+fails for a [known fault](versions.md#known-faults) of the release. This page is made by
+
+```sh
+python3 lab/lab.py versions --run
+.venv/bin/python lab/lab.py versions --scoreboard > docs/scoreboard.md
+```
+
+`dmlconf report directml-versions/*.jsonl --report html:scoreboard.html` makes a page of the same
+logs that leads to each failure.
 """
 
 _FAULTS_HEAD: Final = """\
@@ -71,14 +89,35 @@ def page(chosen: Sequence[Release], logs: Path) -> str:
     Raises:
         LabError: a log is missing, of another DirectML, of part of the suite or of another suite.
     """
+    runs = _runs(chosen, logs)
+    parts = [_HEAD, *_counts(runs), *_changes(runs), *_failures(runs), section_of_faults()]
+    return "\n".join(parts)
+
+
+def scoreboard_page(chosen: Sequence[Release], logs: Path) -> str:
+    """Return the page of all operators and releases.
+
+    Args:
+        chosen: the releases that it is about, the oldest first.
+        logs: the folder of their logs, as `versions --run` made them.
+
+    Raises:
+        LabError: a log is missing, of another DirectML, of part of the suite or of another suite.
+    """
+    runs = _runs(chosen, logs)
+    files = [release.version for release in chosen]
+    table = render(scoreboard([run.log for run in runs], files), "markdown")
+    return f"{_SCOREBOARD_HEAD}\n{table}"
+
+
+def _runs(chosen: Sequence[Release], logs: Path) -> list[_Run]:
     runs = [_Run(release, _read(log_file(logs, release), release)) for release in chosen]
     suites = {run.log.header.suite_digest for run in runs}
     if len(suites) > 1:
         raise LabError("the logs are of different suites; run versions --run again")
     if len({_selection(run.log) for run in runs}) > 1:
         raise LabError("the logs are of different parts of the suite; run versions --run again")
-    parts = [_HEAD, *_counts(runs), *_changes(runs), *_failures(runs), section_of_faults()]
-    return "\n".join(parts)
+    return runs
 
 
 def _read(path: Path, release: Release) -> RunLog:

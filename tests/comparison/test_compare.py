@@ -136,6 +136,10 @@ def test_a_scoreboard_has_a_column_for_each_run() -> None:
     board = scoreboard(runs, ["a", "b", "c"])
     assert [cell.text for cell in board.cells["GATHER"]] == ["100% of 1", "50.0%, 1 fail", "-"]
     assert board.cells["TILE"][2].text == "unsupported"
+    totals = dict(board.totals())
+    assert totals["run"][:2] == ("PASSED", "FAILED")
+    assert totals["all operators"][1] == "50.0%, 1 fail"
+    assert totals["failed"] == ("0", "1", "0")
     assert len(set(board.names)) == 3
     for name in ("html", "json", "markdown"):
         assert "GATHER" in render(board, name)
@@ -163,3 +167,15 @@ def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) ->
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-9])
     refused = dmlconf_here(folder, "compare", "it.dmlcert", "cut.dmlcert")
     assert (refused.returncode, "Traceback" in refused.stderr) == (3, False)
+
+
+def test_only_recorded_cases_of_a_recording_are_compared(tmp_path: Path) -> None:
+    folder = furnished(tmp_path)
+    dmlconf_here(folder, "record", "suite", "-b", BACKEND, "-o", "whole.dmlrec")
+    dmlconf_here(folder, "record", "suite/gemm", "-b", BACKEND, "-o", "part.dmlrec")
+    done = dmlconf_here(folder, "compare", "whole.dmlrec", "part.dmlrec", "--suite", "suite", "-v")
+    assert (done.returncode, "Still fails" in done.stdout) == (0, False), done.stderr
+    assert "Only in the base" in done.stdout
+    absent = dmlconf_here(folder, "compare", "absent.dmlrec", "part.dmlrec", "--suite", "suite")
+    assert absent.returncode == 4
+    assert absent.stderr.splitlines()[-1].startswith("Error: absent.dmlrec: cannot be read")

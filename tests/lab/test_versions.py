@@ -28,7 +28,7 @@ from winelab.recipe import CHECKOUT, Recipe
 from winelab.session import environment_for
 from winelab.suite_runs import log_file, run_suite, suite_digest
 from winelab.versions import Release, chosen, fetch, library, releases
-from winelab.versions_page import page, section_of_faults
+from winelab.versions_page import page, scoreboard_page, section_of_faults
 
 DLL = b"MZ this is DirectML"
 
@@ -264,6 +264,13 @@ class TestPage:
         fault = "unsigned-64-bit-index-taken-as-negative"
         row = f"| 1.9.0 | 1.9.1 | 5_0 to 5_2 | 1 | [{fault}](#{fault}) | - |"
         assert row in page(some, tmp_path)
+
+    def test_the_scoreboard_has_a_column_for_each_release(
+        self, some: list[Release], tmp_path: Path
+    ) -> None:
+        lines = scoreboard_page(some, tmp_path).splitlines()
+        assert "| Operator | 1.9.0 | 1.9.1 |" in lines
+        assert "| **waived** | 1 | 0 |" in lines
 
     def test_names_what_nothing_explains(self, some: list[Release], tmp_path: Path) -> None:
         assert "Not explained" not in page(some, tmp_path)

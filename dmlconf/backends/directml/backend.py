@@ -3,7 +3,8 @@
 Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter=warp` the adapter;
 `metacommands=off` keeps the driver's own implementations out; `half=on` permits FLOAT16 for
 intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
-graph of one node.
+graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
+case in both variants, each on a backend of its own.
 
 `BackendError` where DirectML or the adapter cannot be used. A case that DirectML refuses becomes a
 rejection; a device that is removed breaks down this case and all that follow, since no device works
@@ -27,11 +28,11 @@ from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, load
 from dmlconf.backends.directml.running import Runner
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.options import choose, split_options
+from dmlconf.backends.options import BOTH, choose, split_options, variants_of
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 
-__all__ = ["OPTION_WORDS", "DirectMLBackend", "Options", "create", "parse_options"]
+__all__ = ["OPTION_WORDS", "DirectMLBackend", "Options", "create", "parse_options", "variants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,13 @@ _TEXTS: Final = ("path", "adapter")
 _COMPILE: Final = "compile"
 _WAYS: Final = ("operator", "graph")
 
+_VARIANTS: Final = {"metacommands": ("on", "off"), "half": ("off", "on"), _COMPILE: _WAYS}
+
 OPTION_WORDS: Final = (
     *(f"{name}=" for name in _TEXTS),
     *(f"{name}={value}" for name in _SWITCHES for value in ("on", "off")),
     *(f"{_COMPILE}={value}" for value in _WAYS),
+    *(f"{name}={BOTH}" for name in _VARIANTS),
 )
 """What may stand behind `directml:`, for completion."""
 
@@ -90,6 +94,11 @@ def parse_options(text: str) -> Options:
     values: dict[str, Any] = {}
     for name, value in settings.items():
         choose("option of the backend directml", name, (*_TEXTS, *_SWITCHES, _COMPILE))
+        if value == BOTH and name in _VARIANTS:
+            raise OptionError(
+                f"directml: {name}={BOTH} is for `dmlconf run`, which compares both: "
+                f"choose {' or '.join(_VARIANTS[name])} here"
+            )
         switch = name in _SWITCHES
         if switch:
             choose(f"value of the option {name}", value, ("on", "off"))
@@ -182,3 +191,8 @@ def create(argument: str) -> DirectMLBackend:
         BackendError: it cannot be used.
     """
     return DirectMLBackend(parse_options(argument))
+
+
+def variants(argument: str) -> dict[str, str]:
+    """Return the options of each variant that `metacommands=both` and the like stand for."""
+    return variants_of(argument, _VARIANTS)

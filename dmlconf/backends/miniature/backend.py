@@ -1,9 +1,15 @@
 """The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
 With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
-only those whose desc meets a condition as `--where` takes it, such as `GroupCount > 1`. The fault
-`scaled` multiplies by `by=FACTOR`, 1.1 where none is given. `miniature:level=LEVEL` has no fault,
-and no more than that feature level has by the catalogue.
+only those that meet a condition as `--where` takes it, such as `GroupCount > 1`. The fault
+`scaled` multiplies by `by=FACTOR`, 1.1 where none is given, and `slow` takes `seconds=SECONDS` for
+each case, 0.5 where none is given.
+
+`metacommands=off`, `half=on` and `compile=graph` are as those of the backend `directml`; with
+`only=CIRCUMSTANCE` the fault is there only under a circumstance: `metacommands`, `half`,
+`operator` and `graph` by these options, `batch` where several cases run at once.
+
+`miniature:level=LEVEL` has no fault, and no more than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
@@ -13,15 +19,22 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends.miniature.changes import last_negated, negated, scaled
+from dmlconf.backends.miniature.circumstances import (
+    CIRCUMSTANCE_WORDS,
+    NO_CIRCUMSTANCE,
+    SWITCHES,
+    Circumstances,
+)
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
@@ -77,6 +90,22 @@ def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
     return _changed(case, partial(scaled, by=by))
 
 
+def _last_element(case: Case) -> Outcome:
+    """Compute rightly, but for the last element of each output."""
+    return _changed(case, last_negated)
+
+
+_STEADY_RUNS: Final = 3
+"""Of so many runs of faulty cases, one is right with the fault `unsteady`."""
+
+_runs = count()
+
+
+def _unsteady(case: Case) -> Outcome:
+    """Compute rightly in one of three runs; in the others, change each sign."""
+    return _negated(case) if next(_runs) % _STEADY_RUNS else run_case(case)
+
+
 def _wrong_type(case: Case) -> Outcome:
     """Compute rightly, and return another data type."""
     outcome = run_case(case)
@@ -117,10 +146,18 @@ def _hang(case: Case) -> Outcome:
         time.sleep(3600)
 
 
-def _slow(case: Case) -> Outcome:
+def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
     """Compute rightly, but take half a second."""
-    time.sleep(_SLOW_SECONDS)
+    time.sleep(seconds)
     return run_case(case)
+
+
+def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
+    """Compute zeros for the first time that a process meets a case, and rightly after that."""
+    if met is None or case.identifier in met:
+        return run_case(case)
+    met.add(case.identifier)
+    return _zeros(case)
 
 
 def _out_of_memory(case: Case) -> Outcome:
@@ -148,6 +185,8 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "zeros": _zeros,
     "negated": _negated,
     "scaled": _scaled,
+    "last-element": _last_element,
+    "unsteady": _unsteady,
     "wrong-type": _wrong_type,
     "wrong-sizes": _wrong_sizes,
     "no-output": _no_output,
@@ -155,6 +194,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "crash": _crash,
     "hang": _hang,
     "slow": _slow,
+    "flaky": _flaky,
     "out-of-memory": _out_of_memory,
     "device-removed": _device_removed,
     "error": _error,
@@ -172,30 +212,42 @@ class MiniatureBackend:
         part: only cases whose identifier contains it meet the fault.
         where: only cases that meet it meet the fault; None for all.
         factor: what the fault `scaled` multiplies by.
+        seconds: how long the fault `slow` waits for each case.
+        circumstances: how operators are compiled, and when the fault is there.
     """
 
     fault: str
     part: str = ""
     where: Expression | None = None
     factor: float = _FACTOR
+    seconds: float = _SLOW_SECONDS
+    circumstances: Circumstances = NO_CIRCUMSTANCE
+    _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
-        return Environment("miniature", dmlconf.__version__, adapter=self.fault)
+        details = self.circumstances.details()
+        return Environment("miniature", dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
         """Return everything, but for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
-        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+        half = self.circumstances.half
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case."""
         run_faulty = FAULTS[self.fault]
         if run_faulty is _scaled:
             run_faulty = partial(_scaled, by=self.factor)
+        elif run_faulty is _slow:
+            run_faulty = partial(_slow, seconds=self.seconds)
+        elif run_faulty is _flaky:
+            run_faulty = partial(_flaky, met=self._met)
+        present = self.circumstances.fault_present(len(cases))
         for case in cases:
-            yield run_faulty(case) if self._meets(case) else run_case(case)
+            yield run_faulty(case) if present and self._meets(case) else run_case(case)
 
     def _meets(self, case: Case) -> bool:
         if self.part not in case.identifier:
@@ -203,7 +255,7 @@ class MiniatureBackend:
         if self.where is None:
             return True
         try:
-            return bool(self.where.evaluate(names_of(case)))
+            return bool(self.where.evaluate(names_of(case, self.where)))
         except ExpressionError:
             return False  # The case lacks what the condition names.
 
@@ -237,7 +289,13 @@ class LevelBackend:
         """Give nothing back."""
 
 
-OPTION_WORDS: Final = (*FAULTS, "on=", "by=", *(f"level={level}" for level in FEATURE_LEVELS))
+_OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}
+"""The options that single faults have."""
+
+OPTION_WORDS: Final = (
+    *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
+    *(f"level={level}" for level in FEATURE_LEVELS),
+)  # fmt: skip
 """What may stand behind `miniature:`, for completion."""
 
 
@@ -259,10 +317,15 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
-        known = ["on", "where", "by"] if fault == "scaled" else ["on", "where"]
+        known = [*filter(None, ["on", "where", *SWITCHES, _OF_FAULT.get(fault)])]
         choose(f"option of the backend miniature:{fault}", name, known)
     return MiniatureBackend(
-        fault, options.get("on", ""), _condition(options.get("where")), _factor(options.get("by"))
+        fault,
+        options.get("on", ""),
+        _condition(options.get("where")),
+        _number(options.get("by"), _FACTOR, "a factor; write a number, as by=1.1"),
+        _number(options.get("seconds"), _SLOW_SECONDS, "seconds; write a number, as seconds=0.1"),
+        Circumstances.of(options),
     )
 
 
@@ -273,13 +336,13 @@ def _condition(text: str | None) -> Expression | None:
         raise OptionError(f"where={text} is no condition: {error}") from error
 
 
-def _factor(text: str | None) -> float:
+def _number(text: str | None, otherwise: float, expected: str) -> float:
     if text is None:
-        return _FACTOR
+        return otherwise
     try:
-        factor = float(text)
+        number = float(text)
     except ValueError:
-        factor = math.nan
-    if not math.isfinite(factor):
-        raise OptionError(f"by={text} is no factor; write a number, as by=1.1")
-    return factor
+        number = math.nan
+    if not math.isfinite(number):
+        raise OptionError(f"{text} is not {expected}")
+    return number

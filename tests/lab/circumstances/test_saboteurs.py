@@ -24,9 +24,9 @@ operator: GEMM
 cases:
   - name: product
     desc:
-      ATensor: {Sizes: [1, 1, 3, 5], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
-      BTensor: {Sizes: [1, 1, 5, 7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
-      CTensor: {Sizes: [1, 1, 3, 7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 5}}}
+      ATensor: {Sizes: [1, 1, 3, 5], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 3}}}
+      BTensor: {Sizes: [1, 1, 5, 7], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 4}}}
+      CTensor: {Sizes: [1, 1, 3, 7], DataType: FLOAT32, fill: {uniform: {low: 0, high: 1, seed: 5}}}
       OutputTensor: {Sizes: [1, 1, 3, 7], DataType: FLOAT32}
       TransA: NONE
       TransB: NONE

@@ -1,0 +1,243 @@
+"""Run each case in every variant of a backend, and reach one verdict that says which is wrong.
+
+Each variant is a backend of its own with processes of its own, so that one that crashes or loses
+its device costs the others nothing. Variants take turns, a part of the plan each, so that no two
+use the device at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.protocol import Environment, Outcome, Outputs
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.loader import valid_case
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.judge import Against
+from dmlconf.runner.session import OpenBackend, judged, open_backend
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Status, VariantResult, Verdict, failing_variants
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["combined", "judged_variants", "open_variants"]
+
+PART_CASES: Final = 64
+PART_BYTES: Final = 1 << 26
+"""Bytes of the outputs that a part of the plan keeps, unless it is a single case."""
+
+_GRAVITY: Final = (
+    Status.BROKEN,
+    Status.FAILED,
+    Status.STALE,
+    Status.NOT_RUN,
+    Status.WAIVED,
+    Status.UNCHECKED,
+    Status.UNSUPPORTED,
+    Status.PASSED,
+)
+"""A case has the gravest status of its variants."""
+
+
+def open_variants(
+    name: BackendName, variants: Mapping[str, BackendName], limits: Limits
+) -> OpenBackend:
+    """Open every variant of a backend.
+
+    Args:
+        name: the backend as named on the command line.
+        variants: its variants by label.
+        limits: how to run each.
+
+    Returns:
+        the first variant under the backend's own name, with all of them.
+
+    Raises:
+        BackendError: one of them cannot be used.
+    """
+    opened: dict[str, OpenBackend] = {}
+    with ExitStack() as owner:
+        for label, variant in variants.items():
+            opened[label] = open_backend(variant, limits, judged=True)
+            owner.callback(opened[label].close)
+        close = owner.pop_all().close
+    first = next(iter(opened.values()))
+    environment = _environment([variant.environment for variant in opened.values()])
+    # Variants are compared plainly: circumstances are run on one of them at a time.
+    capabilities = replace(first.capabilities, circumstances=frozenset())
+    return replace(
+        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        variants=opened,
+    )  # fmt: skip
+
+
+def _environment(environments: Sequence[Environment]) -> Environment:
+    """Return the first environment; details in which others differ are `both`."""
+    first = environments[0]
+    details = {
+        key: value if all(other.details.get(key) == value for other in environments) else "both"
+        for key, value in first.details.items()
+    }
+    return replace(first, details=details)
+
+
+def judged_variants(
+    plan: Iterable[PlannedCase],
+    backend: OpenBackend,
+    against: Against,
+    substrate: Substrate = NO_SUBSTRATE,
+    waivers: Waivers = NO_WAIVERS,
+    *,
+    compare_unfused: bool = False,
+) -> Generator[Verdict, None, None]:
+    """Run the plan in every variant, and yield one verdict on each case.
+
+    Args:
+        plan: what to run.
+        backend: has the variants.
+        against: gives the expected outcome of cases that state none.
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted; they hold for each variant.
+        compare_unfused: as `judged` takes it.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+        BackendError: a worker could not be replaced.
+    """
+    for part in _parts(plan):
+        verdicts: dict[str, dict[str, Verdict]] = {planned.identifier: {} for planned in part}
+        differing: dict[str, dict[str, dict[str, int]]] = {name: {} for name in verdicts}
+        first: dict[str, Outputs] = {}
+        for label, variant in backend.variants.items():
+            outcomes: dict[str, Outcome] = {}
+            observed = replace(variant, execute=_Observed(variant, verdicts.keys(), outcomes))
+            with closing(
+                judged(part, observed, against, substrate, waivers, compare_unfused=compare_unfused)
+            ) as reached:
+                for verdict in reached:
+                    verdicts[verdict.case][label] = verdict
+            for case, outcome in outcomes.items():
+                if isinstance(outcome, Outputs):
+                    base = first.setdefault(case, outcome)
+                    differing[case][label] = _differing_bits(base.arrays, outcome.arrays)
+        for case, by_label in verdicts.items():
+            yield combined(by_label, differing[case])
+
+
+def _parts(plan: Iterable[PlannedCase]) -> Iterator[list[PlannedCase]]:
+    """Yield the plan in parts whose outputs fit into memory."""
+    part: list[PlannedCase] = []
+    held = 0
+    for planned in plan:
+        size = _output_bytes(valid_case(planned))
+        if part and (len(part) == PART_CASES or held + size > PART_BYTES):
+            yield part
+            part, held = [], 0
+        part.append(planned)
+        held += size
+    if part:
+        yield part
+
+
+def _output_bytes(case: Case) -> int:
+    return sum(
+        math.prod(tensor.Sizes) * tensor.DataType.bits // 8 for tensor in case.outputs().values()
+    )
+
+
+class _Observed:
+    """Runs cases on a variant, and keeps the first outcome of those that the plan names."""
+
+    def __init__(
+        self, variant: OpenBackend, names: Iterable[str], outcomes: dict[str, Outcome]
+    ) -> None:
+        self._variant, self._names, self._outcomes = variant, frozenset(names), outcomes
+
+    def __call__(self, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
+        for case, outcome in self._variant.execute(cases):
+            if case.identifier in self._names:
+                self._outcomes.setdefault(case.identifier, outcome)
+            yield case, outcome
+
+
+def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> dict[str, int]:
+    """Return by output how many elements have other bits; outputs of other shapes are left out."""
+    counts = {}
+    for name in base.keys() & other.keys():
+        one, two = base[name], other[name]
+        if (one.shape, one.dtype) == (two.shape, two.dtype):
+            counts[name] = int(np.count_nonzero(_bits(one) != _bits(two)))
+    return {name: count for name, count in counts.items() if count}
+
+
+def _bits(array: Array) -> Array:
+    # Bits are compared, so that NaN is like itself.
+    return np.ascontiguousarray(array).view(np.dtype(f"u{array.itemsize}"))
+
+
+def combined(
+    verdicts: Mapping[str, Verdict], differing: Mapping[str, Mapping[str, int]]
+) -> Verdict:
+    """Return one verdict on a case: the gravest of its variants, which it names.
+
+    Args:
+        verdicts: by variant.
+        differing: by variant and output, how many elements have other bits than in the first.
+    """
+    variants = {
+        label: VariantResult(
+            status=verdict.status,
+            reason=verdict.reason.kind if verdict.reason else None,
+            message=verdict.reason.message if verdict.reason else "",
+            differing_bits=differing.get(label, {}),
+            seconds=verdict.seconds,
+            dispatch_seconds=verdict.dispatch_seconds,
+        )
+        for label, verdict in verdicts.items()
+    }
+    first = next(iter(verdicts.values()))
+    gravest = min(verdicts.values(), key=lambda verdict: _GRAVITY.index(verdict.status))
+    whole: dict[str, Any] = {
+        "variants": variants,
+        "seconds": math.fsum(verdict.seconds for verdict in verdicts.values()),
+        "dispatch_seconds": first.dispatch_seconds,
+    }
+    if gravest.reason is not None:
+        whole["reason"] = replace(gravest.reason, message=_message(variants, gravest.status))
+    return replace(gravest, **whole)
+
+
+def _message(variants: Mapping[str, VariantResult], gravest: Status) -> str:
+    """Say which variants have the gravest status and why, and what the others came to."""
+    concerned = {label: result for label, result in variants.items() if result.status is gravest}
+    messages = {result.message for result in concerned.values()}
+    alike = len(messages) == 1
+    if alike and len(concerned) == len(variants):
+        [message] = messages
+        return f"in every variant: {message}" if gravest.fails_run else message
+    if alike:
+        culprit = failing_variants(variants) if gravest.fails_run else ""
+        reasons = f"only with {culprit or ' and '.join(concerned)}: {min(messages)}"
+    else:
+        reasons = "; ".join(
+            f"with {label}: {result.message}" for label, result in concerned.items()
+        )
+    others = "; ".join(
+        f"{label} {_STATES[result.status]}"
+        for label, result in variants.items()
+        if label not in concerned
+    )
+    return f"{reasons}; {others}" if others else reasons
+
+
+_STATES: Final[Mapping[Status, str]] = {
+    Status.PASSED: "passes",
+    **{status: f"is {status}" for status in Status if status is not Status.PASSED},
+}

@@ -1,0 +1,143 @@
+"""Layers between dmlconf and the native libraries in the lab, each wrong in one circumstance.
+
+`python layer.py LAYER ARGUMENTS...` runs `dmlconf ARGUMENTS...` with the layer in every process. A
+layer replaces methods in the tables that all objects of a library's class share, so dmlconf's own
+code runs as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from dmlconf.backends.directml import dml
+from dmlconf.backends.directml.adapters import Adapters, choose_adapter
+from dmlconf.backends.directml.device import Device
+from dmlconf.backends.directml.library import load
+from dmlconf.backends.directml.vtable import NEW_OBJECT, ComObject, prototype
+
+POINTER: Final = ctypes.c_void_p
+HRESULT: Final = ctypes.c_int32
+POINTER_BYTES: Final = ctypes.sizeof(POINTER)
+
+PAGE_READWRITE: Final = 4
+ELEMENT_WISE_ADD, ELEMENT_WISE_SUBTRACT = 4, 30
+NODE_BYTES: Final = 16
+
+Hook = Callable[..., Any]
+
+_alive: list[Any] = []
+"""Callbacks that native code may still call."""
+
+
+def replace_method(com: ComObject, name: str, arguments: tuple[Any, ...], hook: Hook) -> None:
+    """Let a method of all objects of a class call `hook(original, this, *arguments)`."""
+    slot, _ = com.interface.slots[name]
+    table = POINTER.from_address(com.address).value or 0
+    entry = table + slot * POINTER_BYTES
+    kind: Any = prototype(HRESULT, POINTER, *arguments)
+    original = kind(POINTER.from_address(entry).value)
+    callback = kind(lambda this, *values: hook(original, this, *values))
+    _alive.append(callback)
+    before = ctypes.c_uint32()
+    protect = ctypes.CDLL("kernel32.dll").VirtualProtect
+    protect.argtypes = (POINTER, ctypes.c_size_t, ctypes.c_uint32, POINTER)
+    assert protect(entry, POINTER_BYTES, PAGE_READWRITE, ctypes.byref(before))
+    POINTER.from_address(entry).value = ctypes.cast(callback, POINTER).value
+    assert protect(entry, POINTER_BYTES, before.value, ctypes.byref(before))
+
+
+class SubtractsForAdd:
+    """Compiles ELEMENT_WISE_SUBTRACT in the place of ELEMENT_WISE_ADD, whose desc has its form."""
+
+    def __init__(self, device: Device, *, wrong: Callable[[int], bool], graphs: bool) -> None:
+        """Replace what creates and compiles operators.
+
+        Args:
+            device: any device.
+            wrong: tells by the execution flags whether to compile the other operator.
+            graphs: whether CompileGraph alone does so, whatever the flags.
+        """
+        self._others: dict[int, int] = {}
+        self._wrong = wrong
+        replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)
+        flagged = (POINTER, ctypes.c_uint32, *NEW_OBJECT)
+        if graphs:
+            with device.dml.create("QueryInterface", dml.IDML_DEVICE1) as newer:
+                replace_method(newer, "CompileGraph", flagged, self.compile_graph)
+        else:
+            replace_method(device.dml, "CompileOperator", flagged, self.compile)
+
+    def create(self, original: Hook, this: int, desc: int, iid: int, new: Any) -> int:
+        result = int(original(this, desc, iid, new))
+        operator = new[0] if result >= 0 else 0
+        self._others.pop(operator or 0, None)
+        kind = ctypes.c_uint32.from_address(desc)
+        if operator and kind.value == ELEMENT_WISE_ADD:
+            kind.value = ELEMENT_WISE_SUBTRACT
+            other = POINTER()
+            assert original(this, desc, iid, ctypes.byref(other)) >= 0
+            kind.value = ELEMENT_WISE_ADD
+            self._others[operator] = other.value or 0
+        return result
+
+    def compile(
+        self, original: Hook, this: int, operator: int, flags: int, iid: int, new: int
+    ) -> int:
+        chosen = self._others.get(operator, operator) if self._wrong(flags) else operator
+        return int(original(this, chosen, flags, iid, new))
+
+    def compile_graph(
+        self, original: Hook, this: int, desc: int, flags: int, iid: int, new: int
+    ) -> int:
+        # DML_GRAPH_DESC begins with three counts; nodes are a type and the pointer to a desc,
+        # whose first member is the operator.
+        count = ctypes.c_uint32.from_address(desc + 8).value
+        nodes = POINTER.from_address(desc + 16).value or 0
+        for index in range(count):
+            node = nodes + index * NODE_BYTES
+            if ctypes.c_uint32.from_address(node).value == 1:
+                operator = POINTER.from_address(POINTER.from_address(node + 8).value or 0)
+                operator.value = self._others.get(operator.value or 0, operator.value)
+        return int(original(this, desc, flags, iid, new))
+
+
+def wrong_metacommand(device: Device) -> None:
+    def wrong(flags: int) -> bool:
+        return not flags & dml.DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
+
+    SubtractsForAdd(device, wrong=wrong, graphs=False)
+
+
+def wrong_half(device: Device) -> None:
+    def wrong(flags: int) -> bool:
+        return bool(flags & dml.DML_EXECUTION_FLAGS.ALLOW_HALF_PRECISION_COMPUTATION)
+
+    SubtractsForAdd(device, wrong=wrong, graphs=False)
+
+
+def wrong_graph(device: Device) -> None:
+    SubtractsForAdd(device, wrong=lambda flags: True, graphs=True)
+
+
+LAYERS: Final = {layer.__name__: layer for layer in (wrong_metacommand, wrong_half, wrong_graph)}
+
+
+def install(name: str) -> None:
+    """Install a layer in this process."""
+    libraries = load(None)
+    with Adapters(libraries) as adapters:
+        adapter = choose_adapter(None, adapters.found)
+        device = Device(libraries, adapters.native(adapter))
+    LAYERS[name](device)
+    _alive.append(device)
+
+
+if __name__ != "__main__":
+    install(sys.argv[1])  # In a worker process.
+else:
+    from dmlconf.cli import main
+
+    main(sys.argv[2:])

@@ -1,0 +1,176 @@
+"""Backends with variants: each case runs in all of them, and one verdict says which is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from dmlconf.backends import registry
+from dmlconf.backends.options import variants_of
+from dmlconf.backends.protocol import BackendError
+from dmlconf.cases.loader import load_suite
+from dmlconf.diagnosis.groups import operator_failures
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.reports.remarks import variant_lines
+from dmlconf.reports.shared import shared_lines
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.log import RunLog, verdict_data
+from dmlconf.runner.session import OpenBackend, in_process, open_backend, reference
+from dmlconf.runner.variant_record import read_variants
+from dmlconf.runner.variants import judged_variants
+from dmlconf.runner.verdict import (
+    ReasonKind,
+    Status,
+    VariantResult,
+    Verdict,
+    failing_variants,
+)
+from tests.reports.logs import HEADER
+from tests.runner.cases import plan, write
+
+EXP = """
+operator: ELEMENT_WISE_EXP
+cases:
+  - name: some
+    desc:
+      InputTensor: {Sizes: [4], DataType: FLOAT32, values: [0.5, 1, 2, 3]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+"""
+
+
+def opened(**backends: str) -> OpenBackend:
+    """Return a backend whose variants `half=NAME` are these, each in this process."""
+    variants = {}
+    for label, name in backends.items():
+        parsed = registry.parse(name)
+        variants[f"half={label}"] = in_process(parsed, registry.create(parsed))
+    return replace(next(iter(variants.values())), variants=variants)
+
+
+def verdicts(directory: Path, *names: str, **backends: str) -> list[Verdict]:
+    tested = registry.parse("miniature:zeros")
+    return list(
+        judged_variants(plan(directory, *names), opened(**backends), reference("numpy", tested))
+    )
+
+
+def test_both_stands_for_each_value_the_usual_one_first() -> None:
+    choices = {"metacommands": ("on", "off"), "half": ("off", "on")}
+    assert variants_of("adapter=1,half=both", choices) == {
+        "half=off": "adapter=1,half=off",
+        "half=on": "adapter=1,half=on",
+    }
+    assert list(variants_of("half=both,metacommands=both", choices)) == [
+        "metacommands=on,half=off", "metacommands=on,half=on",
+        "metacommands=off,half=off", "metacommands=off,half=on",
+    ]  # fmt: skip
+    assert variants_of("adapter=both,half=on", choices) == {}
+
+
+def test_directml_has_variants() -> None:
+    backend = registry.parse("directml:compile=both,path=x.dll")
+    assert {label: str(name) for label, name in registry.variants(backend).items()} == {
+        "compile=operator": "directml:compile=operator,path=x.dll",
+        "compile=graph": "directml:compile=graph,path=x.dll",
+    }
+    assert not registry.variants(registry.parse("directml:compile=graph"))
+    assert not registry.variants(registry.parse("numpy"))
+
+
+def test_commands_that_judge_nothing_take_one_variant() -> None:
+    with pytest.raises(BackendError, match=r"(?s)2 variants.*directml:half=off, directml:half=on"):
+        open_backend(registry.parse("directml:half=both"), Limits())
+
+
+@pytest.mark.parametrize(
+    ("off", "on", "message"),
+    [("zeros", "level=6_4", "only with half=off: 4 of 4 elements of OutputTensor differ"),
+     ("level=6_4", "rejects", "only with half=on: E_INVALIDARG by CreateOperator"),
+     ("error", "error", "in every variant: ")],
+)  # fmt: skip
+def test_a_verdict_says_which_variant_is_wrong(
+    tmp_path: Path, off: str, on: str, message: str
+) -> None:
+    verdict, *_ = verdicts(tmp_path, "stated", off=f"miniature:{off}", on=f"miniature:{on}")
+    assert verdict.status.fails_run
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith(message)
+    if "only" in message:
+        assert verdict.reason.message.endswith("passes")
+
+
+def test_variants_that_fail_in_different_ways_are_all_told(tmp_path: Path) -> None:
+    (verdict,) = verdicts(tmp_path, "stated", off="miniature:zeros", on="miniature:error")
+    assert verdict.status is Status.BROKEN
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.BACKEND_ERROR
+    assert "half=off is failed" in verdict.reason.message
+    assert [result.status for result in verdict.variants.values()] == ["failed", "broken"]
+
+
+def test_bits_that_differ_within_the_rule_are_counted_and_fail_nothing(tmp_path: Path) -> None:
+    planned = load_suite([write(tmp_path, EXP, "exp.yaml")]).plan()
+    tested = registry.parse("miniature:zeros")
+    backend = opened(off="miniature:level=6_4", on="miniature:scaled,by=1.0000001")
+    (verdict,) = judged_variants(planned, backend, reference("numpy", tested))
+    assert verdict.status is Status.PASSED
+    assert not verdict.variants["half=off"].differing_bits
+    assert verdict.variants["half=on"].differing_bits == {"OutputTensor": 4}
+    lines = variant_lines(RunLog(HEADER, (verdict,), None))
+    assert lines == [
+        "half=off: 1 passed",
+        "half=on: 1 passed, other bits within the rule in 1 case (ELEMENT_WISE_EXP 1)",
+    ]
+
+
+def test_every_case_has_one_verdict_in_the_plan_s_order(tmp_path: Path) -> None:
+    reached = verdicts(tmp_path, off="miniature:level=6_4", on="miniature:rejects,on=undocumented")
+    assert [verdict.case.rpartition("/")[2] for verdict in reached] == [
+        "stated", "unstated", "invalid", "undocumented",
+    ]  # fmt: skip
+    assert [verdict.status for verdict in reached] == [
+        "passed", "passed", "passed", "unsupported",
+    ]  # fmt: skip
+
+
+def test_a_log_keeps_what_each_variant_came_to(tmp_path: Path) -> None:
+    (verdict,) = verdicts(tmp_path, "stated", off="miniature:level=6_4", on="miniature:zeros")
+    data = json.loads(json.dumps(verdict_data(verdict)))
+    assert data["variants"]["half=on"]["reason"] == "wrong values"
+    for name in ("run-log", "report"):
+        schema = bundled_schema(name)
+        inside = {"$schema": schema["$schema"], "$defs": schema["$defs"], "$ref": "#/$defs/verdict"}
+        jsonschema.validate(data, inside)
+    read = read_variants(data["variants"])
+    assert [result.status for result in read.values()] == [Status.PASSED, Status.FAILED]
+    assert read["half=on"].differing_bits == {"OutputTensor": 4}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "named"),
+    [({"a=1": Status.PASSED, "a=2": Status.FAILED}, "a=2"),
+     ({"a=1": Status.FAILED, "a=2": Status.BROKEN}, ""),
+     ({"a=1": Status.PASSED, "a=2": Status.UNCHECKED}, ""),
+     ({"a=1,b=1": Status.PASSED, "a=1,b=2": Status.FAILED,
+       "a=2,b=1": Status.PASSED, "a=2,b=2": Status.FAILED}, "b=2"),
+     ({"a=1,b=1": Status.FAILED, "a=1,b=2": Status.PASSED,
+       "a=2,b=1": Status.PASSED, "a=2,b=2": Status.FAILED}, "a=1,b=1 and a=2,b=2")],
+)  # fmt: skip
+def test_failing_variants_are_named_by_what_they_share(
+    statuses: dict[str, Status], named: str
+) -> None:
+    assert failing_variants({n: VariantResult(status) for n, status in statuses.items()}) == named
+
+
+def test_failures_of_different_variants_are_different_groups(tmp_path: Path) -> None:
+    (first,) = verdicts(tmp_path, "stated", off="miniature:level=6_4", on="miniature:zeros")
+    (second,) = verdicts(tmp_path, "stated", off="miniature:zeros", on="miniature:level=6_4")
+    both = (first, replace(first, case="tile/mixed/b"), replace(second, case="tile/mixed/c"))
+    (of_tile,) = operator_failures(both)
+    assert [group.variants for group in of_tile.groups] == ["half=on", "half=off"]
+    lines = shared_lines(RunLog(HEADER, both, None))
+    assert lines[0].sentence.startswith("TILE: 2 failures (wrong values) only with half=on")
