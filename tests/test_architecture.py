@@ -27,7 +27,7 @@ LAYERS: Final = (
     {"backends"},
     {"runner"},
     {"diagnosis", "fleet"},
-    {"reports", "strength", "coverage"},
+    {"reports", "strength", "coverage", "fuzzing"},
     {"comparison"},
     {"certification"},
     {"cli"},

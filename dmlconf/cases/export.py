@@ -39,6 +39,9 @@ def export_case(
     case: Case,
     expectation: ExpectedOutputs | ExpectedRejection | None,
     inputs: Mapping[str, Array],
+    *,
+    listed: int = 0,
+    note: str | None = None,
 ) -> None:
     """Write a case file with one case, whose data are in the folder of the same name.
 
@@ -49,11 +52,18 @@ def export_case(
         case: the case.
         expectation: what is expected of it, by the case itself or by a recording.
         inputs: the data, by tensor.
+        listed: inputs of at most so many elements are lists in the case file.
+        note: what the file says of the case; that it is as the given one by default.
     """
     folder = path.with_suffix("")
-    entry: dict[str, Any] = {"name": path.stem, "note": f"As {case.identifier}."}
-    files = {name: array_file(folder, name, "input", array) for name, array in inputs.items()}
-    entry |= _parts(case, folder, files)
+    entry: dict[str, Any] = {"name": path.stem, "note": note or f"As {case.identifier}."}
+    values = {
+        name: array.ravel().tolist()
+        if array.size <= listed
+        else {"file": array_file(folder, name, "input", array)}
+        for name, array in inputs.items()
+    }
+    entry |= _parts(case, folder, values)
     if case.in_place:
         entry["in_place"] = dict(case.in_place)
     entry |= _expect(case, folder, expectation)
@@ -65,33 +75,32 @@ def export_case(
     path.write_text(text, encoding="utf-8")
 
 
-def _parts(case: Case, folder: Path, files: Mapping[str, str]) -> dict[str, Any]:
+def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a device is given, as a case's entry has it."""
     if isinstance(case, GraphCase):
         held = {
-            part.name: array_file(folder, part.name, "constant", part.data)
+            part.name: {"file": array_file(folder, part.name, "constant", part.data)}
             for part in case.graph.constants
         }
-        values = {name: {"file": file} for name, file in {**files, **held}.items()}
-        return graph_parts(case.graph, values, lambda desc: _tensor(desc, None), _plain)
+        return graph_parts(case.graph, {**values, **held}, lambda desc: _tensor(desc, None), _plain)
     operator = case.operator
     desc = {
-        field.name: _field(field, case.desc[field.name], files)
+        field.name: _field(field, case.desc[field.name], values)
         for field in operator.fields
         if field.name not in operator.count_fields and case.desc[field.name] is not None
     }
     return {"desc": desc}
 
 
-def _field(field: Field, value: Any, files: Mapping[str, str]) -> Any:
+def _field(field: Field, value: Any, values: Mapping[str, Any]) -> Any:
     if not field.is_tensor:
         return _plain(value)
     if field.is_array:
-        return [_tensor(each, files.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
-    return _tensor(value, files.get(field.name))
+        return [_tensor(each, values.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
+    return _tensor(value, values.get(field.name))
 
 
-def _tensor(tensor: TensorDesc, file: str | None) -> dict[str, Any]:
+def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
     entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
     if tensor.Strides is not None:
         entry["Strides"] = list(tensor.Strides)
@@ -101,8 +110,8 @@ def _tensor(tensor: TensorDesc, file: str | None) -> dict[str, Any]:
         entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
     if tensor.GuaranteedBaseOffsetAlignment:
         entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
-    if file is not None:
-        entry["values"] = {"file": file}
+    if values is not None:
+        entry["values"] = values
     return entry
 
 

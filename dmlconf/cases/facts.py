@@ -10,28 +10,35 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from dmlconf.cases.data_facts import DATA_WORDS, data_words
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.catalogue.model import AttributeKind, Operator
-from dmlconf.expressions import Namespace
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.expressions import Expression, ExpressionError, Namespace
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
+    "DATA",
     "IN_PLACE",
     "constants",
+    "desc_of",
     "facts_of",
     "is_tensor",
     "names",
     "names_of",
+    "products",
     "read_tensor",
     "tensor_text",
 ]
 
 IN_PLACE: Final = "in_place"
+DATA: Final = "data"
 
 _TENSOR: Final = re.compile(
     r"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>-|[\dx-]+)(?: strides=(?P<strides>-|[\dx-]+))?"
@@ -43,9 +50,15 @@ def facts_of(case: Case) -> dict[str, Any]:
     """Return what the run log keeps of a case's desc, as JSON has it.
 
     The fields that are present, by name: tensors as text such as `FLOAT16 2x3 strides=1x2`, arrays
-    as lists, infinities and NaN as text; and `in_place`, the outputs that share the buffer of an
-    input.
+    as lists, infinities and NaN as text; `in_place`, the outputs that share the buffer of an
+    input; and `data`, the words of `DATA_WORDS` that hold for the inputs.
     """
+    facts = _desc_facts(case)
+    words = data_words(case)
+    return {**facts, DATA: list(words)} if words else facts
+
+
+def _desc_facts(case: Case) -> dict[str, Any]:
     facts = {name: _plain(value) for name, value in case.described.items() if value is not None}
     if case.in_place:
         facts[IN_PLACE] = list(case.in_place)
@@ -109,15 +122,21 @@ def _numbers(text: str) -> tuple[int, ...]:
     return () if text == "-" else tuple(map(int, text.split("x")))
 
 
-def names_of(case: Case) -> Namespace:
+def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return what a condition over a case is evaluated over.
 
     It is what `names` returns, and `FeatureLevel`, the lowest that must support the desc: 41 for
     4_1, so that `FeatureLevel >= 4_1` reads as Python has it.
+
+    Args:
+        case: the case.
+        condition: what will be evaluated; `Data` is left empty where it does not ask for it.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
-    return {**names(case.operator, facts_of(case), case.tags), "FeatureLevel": number}
+    asked = condition is None or "Data" in condition.names
+    facts = facts_of(case) if asked else _desc_facts(case)
+    return {**names(case.operator, facts, case.tags), "FeatureLevel": number}
 
 
 def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
@@ -126,15 +145,18 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
     The desc's fields (None where absent; a nested operator is its name) and the operator's terms;
     constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
     `DataTypes`, of all tensors; `Rank`, the greatest number of dimensions; `ElementCount`, of the
-    largest tensor; `Packed`, `Broadcast` and `InPlace`; `Flags` of all tensors; and `Tags`.
+    largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are added up
+    for an element of an output, 1 where none are; `Packed`, `Broadcast` and `InPlace`; `Flags` of
+    all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
         operator: the operator.
         facts: as `facts_of` returns them.
         tags: the case's tags.
     """
-    desc = {field.name: _read(facts.get(field.name)) for field in operator.fields}
+    desc = desc_of(operator, facts)
     tensors = list(_tensors(desc.values()))
+    outputs = [tensor for _, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT)]
     return {
         **operator.names(desc),
         **constants(operator.name),
@@ -142,12 +164,35 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
         "DataTypes": tuple(dict.fromkeys(tensor.DataType for tensor in tensors)),
         "Rank": max((tensor.DimensionCount for tensor in tensors), default=0),
         "ElementCount": max((tensor.ElementCount for tensor in tensors), default=0),
+        "OutputElements": max((tensor.ElementCount for tensor in outputs), default=0),
+        "Products": products(operator, desc),
         "Packed": all(tensor.Packed for tensor in tensors),
         "Broadcast": any(tensor.Broadcast for tensor in tensors),
         "InPlace": bool(facts.get(IN_PLACE)),
         "Flags": tuple({flag: None for tensor in tensors for flag in tensor.Flags}),
+        "Data": tuple(facts.get(DATA, ())),
         "Tags": tuple(tags),
     }
+
+
+def desc_of(operator: Operator, facts: Mapping[str, Any]) -> Desc:
+    """Return the desc that facts are of, None for each field that is absent."""
+    return {field.name: _read(facts.get(field.name)) for field in operator.fields}
+
+
+def products(operator: Operator, desc: Desc) -> int:
+    """Return how many terms are added up for an element of an output; 1 where none are.
+
+    Source: the precision rules of the catalogue.
+    """
+    most = 1
+    names = operator.names(desc)
+    for _, field, tensor in tensors_of(operator, desc, FieldKind.OUTPUT):
+        entries = operator.precision.get(field.name, ())
+        if any(entry.kind is RuleKind.ACCUMULATE for entry in entries):
+            with suppress(ExpressionError):
+                most = max(most, operator.rule(field.name, tensor.DataType, names).products)
+    return most
 
 
 @cache
@@ -155,7 +200,7 @@ def constants(operator_name: str) -> Mapping[str, str]:
     """Return the data types and the constants of an operator's enums, each by its own name."""
     operator = catalogue.operator(operator_name)
     values = [str(data_type) for data_type in DataType]
-    values += ["OWNED_BY_DML"]
+    values += ["OWNED_BY_DML", *DATA_WORDS]
     for field in operator.fields:
         if not field.is_tensor and field.attribute_kind is AttributeKind.ENUM:
             values += catalogue.enumeration(field.base_type).values

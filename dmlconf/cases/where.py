@@ -56,7 +56,7 @@ class Condition:
             case = build(planned)
         except CaseError as error:
             raise InvalidFilesError(case_problems(planned.template, error)) from error
-        names = names_of(case)
+        names = names_of(case, self._expression)
         needed = self._expression.names
         if name not in self._lacking:
             # A term may lack its value in one case and have it in the next.

@@ -34,8 +34,15 @@ def constraint_names(operator: Operator) -> frozenset[str]:
     return frozenset({*GENERAL_CONSTRAINTS, *own, *common})
 
 
-def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
-    """Return the names of the enforced constraints that the desc breaks, most general first."""
+def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
+    """Return the names of the enforced constraints that the desc breaks, most general first.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+        documented: whether those count as well that are documented, but that DirectML does not
+            enforce.
+    """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     tables = tables_that_hold(operator, desc, names)
@@ -47,7 +54,7 @@ def violations(operator: Operator, desc: Desc) -> tuple[str, ...]:
             broken["supported-data-type"] = None
         if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
             broken["supported-dimension-count"] = None
-    broken.update(dict.fromkeys(_broken_by_operator(operator, names)))
+    broken.update(dict.fromkeys(_broken_by_operator(operator, names, documented=documented)))
     return tuple(broken)
 
 
@@ -67,9 +74,11 @@ def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
     )
 
 
-def _broken_by_operator(operator: Operator, values: Namespace) -> Iterator[str]:
+def _broken_by_operator(
+    operator: Operator, values: Namespace, *, documented: bool
+) -> Iterator[str]:
     for constraint in operator.constraints:
-        if constraint.enforced and not _keeps(constraint, values):
+        if (constraint.enforced or documented) and not _keeps(constraint, values):
             yield constraint.name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import new_log
+from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import Report, show
@@ -97,7 +96,7 @@ class TargetRun:
                 self.options, digest=self.chosen.digest, shard=self.chosen.record,
                 workers=target.workers,
             )  # fmt: skip
-            log = log_file or _default_log()
+            log = log_file or default_log()
             if earlier is not None:
                 require_same_run(log, earlier, header, quiet=quiet)
             logged = LoggedRun(
@@ -175,15 +174,3 @@ def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
 def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
     if of > 1 and not quiet:
         say(f"Repetition {number:,} of {of:,}")
-
-
-def _default_log() -> Path:
-    try:
-        return new_log()
-    except OSError as error:
-        import tempfile  # Seldom needed, and it takes a while to import.
-
-        handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
-        os.close(handle)
-        warn(f"{error.strerror}: the run log is {name}")
-        return Path(name)

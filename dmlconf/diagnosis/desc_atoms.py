@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.cases.facts import IN_PLACE, is_tensor, read_tensor
-from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.cases.facts import DATA, IN_PLACE, desc_of, is_tensor, products, read_tensor
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.loader import UnknownOperatorError
+from dmlconf.catalogue.loader import operator as operator_entry
+from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.diagnosis.atoms import AtomTable, Column, TableBuilder
 from dmlconf.runner.verdict import Verdict
 from dmlconf.tensors.datatypes import Array
@@ -31,6 +34,10 @@ _MOST_PAIRED: Final = 3
 _MOST_SIZES: Final = 8
 _DIVISORS: Final = (2, 4, 8, 16, 32, 64)
 _FEW_DIVISORS: Final = (2, 4, 8)
+_ALL_DIVISORS: Final = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Sizes of vectors, of groups of threads and of tiles."""
+
+_DATA_BITS: Final = 6.0
 _DIMENSIONS: Final = (-1, -2, 0, 1, 2)
 
 _Tensors = Mapping[str, tuple[Column, Sequence[TensorDesc | None]]]
@@ -48,6 +55,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     names = list(dict.fromkeys(chain.from_iterable(fields)))
     columns = {name: Column(v.facts.get(name) for v in verdicts) for name in names}
     in_place = columns.pop(IN_PLACE, None)
+    data = columns.pop(DATA, None)
     tensors: dict[str, tuple[Column, Sequence[TensorDesc | None]]] = {}
     for name, column in columns.items():
         example = next(value for value in column.distinct if value is not None)
@@ -68,7 +76,41 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
     _pairs(builder, tensors)
     _axes(builder, columns, tensors)
     _case(builder, verdicts, columns, tensors, in_place)
+    _derived(builder, verdicts)
+    if data is not None:
+        _data(builder, data)
     return builder.table()
+
+
+def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
+    """Add what follows from several fields: elements of the outputs, and terms of sums."""
+    entry = _catalogue_entry(verdicts)
+    if entry is None:
+        return
+    descs = [desc_of(entry, verdict.facts) for verdict in verdicts]
+    outputs = [
+        max((t.ElementCount for _, _, t in tensors_of(entry, desc, FieldKind.OUTPUT)), default=0)
+        for desc in descs
+    ]
+    builder.numbers("OutputElements", 7.9, np.array(outputs, float), divisors=_ALL_DIVISORS)
+    terms = [products(entry, desc) for desc in descs]
+    builder.numbers("Products", 8.2, np.array(terms, float), divisors=_ALL_DIVISORS)
+
+
+def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
+    """Return the operator of verdicts; None for graphs and operators that are not known."""
+    try:
+        return operator_entry(verdicts[0].operator)
+    except UnknownOperatorError:
+        return None
+
+
+def _data(builder: TableBuilder, data: Column) -> None:
+    """Add which kinds of number the inputs hold."""
+    for word in sorted({word for words in data.distinct if words for word in words}):
+        holds = data.mask(partial(_has, word))
+        builder.add(f"{word} in Data", _DATA_BITS, holds)
+        builder.add(f"{word} not in Data", _DATA_BITS + 1, ~holds)
 
 
 def _values(column: Column) -> list[Any]:

@@ -1,10 +1,15 @@
 """The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
 With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
-only those whose desc meets a condition as `--where` takes it, such as `GroupCount > 1`. The fault
+only those that meet a condition as `--where` takes it, such as `GroupCount > 1`. The fault
 `scaled` multiplies by `by=FACTOR`, 1.1 where none is given, and `slow` takes `seconds=SECONDS` for
-each case, 0.5 where none is given. `miniature:level=LEVEL` has no fault, and no more than that
-feature level has by the catalogue.
+each case, 0.5 where none is given.
+
+`metacommands=off`, `half=on` and `compile=graph` are as those of the backend `directml`; with
+`only=CIRCUMSTANCE` the fault is there only under a circumstance: `metacommands`, `half`,
+`operator` and `graph` by these options, `batch` where several cases run at once.
+
+`miniature:level=LEVEL` has no fault, and no more than that feature level has by the catalogue.
 """
 
 from __future__ import annotations
@@ -16,13 +21,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 import numpy as np
 
 import dmlconf
 from dmlconf.backends.errors import OptionError
-from dmlconf.backends.miniature.changes import negated, scaled
+from dmlconf.backends.miniature.changes import last_negated, negated, scaled
+from dmlconf.backends.miniature.circumstances import (
+    CIRCUMSTANCE_WORDS,
+    NO_CIRCUMSTANCE,
+    SWITCHES,
+    Circumstances,
+)
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
 from dmlconf.backends.options import choose, split_options
@@ -76,6 +88,22 @@ def _negated(case: Case) -> Outcome:
 def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
     """Compute rightly, and multiply by a factor."""
     return _changed(case, partial(scaled, by=by))
+
+
+def _last_element(case: Case) -> Outcome:
+    """Compute rightly, but for the last element of each output."""
+    return _changed(case, last_negated)
+
+
+_STEADY_RUNS: Final = 3
+"""Of so many runs of faulty cases, one is right with the fault `unsteady`."""
+
+_runs = count()
+
+
+def _unsteady(case: Case) -> Outcome:
+    """Compute rightly in one of three runs; in the others, change each sign."""
+    return _negated(case) if next(_runs) % _STEADY_RUNS else run_case(case)
 
 
 def _wrong_type(case: Case) -> Outcome:
@@ -157,6 +185,8 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "zeros": _zeros,
     "negated": _negated,
     "scaled": _scaled,
+    "last-element": _last_element,
+    "unsteady": _unsteady,
     "wrong-type": _wrong_type,
     "wrong-sizes": _wrong_sizes,
     "no-output": _no_output,
@@ -183,6 +213,7 @@ class MiniatureBackend:
         where: only cases that meet it meet the fault; None for all.
         factor: what the fault `scaled` multiplies by.
         seconds: how long the fault `slow` waits for each case.
+        circumstances: how operators are compiled, and when the fault is there.
     """
 
     fault: str
@@ -190,17 +221,20 @@ class MiniatureBackend:
     where: Expression | None = None
     factor: float = _FACTOR
     seconds: float = _SLOW_SECONDS
+    circumstances: Circumstances = NO_CIRCUMSTANCE
     _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
-        return Environment("miniature", dmlconf.__version__, adapter=self.fault)
+        details = self.circumstances.details()
+        return Environment("miniature", dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
         """Return everything, but for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
-        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+        half = self.circumstances.half
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType), half_precision=half)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case."""
@@ -211,8 +245,9 @@ class MiniatureBackend:
             run_faulty = partial(_slow, seconds=self.seconds)
         elif run_faulty is _flaky:
             run_faulty = partial(_flaky, met=self._met)
+        present = self.circumstances.fault_present(len(cases))
         for case in cases:
-            yield run_faulty(case) if self._meets(case) else run_case(case)
+            yield run_faulty(case) if present and self._meets(case) else run_case(case)
 
     def _meets(self, case: Case) -> bool:
         if self.part not in case.identifier:
@@ -220,7 +255,7 @@ class MiniatureBackend:
         if self.where is None:
             return True
         try:
-            return bool(self.where.evaluate(names_of(case)))
+            return bool(self.where.evaluate(names_of(case, self.where)))
         except ExpressionError:
             return False  # The case lacks what the condition names.
 
@@ -258,12 +293,9 @@ _OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}
 """The options that single faults have."""
 
 OPTION_WORDS: Final = (
-    *FAULTS,
-    "on=",
-    "by=",
-    "seconds=",
+    *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
-)
+)  # fmt: skip
 """What may stand behind `miniature:`, for completion."""
 
 
@@ -285,7 +317,7 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
-        known = [*filter(None, ["on", "where", _OF_FAULT.get(fault)])]
+        known = [*filter(None, ["on", "where", *SWITCHES, _OF_FAULT.get(fault)])]
         choose(f"option of the backend miniature:{fault}", name, known)
     return MiniatureBackend(
         fault,
@@ -293,6 +325,7 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         _condition(options.get("where")),
         _number(options.get("by"), _FACTOR, "a factor; write a number, as by=1.1"),
         _number(options.get("seconds"), _SLOW_SECONDS, "seconds; write a number, as seconds=0.1"),
+        Circumstances.of(options),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["negated", "scaled"]
+__all__ = ["last_negated", "negated", "scaled"]
 
 
 def negated(array: Array, data_type: DataType) -> Array:
@@ -15,6 +15,13 @@ def negated(array: Array, data_type: DataType) -> Array:
         return -array
     wrapped: Array = np.negative(array)
     return _nibbles(wrapped, data_type) if data_type.bits == 4 else wrapped
+
+
+def last_negated(array: Array, data_type: DataType) -> Array:
+    """Return the elements, of which the last in row-major order has the other sign."""
+    changed = np.array(array)
+    changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
+    return changed
 
 
 def scaled(array: Array, data_type: DataType, by: float) -> Array:

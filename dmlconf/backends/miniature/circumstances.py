@@ -1,0 +1,94 @@
+"""How a miniature pretends to compile and run, and under which of that its fault is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dmlconf.backends.options import choose
+
+__all__ = ["CIRCUMSTANCE_WORDS", "NO_CIRCUMSTANCE", "SWITCHES", "Circumstances"]
+
+_ON_OFF: Final = ("on", "off")
+
+_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "metacommands": _ON_OFF,
+    "half": _ON_OFF,
+    "compile": ("operator", "graph"),
+    "only": ("metacommands", "half", "operator", "graph", "batch"),
+}
+
+SWITCHES: Final = tuple(_VALUES)
+"""The options of circumstances."""
+
+CIRCUMSTANCE_WORDS: Final = tuple(
+    f"{name}={value}" for name, values in _VALUES.items() for value in values
+)
+"""The options with their values, for completion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """How operators are compiled, as the backend `directml` has it, and when the fault is there.
+
+    Attributes:
+        metacommands: whether the driver's own implementations of operators may be used.
+        half: whether intermediate results may be FLOAT16.
+        graph: whether each operator is compiled as a graph of one node.
+        only: the circumstance that the fault needs; empty for none.
+    """
+
+    metacommands: bool = True
+    half: bool = False
+    graph: bool = False
+    only: str = ""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Circumstances:
+        """Read the options of a backend; those that are not named have DirectML's defaults.
+
+        Raises:
+            UnknownChoiceError: a value is unknown.
+        """
+        chosen = {
+            name: choose(f"value of the option {name}", options[name], values)
+            for name, values in _VALUES.items()
+            if name in options
+        }
+        return cls(
+            chosen.get("metacommands") != "off",
+            chosen.get("half") == "on",
+            chosen.get("compile") == "graph",
+            chosen.get("only", ""),
+        )
+
+    def fault_present(self, cases: int) -> bool:
+        """Tell whether the fault is there.
+
+        Args:
+            cases: how many cases run at once.
+        """
+        present = {
+            "metacommands": self.metacommands,
+            "half": self.half,
+            "operator": not self.graph,
+            "graph": self.graph,
+            "batch": cases > 1,
+        }
+        return present.get(self.only, True)
+
+    def details(self) -> dict[str, Any]:
+        """Return what the environment records: what differs from the defaults."""
+        details: dict[str, Any] = {}
+        if not self.metacommands:
+            details["metacommands"] = False
+        if self.half:
+            details["half"] = True
+        if self.graph:
+            details["compile"] = "graph"
+        return details
+
+
+NO_CIRCUMSTANCE: Final = Circumstances()
+"""DirectML's defaults, under all of which the fault is there."""

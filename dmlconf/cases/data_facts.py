@@ -1,0 +1,100 @@
+"""Facts of a case's data: which kinds of number its inputs hold, as words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case, ExpectedRejection, Fill
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.fills import fill
+
+__all__ = ["DATA_WORDS", "data_words", "words_of"]
+
+DATA_WORDS: Final[Mapping[str, str]] = {
+    "NAN": "NaN",
+    "INFINITY": "an infinity",
+    "NEGATIVE": "a number below 0",
+    "NEGATIVE_INDEX": "an index below 0",
+    "NEGATIVE_ZERO": "-0.0",
+    "SUBNORMAL": "a subnormal number",
+    "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
+}
+"""What `Data` may name, with what each word means that some input has."""
+
+MOST_ELEMENTS: Final = 1 << 16
+"""Larger tensors are not looked at: they are of layers, whose data are plain."""
+
+_INDICES: Final = "Indices"
+"""What DirectML's fields that hold indices have in their names."""
+
+
+def data_words(case: Case) -> tuple[str, ...]:
+    """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
+
+    Nothing is known of a case that must be rejected, nor of inputs of more than `MOST_ELEMENTS`.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        return ()
+    held: set[str] = set()
+    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+        if tensor.ElementCount <= MOST_ELEMENTS:
+            index = _INDICES in field.name
+            with suppress(LookupError, ValueError, TypeError, OverflowError):
+                held.update(_words(case.data[name], tensor, index=index))
+    return tuple(word for word in DATA_WORDS if word in held)
+
+
+def _words(data: Array | Fill, tensor: TensorDesc, *, index: bool) -> frozenset[str]:
+    if isinstance(data, Fill):
+        arguments = tuple(sorted(data.arguments.items()))
+        return _words_of_fill(data.name, arguments, tensor.Sizes, tensor.DataType, index)
+    return words_of(data, tensor.DataType, index=index)
+
+
+@lru_cache(maxsize=8192)  # Cases of a matrix share their data.
+def _words_of_fill(
+    name: str,
+    arguments: tuple[tuple[str, Any], ...],
+    sizes: tuple[int, ...],
+    data_type: DataType,
+    index: bool,
+) -> frozenset[str]:
+    return words_of(fill(name, sizes, data_type, dict(arguments)), data_type, index=index)
+
+
+def words_of(array: Array, data_type: DataType, *, index: bool = False) -> frozenset[str]:
+    """Return the words that hold for an array.
+
+    Args:
+        array: the elements.
+        data_type: their data type.
+        index: whether they are indices.
+    """
+    if not array.size:
+        return frozenset()
+    half = data_type.maximum / 2
+    if not data_type.is_float:
+        low, high = int(array.min()), int(array.max())
+        words = {"NEGATIVE"} if low < 0 else set()
+        words |= {"NEGATIVE_INDEX"} if low < 0 and index else set()
+        words |= {"BEYOND_HALF"} if high > half or low < -half else set()
+        return frozenset(words)
+    size = np.abs(array)
+    finite = np.isfinite(size)
+    zero = size == 0
+    holds = {
+        "NAN": np.isnan(size),
+        "INFINITY": np.isinf(size),
+        "NEGATIVE": array < 0,
+        "NEGATIVE_ZERO": zero & np.signbit(array),
+        "SUBNORMAL": ~zero & (size < np.finfo(array.dtype).tiny),
+        "BEYOND_HALF": finite & (size > half),
+    }
+    return frozenset(word for word, mask in holds.items() if mask.any())

@@ -1,0 +1,98 @@
+"""How much there is to a case: what a reduction makes less at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind
+from dmlconf.diagnosis.reduction.data import data_cost
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["Cost", "cost", "element_count", "tensors_in", "type_cost"]
+
+_PLAIN_TYPES: Final = (
+    DataType.FLOAT32, DataType.INT32, DataType.UINT32, DataType.FLOAT16, DataType.FLOAT64,
+    DataType.INT8, DataType.UINT8, DataType.INT16, DataType.UINT16, DataType.INT64,
+    DataType.UINT64, DataType.INT4, DataType.UINT4,
+)  # fmt: skip
+"""The data types, the most common first."""
+
+Cost = tuple[int, ...]
+"""Compared from the left: nodes, elements, dimensions, tensors with what they have beside Sizes,
+data types, attributes, and the data."""
+
+
+def tensors_in(case: Case) -> list[TensorDesc]:
+    """Return the tensors of a case, those of a graph's nodes included."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
+    if isinstance(case, GraphCase):
+        for node in case.graph.nodes:
+            tensors += [*node.inputs.values(), *node.outputs.values()]
+    return tensors
+
+
+def element_count(case: Case) -> int:
+    """Return how many elements the inputs and outputs of a case have together."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    return sum(t.ElementCount for _, _, t in tensors_of(case.operator, case.desc, *kinds))
+
+
+def type_cost(data_type: DataType) -> int:
+    """Return how uncommon a data type is."""
+    return _PLAIN_TYPES.index(data_type)
+
+
+def cost(case: Case) -> Cost:
+    """Return how much there is to a case."""
+    tensors = tensors_in(case)
+    extras = sum(
+        1 + len(t.Flags) + (t.Strides is not None) + (t.DeclaredTensorSizeInBytes is not None)
+        + bool(t.GuaranteedBaseOffsetAlignment)
+        for t in tensors
+    )  # fmt: skip
+    return (
+        len(case.graph.nodes) if isinstance(case, GraphCase) else 0,
+        element_count(case) + sum(t.ElementCount for t in tensors),
+        sum(t.DimensionCount for t in tensors),
+        extras + len(case.in_place),
+        sum(type_cost(t.DataType) for t in tensors),
+        _attributes(case),
+        *data_cost(case),
+    )
+
+
+def _attributes(case: Case) -> int:
+    if isinstance(case, GraphCase):
+        return 0
+    return sum(
+        _attribute(field, case.desc.get(field.name))
+        for field in case.operator.fields
+        if not field.is_tensor
+    )
+
+
+def _attribute(field: Field, value: Any) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, tuple):
+        return sum(1 + _attribute(field, item) for item in value)
+    if field.attribute_kind is AttributeKind.ENUM and isinstance(value, str):
+        values = list(catalogue.enumeration(field.base_type).values)
+        return values.index(value) if value in values else len(values)
+    if isinstance(value, Mapping):
+        return 10 + sum(_number(item) for item in value.values())
+    return _number(value)
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool | int):
+        return min(abs(int(value)), 1 << 20) + (value < 0)
+    if isinstance(value, float):
+        return {0.0: 0, 1.0: 1}.get(value, 1 + len(f"{value:.9g}"))
+    return 1

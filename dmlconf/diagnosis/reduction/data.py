@@ -1,0 +1,196 @@
+"""The data of a reduced case: what is left of it in smaller tensors, and simpler values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.data_facts import words_of
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.tensors.datatypes import Array, DataType
+from dmlconf.tensors.layout import as_stored
+
+__all__ = ["Part", "data_cost", "fitted", "plain_values", "simpler_values"]
+
+_INDICES: Final = "Indices"
+
+
+class Part(Enum):
+    """Which elements of a tensor stay when it becomes smaller."""
+
+    FIRST = "first"
+    LAST = "last"
+    SPECIAL = "special"
+    """Those that are NaN, infinite, negative and so on come first."""
+
+
+def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, Array] | None:
+    """Return the data of a case for another desc.
+
+    Args:
+        operator: the case's operator.
+        desc: the other desc.
+        case: the case, whose data are arrays.
+        part: which elements stay.
+
+    Returns:
+        arrays by input; None where no other part differs from the first.
+    """
+    fitting: dict[str, Array] = {}
+    special = False
+    for name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
+        old = case.data.get(name)
+        values = old if isinstance(old, np.ndarray) else np.ones(1, tensor.DataType.dtype)
+        if part is Part.SPECIAL:
+            rare = _rareness(values)
+            special |= bool(rare.any())
+            values = values.ravel()[np.argsort(-rare, kind="stable")]
+        array = _cast(_resized(values, tensor.Sizes, part), tensor.DataType)
+        if _INDICES in field.name:
+            array = _in_range(array, _indexed(desc))
+        fitting[name] = as_stored(array, tensor.Strides)
+    return fitting if part is not Part.SPECIAL or special else None
+
+
+def _rareness(values: Array) -> Array:
+    """Return how special each element is, in row-major order; 0 where it is ordinary."""
+    flat = values.ravel()
+    if flat.dtype.kind != "f":
+        return (flat < 0).astype(int)
+    with np.errstate(invalid="ignore"):
+        size = np.abs(flat)
+        info = np.finfo(flat.dtype)
+        subnormal = (size > 0) & (size < info.tiny)
+        ranks = np.isnan(flat) * 5 + np.isinf(flat) * 4 + subnormal * 3
+        ranks = ranks + ((size == 0) & np.signbit(flat)) * 2
+        return np.asarray(ranks + (np.isfinite(flat) & (size > info.max / 2)) * 2 + (flat < 0))
+
+
+def _resized(values: Array, sizes: tuple[int, ...], part: Part) -> Array:
+    if values.ndim == len(sizes) and all(n <= m for n, m in zip(sizes, values.shape, strict=True)):
+        ends = zip(sizes, values.shape, strict=True)
+        if part is Part.LAST:
+            return values[tuple(slice(m - n, m) for n, m in ends)]
+        if part is Part.FIRST:
+            return values[tuple(slice(0, n) for n in sizes)]
+    flat = values.ravel()[::-1] if part is Part.LAST else values.ravel()
+    return np.resize(flat, sizes)
+
+
+def _cast(values: Array, data_type: DataType) -> Array:
+    if values.dtype == data_type.dtype:
+        return np.array(values)
+    with np.errstate(all="ignore"):
+        if data_type.is_float:
+            return values.astype(data_type.dtype)
+        numbers = np.nan_to_num(values.astype(np.float64))
+        highest = float(data_type.maximum) if data_type.bits < 64 else 2.0**52
+        limited = np.clip(numbers, max(float(data_type.minimum), -(2.0**52)), highest)
+        return limited.astype(data_type.dtype)
+
+
+def _indexed(desc: Desc) -> int:
+    """Return how many elements an index may choose from, in whatever dimension."""
+    tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
+    axis = desc.get("Axis")
+    if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
+        return tensor.Sizes[axis]
+    return min(tensor.Sizes)
+
+
+def _in_range(array: Array, count: int) -> Array:
+    """Return indices below a count; negative ones stay negative."""
+    if array.dtype.kind == "u":
+        below: Array = np.minimum(array, np.asarray(count - 1, array.dtype))
+        return below
+    limited: Array = np.clip(array, -count, count - 1).astype(array.dtype)
+    return limited
+
+
+def data_cost(case: Case) -> tuple[int, int, int]:
+    """Return how many elements are not 0, how many are neither 0 nor 1, and what they take."""
+    not_zero = others = digits = 0
+    for array in case.data.values():
+        if isinstance(array, np.ndarray) and array.size:
+            with np.errstate(invalid="ignore"):
+                zero = (array == 0) & ~np.signbit(array) if array.dtype.kind == "f" else array == 0
+                odd = ~zero & (array != 1)
+            not_zero += int(array.size - np.count_nonzero(zero))
+            others += int(np.count_nonzero(odd))
+            digits += sum(len(f"{value:.9g}") for value in array[odd].ravel()[:64].tolist())
+    return not_zero, others, digits
+
+
+_MOST_SINGLE: Final = 64
+
+
+def simpler_values(name: str, array: Array) -> Iterator[Array]:
+    """Yield an array with more of its elements 0 or 1, the greatest changes first.
+
+    Args:
+        name: the tensor's name; indices become 0 only.
+        array: the elements.
+    """
+    values = (0,) if _INDICES in name else (0, 1)
+    count = array.size
+    block = count
+    while block:
+        for value in values:
+            for start in range(0, count, block):
+                flat = np.array(array).ravel()
+                flat[start : start + block] = value
+                yield flat.reshape(array.shape)
+        block = block // 2 if count <= _MOST_SINGLE or block > count // 16 else 0
+    yield from _rounded(array)
+
+
+def _rounded(array: Array) -> Iterator[Array]:
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            yield np.rint(array)
+            yield np.where(np.isfinite(array), np.clip(array, -1, 1), array)
+
+
+def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
+    """Return other data of the same sizes for a case.
+
+    Args:
+        case: the case, whose data are arrays.
+        word: a word of `DATA_WORDS`: only elements that it holds for change, to 1, indices to 0;
+            None to give every element another ordinary value.
+    """
+    data: dict[str, Any] = dict(case.data)
+    for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
+        array = data.get(name)
+        if isinstance(array, np.ndarray):
+            index = _INDICES in field.name
+            changed = (
+                _ordinary(array, index=index)
+                if word is None
+                else _without(array, tensor.DataType, word, index=index)
+            )
+            data[name] = as_stored(changed, tensor.Strides)
+    return data
+
+
+def _ordinary(array: Array, *, index: bool) -> Array:
+    if index:
+        return np.zeros_like(array)
+    if array.dtype.kind == "f":
+        steps = (np.arange(array.size) * 7 + 3) % 13
+        return (1 + steps / 8).astype(array.dtype).reshape(array.shape)
+    return (1 + np.arange(array.size) % 2).astype(array.dtype).reshape(array.shape)
+
+
+def _without(array: Array, data_type: DataType, word: str, *, index: bool) -> Array:
+    flat = np.array(array).ravel()
+    # One element at a time: a word of an array holds where it holds for one of its elements.
+    for place in range(flat.size):
+        if word in words_of(flat[place : place + 1], data_type, index=index):
+            flat[place] = 0 if index else 1
+    return flat.reshape(array.shape)

@@ -1,0 +1,198 @@
+"""Reduce a case: try smaller and simpler ones, and keep each that still fails.
+
+Delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002)
+over what a case is made of, in place of characters: nodes, sizes, dimensions, layout, data types,
+attributes and data. Every case that is tried keeps the constraints of its operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dmlconf.backends.recording.digest import case_digest
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import Desc
+from dmlconf.diagnosis.reduction.cost import Cost, cost
+from dmlconf.diagnosis.reduction.data import Part, fitted
+from dmlconf.diagnosis.reduction.places import Place
+from dmlconf.diagnosis.reduction.repair import repaired
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Fails", "Reduced", "Search", "reduce_case", "with_own_data"]
+
+Fails = Callable[[Case], bool]
+"""Tells whether a case fails in the same way as the first one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The smallest case that a reduction came to.
+
+    Attributes:
+        case: the case; its data are arrays, and nothing but a rejection is stated for it.
+        trials: how many cases were tried.
+        complete: whether the reduction came to its end.
+    """
+
+    case: Case
+    trials: int
+    complete: bool
+
+
+def with_own_data(case: Case) -> Case:
+    """Return the case with arrays for data, and without what it states of outputs.
+
+    A smaller case has other outputs, which the reference tells.
+    """
+    if isinstance(case.expectation, ExpectedRejection):
+        data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}
+        return replace(case, data=data)
+    return replace(case, data=case.inputs(), expectation=None, tolerances={}, files={})
+
+
+def reduce_case(
+    case: Case,
+    fails: Fails,
+    stopped: Callable[[], bool] = lambda: False,
+    on_smaller: Callable[[Case], None] = lambda case: None,
+) -> Reduced:
+    """Return the smallest case found that fails as the first one does.
+
+    An interrupt ends the reduction; the smallest case so far is returned.
+
+    Args:
+        case: a case that fails, as `with_own_data` returns it.
+        fails: tells whether a case fails in the same way.
+        stopped: tells whether the time is over.
+        on_smaller: is called with each smaller case that fails.
+    """
+    from dmlconf.diagnosis.reduction.passes import PASSES
+
+    search = Search(case, fails, stopped, on_smaller)
+    search.permitted  # noqa: B018  (Of the first case.)
+    try:
+        before: Cost = ()
+        while cost(search.case) != before:
+            before = cost(search.case)
+            for reduction in PASSES:
+                reduction(search)
+    except (_Stopped, KeyboardInterrupt):
+        return Reduced(search.case, search.trials, complete=False)
+    return Reduced(search.case, search.trials, complete=True)
+
+
+class _Stopped(Exception):
+    """The time is over."""
+
+
+@dataclass
+class Search:
+    """The smallest case so far, and what was tried.
+
+    Attributes:
+        case: the smallest case that fails.
+        fails: tells whether a case does.
+        stopped: tells whether the time is over.
+        on_smaller: is called with each smaller case that fails.
+        trials: how many cases were tried.
+    """
+
+    case: Case
+    fails: Fails
+    stopped: Callable[[], bool]
+    on_smaller: Callable[[Case], None]
+    trials: int = 0
+    _seen: set[str] = field(default_factory=set)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the case must be rejected, so that its constraints stay broken."""
+        return isinstance(self.case.expectation, ExpectedRejection)
+
+    @cached_property
+    def permitted(self) -> frozenset[str]:
+        """The constraints that the first case breaks: some are documented, but not enforced."""
+        return frozenset(_broken_constraints(self.case))
+
+    def repaired(self, desc: Desc, fixed: frozenset[Place]) -> Desc | None:
+        """Return the desc with what is free changed so that it is valid; None where it is not.
+
+        The constraints of a case that must be rejected stay as they are.
+        """
+        if self.rejected:
+            return None
+        return repaired(self.case.operator, desc, fixed, self.permitted)
+
+    def attempt(self, candidate: Case) -> bool:
+        """Take a case for the smallest one if it is smaller, valid and fails.
+
+        Raises:
+            _Stopped: the time is over.
+        """
+        if cost(candidate) >= cost(self.case) or not self._valid(candidate):
+            return False
+        key = case_digest(candidate)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        if self.stopped():
+            raise _Stopped
+        self.trials += 1
+        if not self.fails(candidate):
+            return False
+        self.case = candidate
+        self.on_smaller(candidate)
+        return True
+
+    def attempt_desc(self, desc: Desc) -> bool:
+        """Take the case with another desc, with whichever part of its data still fails."""
+        return any(self.attempt(candidate) for candidate in self._with_desc(desc))
+
+    def attempt_data(self, data: Mapping[str, Array]) -> bool:
+        """Take the case with other data."""
+        return self.attempt(replace(self.case, data=dict(data)))
+
+    def _with_desc(self, desc: Desc) -> list[Case]:
+        case = self.case
+        present = {name: source for name, source in case.in_place.items() if desc.get(name)}
+        changed: list[Case] = []
+        digests: set[bytes] = set()
+        for part in Part:
+            data: dict[str, Any] | None = {}
+            if not self.rejected:
+                data = fitted(case.operator, desc, case, part)
+            if data is not None:
+                digest = b"|".join(array.tobytes() for array in data.values())
+                if digest not in digests:
+                    digests.add(digest)
+                    changed.append(replace(case, desc=desc, data=data, in_place=present))
+        return changed
+
+    def _valid(self, candidate: Case) -> bool:
+        if not isinstance(candidate, GraphCase) and not _arrays_fit(candidate):
+            return False
+        broken = frozenset(_broken_constraints(candidate))
+        return broken == self.permitted if self.rejected else broken <= self.permitted
+
+
+def _arrays_fit(case: Case) -> bool:
+    """Tell whether arrays whose length one field holds are of that length."""
+    return all(
+        case.desc.get(name) is None or len(case.desc[name]) == case.desc.get(count)
+        for count, arrays in case.operator.count_fields.items()
+        for name in arrays
+    )
+
+
+def _broken_constraints(case: Case) -> tuple[str, ...]:
+    """Return the names of the documented constraints that a case breaks, enforced or not."""
+    if isinstance(case, GraphCase):
+        return case.violations()
+    return violations(case.operator, case.desc, documented=True)

@@ -1,0 +1,146 @@
+"""Reduction: what becomes of a failing case, and what every case on the way keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.export import export_case
+from dmlconf.cases.facts import names_of
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.constraints import violations
+from dmlconf.diagnosis.reduction.cost import cost, element_count
+from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.resources import cases_directory
+
+CONDITIONS = [
+    ("convolution/matrix/attributes", "GroupCount > 1 and Direction == BACKWARD", 16),
+    ("gemm/", "FLOAT16 in DataTypes and TransB == TRANSPOSE", 4),
+    ("gather/", "NEGATIVE_INDEX in Data and Axis > 0", 8),
+    ("element_wise_multiply/", "not Packed and FLOAT16 in DataTypes", 8),
+    ("join/", "len(InputTensors) > 2", 8),
+    ("lstm/", "Direction == BIDIRECTIONAL", 24),
+    ("element_wise_exp/", "OutputElements % 4 == 0", 8),
+    ("reduce/", "len(Axes) > 1", 4),
+]
+
+
+def case_that_meets(beginning: str, condition: str) -> Case:
+    operator = beginning.partition("/")[0]
+    expression = Expression(condition)
+    for planned in load_suite([cases_directory() / operator]).plan():
+        if planned.identifier.startswith(beginning) and "invalid" not in planned.template.tags:
+            case = valid_case(planned)
+            if meets(case, expression):
+                return with_own_data(case)
+    raise AssertionError(f"no case of {beginning} meets {condition}")
+
+
+def meets(case: Case, condition: Expression) -> bool:
+    try:
+        return bool(condition.evaluate(names_of(case)))
+    except ExpressionError:
+        return False
+
+
+@pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
+def test_the_smallest_case_meets_the_condition_with_few_elements(
+    beginning: str, condition: str, elements: int
+) -> None:
+    case, expression = case_that_meets(beginning, condition), Expression(condition)
+    tried: list[Case] = []
+
+    def fails(candidate: Case) -> bool:
+        tried.append(candidate)
+        return meets(candidate, expression)
+
+    reduced = reduce_case(case, fails)
+    assert reduced.complete
+    assert reduced.trials == len(tried)
+    assert meets(reduced.case, expression)
+    assert element_count(reduced.case) <= elements
+    for candidate in tried:
+        assert not violations(candidate.operator, candidate.desc)
+        shapes = {name: array.shape for name, array in candidate.inputs().items()}
+        given = {name: getattr(data, "shape", None) for name, data in candidate.data.items()}
+        assert shapes == given
+
+
+def test_each_kept_case_is_smaller_than_the_one_before() -> None:
+    smaller: list[Case] = []
+    case = case_that_meets("gemm/", "Products > 8")
+    reduce_case(case, lambda c: meets(c, Expression("Products > 8")), on_smaller=smaller.append)
+    assert len(smaller) > 2
+    assert all(cost(b) < cost(a) for a, b in zip([case, *smaller], smaller, strict=False))
+
+
+def test_data_become_zeros_and_ones_but_for_what_the_failure_needs() -> None:
+    case = case_that_meets("element_wise_max/", "NAN in Data")
+    reduced = reduce_case(case, lambda c: "NAN" in names_of(c)["Data"]).case
+    values = np.concatenate([array.ravel() for array in reduced.inputs().values()])
+    assert np.isnan(values).sum() == 1
+    assert not np.any(values[~np.isnan(values)])
+
+
+def test_a_case_that_must_be_rejected_keeps_breaking_the_same_constraints() -> None:
+    suite = load_suite([cases_directory() / "gemm"])
+    plan = [p for p in suite.plan() if "invalid" in p.template.tags]
+    case = with_own_data(valid_case(plan[0]))
+    reduced = reduce_case(case, lambda c: True).case
+    assert reduced.violations() == case.violations() != ()
+    assert cost(reduced) < cost(case)
+
+
+def test_nodes_that_the_failure_does_not_need_are_left_out() -> None:
+    suite = load_suite([cases_directory() / "graphs" / "attention.yaml"])
+    case = with_own_data(valid_case(next(iter(suite.plan()))))
+    assert isinstance(case, GraphCase)
+    first = case.graph.operator_nodes[0].operator_name
+
+    def fails(candidate: Case) -> bool:
+        return isinstance(candidate, GraphCase) and first in candidate.graph.operators
+
+    reduced = reduce_case(case, fails).case
+    assert isinstance(reduced, GraphCase)
+    assert [node.operator_name for node in reduced.graph.operator_nodes] == [first]
+    assert not reduced.violations()
+
+
+def test_an_interrupt_keeps_the_smallest_case_so_far() -> None:
+    case = case_that_meets("gemm/", "Products > 8")
+    calls = 0
+
+    def fails(candidate: Case) -> bool:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return True
+
+    reduced = reduce_case(case, fails)
+    assert not reduced.complete
+    assert cost(reduced.case) < cost(case)
+
+
+def test_the_time_ends_the_reduction() -> None:
+    case = case_that_meets("gemm/", "Products > 8")
+    assert reduce_case(case, lambda c: True, stopped=lambda: True).trials == 0
+
+
+def test_a_reduced_case_is_a_file_that_loads_as_the_same_case(tmp_path: Path) -> None:
+    case = case_that_meets("gather/", "NEGATIVE_INDEX in Data and Axis > 0")
+    reduced = reduce_case(case, lambda c: "NEGATIVE_INDEX" in names_of(c)["Data"]).case
+    path = tmp_path / "reduced.yaml"
+    export_case(path, reduced, None, reduced.inputs(), listed=64, note="Reduced.")
+    assert not path.with_suffix("").exists()
+    [planned] = load_suite([path]).plan()
+    read: dict[str, Any] = valid_case(planned).inputs()
+    assert {name: array.tolist() for name, array in read.items()} == {
+        name: array.tolist() for name, array in reduced.inputs().items()
+    }
