@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import dmlconf
-from dmlconf.backends.protocol import Capabilities, Environment
+from dmlconf.backends.protocol import BackendError, Capabilities, Environment
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import PlannedCase
@@ -189,7 +189,7 @@ class _Session:
         return Batch(done, stale)
 
 
-class _OtherSuiteError(ExpectedError):
+class _OtherSuiteError(BackendError):
     """The suite of this machine is not that of the job."""
 
 
@@ -222,8 +222,6 @@ def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
     """
-    from dmlconf.backends.protocol import BackendError
-
     with _LOCK:
         session = _SESSIONS.get(job)
         if session is None:
