@@ -17,6 +17,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = [
     "FEATURE_LEVELS",
     "AttributeKind",
+    "Bounds",
     "Constraint",
     "Enumeration",
     "FeatureLevel",
@@ -95,6 +96,24 @@ _ATTRIBUTE_KINDS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The values of an input for which the documentation defines results.
+
+    Attributes:
+        high: the greatest value, over the desc's fields and terms.
+        low: the least value.
+        from_end: whether negative values of signed types count from the end, down to `-high - 1`.
+        writes: the tensor whose elements go where the values say, so that of equal values it is
+            not defined which element stays; None where they only say where to read.
+    """
+
+    high: Expression
+    low: int = 0
+    from_end: bool = False
+    writes: str | None = None
+
+
 @dataclass(frozen=True)
 class Field:
     """One member of an operator desc.
@@ -109,6 +128,7 @@ class Field:
         wraps: for a scalar union, whether an unsigned number may be written as a negative one,
             which wraps around, as the page of FILL_VALUE_SEQUENCE has it.
         without_effect: for an attribute that changes no result, what decides instead.
+        bounds: for an input of indices or lengths, the values for which results are defined.
     """
 
     name: str
@@ -119,6 +139,7 @@ class Field:
     type_field: str | None = None
     wraps: bool = False
     without_effect: str | None = None
+    bounds: Bounds | None = None
 
     @property
     def is_tensor(self) -> bool:
