@@ -1,4 +1,4 @@
-"""How many cases `dmlconf fuzz` needs to find each planted defect of `tests/diagnosis/defects.yaml`."""
+"""How many cases `dmlconf fuzz` needs to find each defect of `tests/diagnosis/defects.yaml`."""
 
 from __future__ import annotations
 
