@@ -243,5 +243,7 @@ def _save(
     except OSError as error:
         say(f"Error: --save {folder} could not be written: {error.strerror or error}")
         return []
-    say(f"{len(chosen):,} failing cases are in {folder} ({len(paths):,} files)")
+    saved = "failing case is" if len(chosen) == 1 else "failing cases are"
+    written = "file" if len(paths) == 1 else "files"
+    say(f"{len(chosen):,} {saved} in {folder} ({len(paths):,} {written})")
     return [(cases[group[0].case], group[0]) for group in groups]

@@ -13,6 +13,7 @@ import click
 from dmlconf.backends import registry
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.circumstances import chosen_circumstances, parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -53,6 +54,7 @@ from dmlconf.cli.selection import (
     suite_paths,
 )
 from dmlconf.cli.shards import empty_shard, shard_of, shard_options
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP, slower_complaints
 from dmlconf.fleet.shards import Shard
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import limits_of
@@ -104,6 +106,10 @@ _MOST_DUMPED: Final = 100
 @option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
+@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
+        group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); those that cost little where not given, if the backend has "
+        "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -111,6 +117,11 @@ _MOST_DUMPED: Final = 100
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
 @demand_options
+@option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Tell which operators take longer on the device than in this earlier run log, by more "
+        "than noise allows.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -134,11 +145,14 @@ def command(
     retries: int,
     resumed_log: Path | None,
     compare_unfused: bool,
+    circumstances: tuple[str, ...],
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
+    slower_than: Path | None,
+    fail_slower: float | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -165,6 +179,9 @@ def command(
         raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    if fail_slower is not None and slower_than is None:
+        raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
+    base_run = read_log(slower_than) if slower_than else None
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
@@ -201,11 +218,15 @@ def command(
         limits = limits_of(name, jobs, timeout, len(cases))
         backend = open_backend(name, limits, judged=True)
         try:
+            under = chosen_circumstances(circumstances, backend.capabilities, str(name))
+            if "all" in circumstances and not under:
+                warn(f"{name} has no circumstances: --circumstances all runs cases plainly")
             expected = expectations(against, backend, suite, planned, suite_paths(paths))
             warn(expected.note)
             given_paths = map(str, paths)
             header = make_header(
-                suite, given_paths, len(cases), backend, expected.name, options,
+                suite, given_paths, len(cases), backend, expected.name,
+                    options | ({"circumstances": list(under)} if under else {}),
                 digest=chosen.digest, shard=chosen.record,
             )  # fmt: skip
             log = log_file or default_log()
@@ -216,7 +237,7 @@ def command(
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
                 verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers, compare_unfused=compare_unfused,
+                waivers=waivers, compare_unfused=compare_unfused, circumstances=under,
             )  # fmt: skip
             tell = partial(_announce_repetition, of=repeat, quiet=quiet)
             repeat_judge = partial(
@@ -238,7 +259,11 @@ def command(
         )  # fmt: skip
         if footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, plan)
-        code, complaints = run_exit_code(footer, demands)
+        slower: list[str] = []
+        if base_run is not None:
+            lines, slower = slower_complaints(base_run, written, fail_slower)
+            say("\n".join(lines))
+        code, complaints = run_exit_code(footer, demands, slower)
         for complaint in complaints:
             say(f"Error: {complaint}")
         codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))

@@ -108,3 +108,10 @@ def test_every_documented_part_is_reached(name: str) -> None:
     wanted -= REFUSED.get(name, set())
     assert wanted - reached == set()
     assert len(descs) >= 0.9 * 2 * len(goals)
+
+
+@pytest.mark.parametrize("seed", range(3, 7))
+def test_a_case_with_a_fused_operator_is_valid(seed: int) -> None:
+    for number in range(80):
+        case = operator_case("GEMM", seed, number)
+        assert valid_case(case).identifier == case.identifier
