@@ -9,9 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from dmlconf.catalogue.bounds import Bounds
 from dmlconf.catalogue.graph import GRAPHS, graph_entry, is_graphs
 from dmlconf.catalogue.model import (
-    Bounds,
     Constraint,
     Enumeration,
     FeatureLevel,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
+from dmlconf.catalogue.bounds import Bounds
 from dmlconf.catalogue.precision import PrecisionEntry, PrecisionRule
 from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
 from dmlconf.tensors.datatypes import DataType
@@ -17,7 +18,6 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = [
     "FEATURE_LEVELS",
     "AttributeKind",
-    "Bounds",
     "Constraint",
     "Enumeration",
     "FeatureLevel",
@@ -94,24 +94,6 @@ _ATTRIBUTE_KINDS: Final = {
     **{str(kind): kind for kind in AttributeKind},
     "float": AttributeKind.FLOAT,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The values of an input for which the documentation defines results.
-
-    Attributes:
-        high: the greatest value, over the desc's fields and terms.
-        low: the least value.
-        from_end: whether negative values of signed types count from the end, down to `-high - 1`.
-        writes: the tensor whose elements go where the values say, so that of equal values it is
-            not defined which element stays; None where they only say where to read.
-    """
-
-    high: Expression
-    low: int = 0
-    from_end: bool = False
-    writes: str | None = None
 
 
 @dataclass(frozen=True)
