@@ -124,6 +124,7 @@ class Outputs:
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
             has none.
         samples: what is known of outputs that are not in `arrays`; a recording may have them.
+        warnings: what the driver or a debug layer warned of; they fail nothing.
     """
 
     arrays: Mapping[str, Array]
@@ -131,6 +132,7 @@ class Outputs:
     faults: tuple[Fault, ...] = ()
     dispatch_seconds: tuple[float, ...] = ()
     samples: Mapping[str, Sample] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class Rejection:
         constraints: names of the constraints that the backend says are broken, if it can tell.
         seconds: how long it took.
         node: name of the graph's node that was refused; empty where all of the case was.
+        message: why, as the driver or a debug layer says; empty where neither does.
+        warnings: what the driver or a debug layer warned of.
     """
 
     stage: str
@@ -150,6 +154,8 @@ class Rejection:
     constraints: tuple[str, ...] = ()
     seconds: float = 0.0
     node: str = ""
+    message: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class BreakdownKind(StrEnum):

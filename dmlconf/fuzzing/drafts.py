@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -108,12 +108,12 @@ class Drafts:
                 raise UnfitError
             item = current[place[1]]
             if len(place) > 2:
-                value = self._with_key(field, item, place[2], value)
+                value = self._with_key(field, item, place[2:], value)
             items = list(current)
             items[place[1]] = self._checked(field, value)
             draft[field.name] = tuple(items)
         else:
-            draft[field.name] = self._with_key(field, current, place[1], value)
+            draft[field.name] = self._with_key(field, current, place[1:], value)
 
     def _replace(self, draft: dict[str, Any], field: Field, value: Any) -> None:
         name = field.name
@@ -167,15 +167,20 @@ class Drafts:
             raise UnfitError
         return value
 
-    def _with_key(self, field: Field, current: Any, key: str | int, value: Any) -> Any:
+    def _with_key(self, field: Field, current: Any, place: Place, value: Any) -> Any:
+        key, *inner = place
         if not isinstance(current, Mapping) or key not in current:
             raise UnfitError
+        if key == "operator":
+            if value is ANOTHER:
+                value = self._chance.pick(domains.foreign_operators(self._operator, field.name))
+            return domains.nested(_known_operator(value), self._chance)
+        if inner:
+            return {**current, key: _with_item(current[key], inner, value)}
         if value is None:
             return {**current, key: None}
-        if key == "operator":
-            return domains.nested(_known_operator(value), self._chance)
         least = 0 if field.attribute_kind is AttributeKind.SIZE_2D else -float("inf")
-        if not _is_number(value) or value < least:
+        if not _is_number(value) or value < least or isinstance(current[key], tuple):
             raise UnfitError
         if not domains.scalar_fits(value, DataType.FLOAT32):
             raise UnfitError
@@ -253,6 +258,8 @@ class Drafts:
         for field in self._operator.fields:
             if field.type_field is None or draft[field.name] is None:
                 continue
+            if draft[field.type_field] not in list(DataType):
+                continue  # Of no data type DirectML reads nothing.
             data_type = _type_named(draft[field.type_field])
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)
@@ -275,3 +282,13 @@ def _known_operator(value: Any) -> str:
     if not isinstance(value, str):
         raise UnfitError
     return value
+
+
+def _with_item(items: Any, place: Sequence[str | int], value: Any) -> tuple[Any, ...]:
+    """Return the array of a nested operator with another whole number at an index."""
+    [index] = place
+    if not isinstance(items, tuple) or not isinstance(index, int) or not index < len(items):
+        raise UnfitError
+    if not _is_whole(value) or value < 0:
+        raise UnfitError
+    return (*items[:index], value, *items[index + 1 :])

@@ -37,7 +37,7 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    unchecked = remarks.plain_notes(log)
     for note in (*remarks.room_lines(log), *unchecked):
         if note:
             yield f"{_escaped(note)}."
@@ -45,6 +45,7 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _shared(log)
     yield from _table(log)
     yield from _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
+    yield from _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
     yield from _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))

@@ -208,6 +208,7 @@ def combined(
         "variants": variants,
         "seconds": math.fsum(verdict.seconds for verdict in verdicts.values()),
         "dispatch_seconds": first.dispatch_seconds,
+        "warnings": tuple(dict.fromkeys(w for v in verdicts.values() for w in v.warnings)),
     }
     if gravest.reason is not None:
         whole["reason"] = replace(gravest.reason, message=_message(variants, gravest.status))

@@ -162,6 +162,7 @@ class Verdict:
             nothing where it ran only plainly.
         variants: what the case came to in each variant of the backend, by label; nothing where
             the backend has only one.
+        warnings: what the driver or a debug layer warned of; they fail nothing.
     """
 
     case: str
@@ -184,5 +185,6 @@ class Verdict:
     circumstance: str | None = None
     circumstances: Mapping[str, str] = field(default_factory=dict)
     variants: Mapping[str, VariantResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     attempts: tuple[Status, ...] = ()
     worker: str | None = None

@@ -130,7 +130,7 @@ class DirectMLBackend:
                     self._device.capabilities(), half_precision=self._options.half
                 )
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
-                self._runner = Runner(self._executor)
+                self._runner = Runner(self._executor, self._device.messages)
                 self._exerciser = DirectMLExerciser(
                     self._device, self._executor.operators, options.flags, graph=options.graph
                 )
@@ -159,9 +159,16 @@ class DirectMLBackend:
                 "metacommands": self._options.metacommands,
                 "half": self._options.half,
                 "debug": self._options.debug,
+                **self._debug_layers(),
                 "compile": _WAYS[self._options.graph],
             },
         )
+
+    def _debug_layers(self) -> dict[str, Any]:
+        if not self._options.debug:
+            return {}
+        missing = list(self._device.missing_layers)
+        return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""

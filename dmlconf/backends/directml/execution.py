@@ -24,7 +24,7 @@ from dmlconf.backends.directml.memory import (
     DescriptorHeap,
     Region,
 )
-from dmlconf.backends.directml.operators import OperatorCache
+from dmlconf.backends.directml.operators import MOST_KEPT, OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
 from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
@@ -118,9 +118,9 @@ class Executor:
         compiled = self._operators.get(compilation)
         return Prepared(case, compiled, placement, perf_counter() - began)
 
-    def trim(self) -> None:
-        """Give back operators that need not be kept; none that was prepared may be run any more."""
-        self._operators.trim()
+    def trim(self, most: int = MOST_KEPT) -> None:
+        """Give back operators beyond so many; none that was prepared may be run any more."""
+        self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
         """Initialise the operators, dispatch each twice, and return what they made, in order.

@@ -18,6 +18,7 @@ from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.execution import Executor, Result
 from dmlconf.backends.directml.graph import NodeRefusalError
 from dmlconf.backends.directml.hresult import HResultError, is_removal
+from dmlconf.backends.directml.messages import InfoQueue, with_messages
 from dmlconf.backends.directml.vtable import NativeFaultError
 from dmlconf.backends.protocol import (
     Breakdown,
@@ -47,12 +48,30 @@ _ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 class Runner:
     """Runs cases in batches that fit the memory meant for them."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
+        """Run on an executor.
+
+        Args:
+            executor: runs batches.
+            messages: what debug layers say; each case then runs alone, so that it is known whose
+                messages they are.
+        """
         self._executor = executor
+        self._messages = messages
         self._removed: Outcome | None = None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
+        if self._messages is None:
+            yield from self._batched(cases)
+            return
+        for case in cases:
+            self._executor.trim(0)  # Layers also speak when an operator is created.
+            self._messages.take()
+            for outcome in self._batched([case]):
+                yield with_messages(outcome, self._messages.take())
+
+    def _batched(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         batch = Batch()
         # What is known of the cases of this batch; those that it holds have no outcome yet.
         waiting: deque[Outcome | None] = deque()
