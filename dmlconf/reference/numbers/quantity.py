@@ -107,17 +107,12 @@ class Quantity:
         return np.abs(self.value) if self.terms is None else self.terms
 
     def __mul__(self, other: Quantity) -> Quantity:
-        product = self._derived(
+        return self._derived(
             self.value * other.value,
             other,
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
-        if product.error_scale is None:
-            return product
-        # What may be NaN is so times zero as well.
-        opened = product.error_scale.open_where(self._open() | other._open())
-        return replace(product, error_scale=opened)
 
     def _open(self) -> Array:
         """Tell where any result is right."""
@@ -136,6 +131,8 @@ class Quantity:
         if self.error_scale is None or other.error_scale is None:
             return Quantity(value, None)
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(np.abs(value))
+        # What may be NaN is so times zero, or beside any other term, as well.
+        error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value), half))
 
@@ -230,7 +227,7 @@ class Quantity:
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value)
         # What an activation makes of NaN is not documented, and differs between layers.
-        undefined = overflowed | np.isnan(self.value)
+        undefined = overflowed | np.isnan(self.value) | self._open()
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
