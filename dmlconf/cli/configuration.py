@@ -39,7 +39,7 @@ FILE_NAMES: Final = ("dmlconf.toml", "pyproject.toml")
 
 COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "compare", "waive", "certify", "verify", "sign", "keygen",
+    "report", "diagnose", "compare", "waive", "certify", "verify", "sign", "keygen",
 )  # fmt: skip
 """The commands whose options the file may set."""
 

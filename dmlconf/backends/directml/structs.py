@@ -28,6 +28,7 @@ __all__ = [
     "NativeDesc",
     "data_type_value",
     "operator_structure",
+    "scalar_bytes",
 ]
 
 UINT: Final = ctypes.c_uint32
@@ -211,12 +212,16 @@ _SCALAR_FORMATS: Final = {
 
 
 def _scalar(value: float, type_name: str | int) -> DML_SCALAR_UNION:
-    """Return the union with the value in the bytes of the data type; the others are zero.
+    return DML_SCALAR_UNION.from_buffer_copy(scalar_bytes(value, type_name))
+
+
+def scalar_bytes(value: float, type_name: str | int) -> bytes:
+    """Return the 8 bytes of a union with the value in those of the data type; the others are zero.
 
     A type that is none, such as UNKNOWN, says nothing of the bytes: they are all zero.
     """
     if type_name not in tuple(DataType):
-        return DML_SCALAR_UNION()
+        return bytes(8)
     data_type = DataType(type_name)
     if data_type in _SCALAR_FORMATS:
         content = struct.pack(_SCALAR_FORMATS[data_type], value)
@@ -224,4 +229,4 @@ def _scalar(value: float, type_name: str | int) -> DML_SCALAR_UNION:
         width = max(1, data_type.bits // 8)
         # A negative step of an unsigned type is its two's complement, as C converts it.
         content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
-    return DML_SCALAR_UNION.from_buffer_copy(content.ljust(8, b"\0"))
+    return content.ljust(8, b"\0")

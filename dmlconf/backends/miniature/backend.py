@@ -32,11 +32,12 @@ from dmlconf.backends.miniature.circumstances import (
     CIRCUMSTANCE_WORDS,
     NO_CIRCUMSTANCE,
     SWITCHES,
+    VARIANTS,
     Circumstances,
 )
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
-from dmlconf.backends.options import choose, split_options
+from dmlconf.backends.options import choose, split_options, variants_of
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
@@ -52,7 +53,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create"]
+__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create", "variants"]
 
 _SLOW_SECONDS: Final = 0.5
 _FACTOR: Final = 1.1
@@ -306,6 +307,11 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         _factor(options.get("by")),
         Circumstances.of(options),
     )
+
+
+def variants(argument: str) -> dict[str, str]:
+    """Return the options of each variant that `metacommands=both` and the like stand for."""
+    return variants_of(argument, VARIANTS)
 
 
 def _condition(text: str | None) -> Expression | None:
