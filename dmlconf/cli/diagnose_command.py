@@ -12,7 +12,7 @@ import click
 from dmlconf.backends import registry
 from dmlconf.cases.export import exported_name
 from dmlconf.cases.loader import valid_case
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -75,7 +75,7 @@ def command(
 
     Of each group of failures that share something, the smallest case is run again: alone and ten
     times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
-    reduction; the smallest case so far is kept.
+    reduction; the smallest case so far is kept, as it is if the process dies.
 
     Exit codes: 0 every failure came again; 1 one did not; 2 wrong usage; 3 an invalid file; 4 a
     backend that cannot be used; 5 nothing failed; 6 the diagnosis was interrupted.
@@ -112,7 +112,7 @@ def command(
                 into = _folder(folder, number, each)
                 diagnosis = _diagnosed(planned[each.case], each, bench, seconds, others, into)
                 every = every and diagnosis.reproduced
-                if diagnosis.reduced is not None and diagnosis.reduced.interrupted:
+                if diagnosis.interrupted:
                     left = len(failures[:groups]) - number
                     say(
                         f"Interrupted: {left:,} groups were not diagnosed"
@@ -164,12 +164,17 @@ def _diagnosed(
 ) -> Diagnosis:
     """Diagnose a case, write its folder, and say what came of it."""
     from dmlconf.diagnosis.diagnose import diagnose
-    from dmlconf.diagnosis.folder import write_diagnosis
+    from dmlconf.diagnosis.folder import write_case, write_diagnosis
     from dmlconf.diagnosis.report import culprit_sentence, reduction_sentence
     from dmlconf.runner.session import environment_record
 
     click.echo(printable(failure.shared or failure.case))
-    diagnosis = diagnose(valid_case(planned), bench, seconds, others)
+
+    def keep(case: Case) -> None:
+        if folder is not None:
+            write_case(folder, case, planned.identifier)
+
+    diagnosis = diagnose(valid_case(planned), bench, seconds, others, keep)
     click.echo(f"  case     {printable(planned.identifier)}")
     click.echo(f"  culprit  {printable(culprit_sentence(diagnosis))}")
     click.echo(f"  reduced  {printable(reduction_sentence(diagnosis))}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
@@ -57,6 +57,7 @@ class Diagnosis:
         trials: the variants of the smallest case, with their verdicts.
         culprit: what is to blame; None where no circumstance is.
         notes: what else people should know.
+        interrupted: whether an interrupt ended the reduction or the variants.
     """
 
     case: Case
@@ -69,6 +70,7 @@ class Diagnosis:
     trials: tuple[Trial, ...] = ()
     culprit: Culprit | None = None
     notes: tuple[str, ...] = field(default=())
+    interrupted: bool = False
 
     @property
     def reproduced(self) -> bool:
@@ -110,16 +112,23 @@ def diagnose(
     else:
         note = "The case fails only by the outputs that it states or that were recorded for it: "
         reduced, notes = None, (*notes, f"{note}the reference cannot judge smaller ones.")
-    smallest = reduced.case if reduced else case
-    again(smallest)
-    trials = _trials(smallest, again, others) if reduced else ()
+    interrupted = reduced is not None and reduced.interrupted
+    trials: list[Trial] = []
+    try:
+        again(reduced.case if reduced else case)
+        for variant in _variants(reduced.case, bench.backend, others) if reduced else ():
+            trials.append(_trial(variant, again))
+    except KeyboardInterrupt:
+        interrupted = True
+        bench.close()
     return replace(
         found,
         reduced=reduced,
         reduced_verdict=again.latest,
-        trials=trials,
+        trials=tuple(trials),
         culprit=found.culprit or _culprit(trials),
         notes=notes,
+        interrupted=interrupted,
     )
 
 
@@ -155,7 +164,6 @@ class _Again:
 
     def __init__(self, bench: Bench, found: Diagnosis) -> None:
         self._bench = bench
-        self.backend = bench.backend
         self._status = found.verdict.status
         self._kind = found.verdict.reason.kind if found.verdict.reason else None
         self._batch = 2 if found.in_batch else 1
@@ -184,12 +192,10 @@ class _Again:
         return verdict
 
 
-def _trials(case: Case, again: _Again, others: Sequence[BackendName]) -> tuple[Trial, ...]:
-    variants = [
-        *variants_of(case, again.backend),
-        *(Variant("backend", str(name), "the backend", case, name, tells=False) for name in others),
-    ]
-    return tuple(_trial(variant, again) for variant in variants)
+def _variants(case: Case, backend: BackendName, others: Sequence[BackendName]) -> Iterator[Variant]:
+    yield from variants_of(case, backend)
+    for name in others:
+        yield Variant("backend", str(name), "the backend", case, name, tells=False)
 
 
 def _trial(variant: Variant, again: _Again) -> Trial:
