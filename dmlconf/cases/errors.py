@@ -40,6 +40,10 @@ class Faults:
     def __init__(self) -> None:
         self._faults: list[CaseError] = []
 
+    def __len__(self) -> int:
+        """Return how many faults are kept."""
+        return len(self._faults)
+
     @contextmanager
     def collected(self) -> Iterator[None]:
         """Keep a `CaseError` that is raised inside, and go on after it."""

@@ -11,7 +11,7 @@ from dmlconf.cases.errors import CaseError, Faults
 from dmlconf.cases.files import CaseFiles
 from dmlconf.cases.formulas import Fixed, evaluated, prepared
 from dmlconf.cases.graph_case import GraphCase, fault_place
-from dmlconf.cases.graph_nodes import NodeReader, Source, UnreadSourceError, node_entries
+from dmlconf.cases.graph_nodes import NodeEntry, NodeReader, Source, UnreadSourceError, node_entries
 from dmlconf.cases.model import CaseTemplate, ExpectedOutputs, ExpectedRejection, Fill, PlannedCase
 from dmlconf.cases.tensor_entry import read_tensor
 from dmlconf.cases.tolerance import read_tolerances
@@ -33,7 +33,7 @@ from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
 
-__all__ = ["build_graph", "operators_in"]
+__all__ = ["build_graph", "operators_in", "read_relation"]
 
 _Data = dict[str, Array | Fill]
 
@@ -53,13 +53,21 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     rejected = "rejected" in (entry.get("expect") or {})
     data: _Data = {}
     faults = Faults()
+    relation: Relation | None = None
     with faults.collected():
         _one_source(entry)
+    with faults.collected():
+        relation = read_relation(evaluated(written["relation"], names))
+    independent = len(faults)
     inputs = _tensors("inputs", written, names, files, data, faults, with_data=not rejected)
     constants = _constants(written, names, files, faults)
-    faults.raise_any()
-    _unique_names(inputs, constants, written)
-    entries = node_entries(written["nodes"], names)
+    with faults.collected():
+        _unique_names(inputs, constants, written)
+    entries: tuple[NodeEntry, ...] = ()
+    with faults.collected():
+        entries = node_entries(written["nodes"], names)
+    if len(faults) > independent:
+        faults.raise_any()
     known = {name: constant.tensor for name, constant in constants.items()}
     reader = NodeReader(entries, inputs, known, files, faulty=rejected)
     with faults.collected():
@@ -68,7 +76,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     faults.raise_causes(UnreadSourceError)
     graph = _graph(inputs, outputs, constants, [entry.name for entry in entries], reader)
     if not rejected:
-        _require_wiring(graph)
+        _require_wiring(graph, relation)
     if template.challenge is not None and not template.keeps_data:
         data = challenged_data(data, template.challenge)
     desc = {**inputs, **graph.outputs}
@@ -83,22 +91,21 @@ def build_graph(planned: PlannedCase) -> GraphCase:
         tolerances=read_tolerances(entry.get("tolerance", {}), graph.outputs),
         files=files.digests,
         graph=graph,
-        relation=_relation(evaluated(written["relation"], names), graph),
+        relation=relation,
     )
 
 
-def _relation(written: Any, graph: Graph) -> Relation | None:
-    if written is None:
-        return None
-    if written not in list(Relation):
-        near = nearest(str(written), Relation)
-        hint = f"did you mean {near}?" if near else f"one of {', '.join(Relation)}"
-        raise CaseError(("relation",), f"{written!r} is not a relation", hint)
-    relation = Relation(written)
-    reason = lacking(graph, relation)
-    if reason is not None:
-        raise CaseError(("relation",), f"the graph cannot be {relation}: {reason}")
-    return relation
+def read_relation(written: Any) -> Relation | None:
+    """Return the relation that an entry names, or None.
+
+    Raises:
+        CaseError: there is no such relation.
+    """
+    if written is None or written in list(Relation):
+        return None if written is None else Relation(written)
+    near = nearest(str(written), Relation)
+    hint = f"did you mean {near}?" if near else f"one of {', '.join(Relation)}"
+    raise CaseError(("relation",), f"{written!r} is not a relation", hint)
 
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
@@ -248,11 +255,15 @@ def _one_source(entry: Mapping[str, Any]) -> None:
         raise CaseError(("origin",), message, "keep one of them")
 
 
-def _require_wiring(graph: Graph) -> None:
+def _require_wiring(graph: Graph, relation: Relation | None) -> None:
     faults = Faults()
     for fault in faults_of(graph):
         if fault.rule in WIRING_RULES:
             faults.add(CaseError(fault_place(fault), fault.message, fault.hint))
+    reason = None if relation is None else lacking(graph, relation)
+    if reason is not None:
+        message = f"the graph cannot be {relation}: {reason}"
+        faults.add(CaseError(("relation",), message))
     faults.raise_any()
 
 

@@ -78,6 +78,10 @@ class GraphCase(Case):
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
         """What the nodes need, and what graphs and constants do."""
+        needs: tuple[LevelNeed, ...] = self._once("levels", self._level_needs)
+        return needs
+
+    def _level_needs(self) -> tuple[LevelNeed, ...]:
         needs = [_COMPILE_GRAPH]
         needs += [_CONSTANT_NODE] if self.graph.constants else []
         for node in self.graph.operator_nodes:

@@ -12,6 +12,7 @@ from dmlconf.cases.build import build
 from dmlconf.cases.discovery import case_files
 from dmlconf.cases.errors import CaseError
 from dmlconf.cases.expansion import Expansion
+from dmlconf.cases.graph_problems import node_problems, relation_problems
 from dmlconf.cases.matrix import expand
 from dmlconf.cases.model import About, Case, CaseTemplate, Location, PlannedCase
 from dmlconf.cases.schema import (
@@ -19,7 +20,6 @@ from dmlconf.cases.schema import (
     desc_checker,
     entry_checker,
     graph_entry_checker,
-    node_checker,
 )
 from dmlconf.cases.scope import may_hold
 from dmlconf.cases.validated import CheckedFile, Validated, is_valid
@@ -204,6 +204,8 @@ def _templates(document: Document) -> list[CaseTemplate]:
         if not faults and (not problems or checker.is_valid(entry)):
             line = document.item_lines["cases"][index]
             sound.append(_template(document.path, document.data, operator.name, index, entry, line))
+        elif operator.name == GRAPHS:
+            problems += relation_problems(document, index, entry)
     if problems:
         problems += _unbuildable(document, sound, every_case=False, first_cases=[])
         raise InvalidFilesError(
@@ -216,31 +218,13 @@ def _entry_problems(
     document: Document, operator: Operator, index: int, entry: Mapping[str, Any]
 ) -> list[Problem]:
     if operator.name == GRAPHS:
-        problems = list(_node_problems(document, index, entry))
+        problems = list(node_problems(document, index, entry))
     else:
         checker = desc_checker(operator.name, matrix="matrix" in entry)
         problems = schema_problems(document, checker, entry, ("cases", index))
     if "matrix" not in entry and ("let" in entry or "where" in entry):
         problems.append(document.problem(("cases", index), "`let` and `where` need a `matrix`"))
     return problems
-
-
-def _node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the descs of a graph's nodes."""
-    nodes = entry.get("nodes")
-    for name, node in nodes.items() if isinstance(nodes, Mapping) else ():
-        operator = node.get("operator") if isinstance(node, Mapping) else None
-        if not isinstance(operator, str):
-            continue
-        expressions = "matrix" in entry or "repeat" in node
-        try:
-            operator = catalogue.operator_name(operator)
-        except catalogue.UnknownOperatorError:
-            continue  # Told when the graph is built, unless an expression names it.
-        if operator == GRAPHS:
-            continue  # Likewise.
-        checker = node_checker(operator, matrix=expressions)
-        yield from schema_problems(document, checker, node, ("cases", index, "nodes", name))
 
 
 def _operator(document: Document, problems: list[Problem]) -> Operator | None:

@@ -38,8 +38,9 @@ __all__ = [
 FILE_NAMES: Final = ("dmlconf.toml", "pyproject.toml")
 
 COMMANDS: Final = (
-    "run", "list", "show", "validate", "operators", "coverage", "strength", "devices", "record",
-    "report", "diagnose", "compare", "waive", "certify", "verify", "sign", "keygen",
+    "run", "list", "show", "validate", "operators", "coverage", "strength", "fuzz", "devices",
+    "record", "report", "diagnose", "compare", "merge", "waive", "certify", "verify", "sign",
+    "keygen",
 )  # fmt: skip
 """The commands whose options the file may set."""
 

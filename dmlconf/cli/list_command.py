@@ -11,7 +11,9 @@ import click
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.selection import load_chosen, nothing_selected, paths_argument, selection_options
+from dmlconf.cli.shards import empty_shard, shard_of, shard_options
 from dmlconf.documents.problems import printable
+from dmlconf.fleet.shards import Shard
 
 __all__ = ["command"]
 
@@ -19,12 +21,22 @@ __all__ = ["command"]
 @click.command("list", cls=Command, short_help="Name the cases that a run would take.")
 @paths_argument
 @selection_options
+@shard_options
 @option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
-def command(paths: tuple[Path, ...], as_json: bool, **selection: Any) -> int:
+def command(
+    paths: tuple[Path, ...],
+    as_json: bool,
+    shard: Shard | None,
+    shard_log: Path | None,
+    **selection: Any,
+) -> int:
     """List the cases under PATHS (the bundled suite where there are none), one a line."""
-    _, plan = load_chosen(paths, **selection)
-    if not plan:
+    _, planned = load_chosen(paths, **selection)
+    if not planned:
         return nothing_selected(paths, selection)
+    plan = shard_of(planned, shard, shard_log).cases
+    if shard is not None and not plan:
+        return empty_shard(shard, planned)
     if as_json:
         cases = [
             {

@@ -15,6 +15,7 @@ from typing import IO, Final
 import click
 
 from dmlconf.documents.problems import printable
+from dmlconf.runner.earlier import EarlierRun
 from dmlconf.runner.locks import FileLock, LockedError
 
 __all__ = ["DIRECTORY_VARIABLE", "latest_log", "log_directory", "new_log", "opened_log"]
@@ -104,12 +105,27 @@ def latest_log() -> Path | None:
     return logs[-1] if logs else None
 
 
+def _cut(path: Path, end: int) -> IO[str]:
+    """Cut a log behind the last line to keep, and open it to add others."""
+    with path.open("r+b") as stream:
+        stream.truncate(end)
+        stream.seek(end - 1)
+        whole = stream.read(1) == b"\n"
+        if not whole:  # The run died before it could end the line.
+            stream.write(b"\n")
+    return path.open("a", encoding="utf-8")
+
+
 @contextmanager
-def opened_log(path: Path) -> Iterator[IO[str]]:
+def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
     """Open a run log for writing, and keep other runs from writing to it meanwhile.
 
+    Args:
+        path: the log.
+        earlier: what it holds and is to go on; else it is emptied.
+
     Raises:
-        click.UsageError: the file cannot be written, or is no regular file.
+        click.UsageError: the file cannot be written, is no regular file, or is another run's.
     """
     try:
         lock = FileLock(path)
@@ -117,7 +133,11 @@ def opened_log(path: Path) -> Iterator[IO[str]]:
             lock.release()
             message = "not a regular file; reports are made from the log, so it must be one"
             raise click.UsageError(printable(f"--log {path}: {message}"))
-        stream = path.open("w", encoding="utf-8")
+        if earlier is not None and path.stat().st_size != earlier.size:
+            lock.release()
+            message = "another run wrote to it meanwhile; give each run its own log"
+            raise click.UsageError(printable(f"--resume {path}: {message}"))
+        stream = path.open("w", encoding="utf-8") if earlier is None else _cut(path, earlier.end)
     except LockedError as error:
         message = "another run is writing to it; give each run its own log"
         raise click.UsageError(printable(f"--log {path}: {message}")) from error

@@ -8,12 +8,27 @@ from typing import Final
 
 import click
 
+from dmlconf.cli.command import option, options
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.options import Number
 from dmlconf.documents.problems import printable
-from dmlconf.runner.log import Footer
+from dmlconf.reports.summary import status_counts
+from dmlconf.runner.log import Footer, RunLog
 from dmlconf.runner.verdict import Status
 
-__all__ = ["FAIL_ON", "Demands", "parse_statuses", "run_exit_code", "severity"]
+__all__ = [
+    "EXIT_GROUP",
+    "FAIL_ON",
+    "Demands",
+    "demand_options",
+    "log_exit_code",
+    "parse_statuses",
+    "run_exit_code",
+    "severity",
+]
+
+EXIT_GROUP: Final = "Decide the exit code"
+"""The heading of options that decide the exit code."""
 
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
 """Statuses that fail a run only where the user says so."""
@@ -51,8 +66,34 @@ def parse_statuses(
     return tuple(dict.fromkeys(map(Status, names)))
 
 
-def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and what a reader of its table would not know of it."""
+demand_options: Final = options(
+    option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
+           group=EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}."),
+    option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=EXIT_GROUP,
+           help="Fail the run where a lower share of the selected cases passed."),
+)  # fmt: skip
+"""Add the options of what a run must meet."""
+
+
+def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
+    """Return what `run_exit_code` does, also of a log that ends early."""
+    footer = log.footer
+    if footer is None:
+        summary = {str(status): count for status, count in status_counts(log).items()}
+        footer = Footer(log.header.started, 0.0, False, summary)
+    return run_exit_code(footer, demands)
+
+
+def run_exit_code(
+    footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
+) -> tuple[ExitCode, list[str]]:
+    """Return the exit code of a run, and what a reader of its table would not know of it.
+
+    Args:
+        footer: the end of the run's log.
+        demands: what the counts of verdicts must meet.
+        shortcomings: other demands that the run does not meet.
+    """
     counts = {status: footer.summary.get(status, 0) for status in Status}
     complaints = [
         f"--fail-on {status}: {_cases(counts[status])} {status}"
@@ -64,6 +105,7 @@ def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]
     if demands.min_passed is not None and share < demands.min_passed:
         pass_rate = f"{share:.2f}% of {_cases(total)} passed"
         complaints.append(f"--min-passed {demands.min_passed:g}: only {pass_rate}")
+    complaints += shortcomings
     if complaints or any(counts[status] for status in Status if status.fails_run):
         return ExitCode.FAILED, complaints
     if not footer.complete:

@@ -21,10 +21,15 @@ _LEAST_CASES: Final = 1000
 
 
 @contextmanager
-def progress(total: int, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
+def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
     """Show a progress bar or signs of life; yield what to call after each case.
 
     It is to be called with whether the case fails the run.
+
+    Args:
+        total: how many cases there are; None where that shows only at the end.
+        quiet: show nothing.
+        color: as `--color` has it.
     """
     if quiet:
         yield lambda failing: None
@@ -42,7 +47,7 @@ def progress(total: int, *, quiet: bool, color: str) -> Iterator[Callable[[bool]
 class _SignsOfLife:
     """Writes how far a run is, each half minute and at each tenth of a large plan."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int | None) -> None:
         self._total = total
         self._done = self._failing = 0
         self._began = monotonic()
@@ -54,14 +59,14 @@ class _SignsOfLife:
     def advance(self, failing: bool) -> None:
         self._done += 1
         self._failing += failing
-        if self._total >= _LEAST_CASES and self._tenths(self._done) > self._tenths(self._done - 1):
+        total = self._total
+        if total is None or total < _LEAST_CASES:
+            return
+        if 10 * self._done // total > 10 * (self._done - 1) // total:
             self._write()
 
     def end(self) -> None:
         self._ended.set()
-
-    def _tenths(self, done: int) -> int:
-        return 10 * done // self._total
 
     def _tick(self) -> None:
         while not self._ended.wait(_SECONDS):
@@ -70,11 +75,12 @@ class _SignsOfLife:
     def _write(self) -> None:
         failing = f", {self._failing:,} failing" if self._failing else ""
         seconds = monotonic() - self._began
-        say(f"{self._done:,} of {self._total:,} cases{failing}, {seconds:.0f} s")
+        total = "" if self._total is None else f" of {self._total:,}"
+        say(f"{self._done:,}{total} cases{failing}, {seconds:.0f} s")
 
 
 @contextmanager
-def _bar(total: int, color: str) -> Iterator[Callable[[bool], None]]:
+def _bar(total: int | None, color: str) -> Iterator[Callable[[bool], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from dmlconf.cli.console import make_console

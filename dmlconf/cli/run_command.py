@@ -2,72 +2,60 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import valid_case
-from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.circumstances import parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
-from dmlconf.cli.console import say, warn
-from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logs import new_log, opened_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
-    Number,
     backend_options,
     color_option,
     directml_option,
     jobs_option,
     with_directml,
 )
-from dmlconf.cli.outcome import FAIL_ON, Demands, parse_statuses, run_exit_code, severity
+from dmlconf.cli.outcome import EXIT_GROUP, Demands, demand_options, severity
 from dmlconf.cli.outputs import prepare_files
-from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import (
     REPORT_GROUP,
     detail_options,
     parse_reports,
     report_option,
-    show,
 )
+from dmlconf.cli.resumption import log_to_resume, resume_option
+from dmlconf.cli.run_target import TargetRun
 from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
     paths_argument,
     recorded_options,
     selection_options,
-    suite_paths,
 )
-from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.cli.shards import empty_shard, shard_of, shard_options
+from dmlconf.cli.targets import (
+    RunKind,
+    check_scheduler_options,
+    connected,
+    opened_targets,
+    scheduler_options,
+)
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.fleet.shards import Shard
+from dmlconf.runner.against import AUTO
 from dmlconf.runner.execution import limits_of
-from dmlconf.runner.judging import verdicts
-from dmlconf.runner.log import Footer, Header, LogWriter, RunLog, read_log
-from dmlconf.runner.repetition import repeated
-from dmlconf.runner.session import (
-    OpenBackend,
-    make_header,
-    open_backend,
-    run,
-)
+from dmlconf.runner.log import read_log
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
-from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.verdict import Status
 from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import effective_waivers
 
 __all__ = ["command"]
-
-_EXIT_GROUP: Final = "Decide the exit code"
-
-_MOST_DUMPED: Final = 100
-"""Each has several files, and whoever looks at more of them looks at their groups."""
 
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
@@ -85,26 +73,37 @@ _MOST_DUMPED: Final = 100
 )  # fmt: skip
 @directml_option
 @selection_options
+@shard_options
 @jobs_option("for numpy and recordings as many as pay off, else 1")
 @backend_options
 @option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
         group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
         help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
+@option("--retries", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
+        group=BACKEND_GROUP, help="Run each failing case N times more; one that passes then is "
+        "still failed, as not reproducible.")  # fmt: skip
+@resume_option
+@scheduler_options
 @option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
+@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
+        group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); those that cost little where not given, if the backend has "
+        "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
-@option("--waivers", "waiver_file", metavar="FILE", group=_EXIT_GROUP,
+@option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
-@option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
-        group=_EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}.",
-        )  # fmt: skip
-@option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=_EXIT_GROUP,
-        help="Fail the run where a lower share of the selected cases passed.")  # fmt: skip
+@demand_options
+@option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Tell which operators take longer on the device than in this earlier run log, by more "
+        "than noise allows.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -118,17 +117,26 @@ def command(
     backends: tuple[str, ...],
     against: str,
     directml: str | None,
+    shard: Shard | None,
+    shard_log: Path | None,
     jobs: int | None,
     timeout: float,
     substrate: Path | None,
     repeat: int,
     shuffle: int | None,
+    retries: int,
+    resumed_log: Path | None,
+    scheduler: str | None,
+    by_adapter: bool,
     compare_unfused: bool,
+    circumstances: tuple[str, ...],
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
+    slower_than: Path | None,
+    fail_slower: float | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -146,6 +154,8 @@ def command(
     6 an incomplete run; 7 nothing passed; 8 a report that could not be written; 70 a fault of
     dmlconf itself.
     """
+    check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
+    log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
     reports = parse_reports(report_options, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
@@ -154,6 +164,9 @@ def command(
         raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    if fail_slower is not None and slower_than is None:
+        raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
+    base_run = read_log(slower_than) if slower_than else None
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
@@ -165,125 +178,47 @@ def command(
     files += [(f"--dump {dump_folder}", dump_folder / "case.yaml")] if dump_folder else []
     prepare_files(files)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    again = {"repeat": repeat if repeat > 1 else None, "shuffle": shuffle}
-    repetition = {name: value for name, value in again.items() if value is not None}
-    options = recorded_options(selection) | repetition | {"against": against}
-    stop_after = 1 if fail_fast else max_failures
+    given = {
+        "repeat": repeat if repeat > 1 else None,
+        "shuffle": shuffle,
+        "retries": retries or None,
+        "compare_unfused": compare_unfused or None,
+        "substrate": _digested(substrate),
+        "waivers": None if waiver_file is None else str(waiver_file),
+        "waivers_sha256": _digested(waiver_file),
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    options = recorded_options(selection) | given | {"against": against}
     demands = Demands(fail_on, min_passed)
-    if waiver_file is not None:
-        options["waivers"] = str(waiver_file)
     codes = []
-    for name in names:
-        cases = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
-        if not cases:
-            return nothing_selected(paths, selection)
-        limits = limits_of(name, jobs, timeout, len(cases))
-        backend = open_backend(name, limits, judged=True)
-        try:
-            expected = expectations(against, backend, suite, cases, suite_paths(paths))
-            warn(expected.note)
-            given_paths = map(str, paths)
-            header = make_header(suite, given_paths, len(cases), backend, expected.name, options)
-            log = log_file or _default_log()
-            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
-            judge = partial(
-                verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers, compare_unfused=compare_unfused,
+    with connected(scheduler) as cluster:
+        for name in names:
+            planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+            if not planned:
+                return nothing_selected(paths, selection)
+            chosen = shard_of(planned, shard, shard_log)
+            if shard is not None and not chosen.cases:
+                return empty_shard(shard, planned)
+            limits = limits_of(name, jobs, timeout, len(chosen.cases))
+            runner = TargetRun(
+                paths=paths, suite=suite, plan=planned, chosen=chosen, against=against,
+                options=options, waivers=accepted.waivers if accepted else (),
+                repeat=repeat, shuffle=shuffle, retries=retries,
+                most_failures=1 if fail_fast else max_failures, demands=demands,
+                base_run=base_run, fail_slower=fail_slower,
+                log_file=log_file, resume=resumed_log is not None, reports=reports,
+                dump_folder=dump_folder,
+                details={
+                    "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
+                    "failures": failures,
+                },
             )  # fmt: skip
-            tell = partial(_announce_repetition, of=repeat, quiet=quiet)
-            reached = repeated(cases, judge, repeat, shuffle, tell)
-            with progress(len(cases), quiet=quiet, color=color) as advance:
-                footer = _logged(log, cases, reached, header, advance, stop_after)
-            written = read_log(log, own=True)
-            if dump_folder is not None:
-                _dump(dump_folder, written, cases, backend, expected)
-        finally:
-            backend.close()
-        if suite.challenge is None:  # Recordings are of the data that the files say.
-            for recording in expected.recordings:
-                warn(recording.stale_note(paths))
-        shown = show(
-            written, reports, verbose=verbose, quiet=quiet, color=color,
-            durations=durations, failures=failures,
-        )  # fmt: skip
-        if footer.summary[Status.UNCHECKED] and not quiet:
-            _give_hints(written, plan)
-        code, complaints = run_exit_code(footer, demands)
-        for complaint in complaints:
-            say(f"Error: {complaint}")
-        codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
-        if codes[-1]:
-            say(f"The run log is {log}")
+            kind = RunKind(name, limits, known, compare_unfused, circumstances)
+            with opened_targets(cluster, kind, runner, by_adapter=by_adapter) as targets:
+                codes += [runner.run(target) for target in targets]
     return max(codes, key=severity)
 
 
-def _dump(
-    folder: Path,
-    log: RunLog,
-    plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    expected: Expectations,
-) -> None:
-    """Write what is known of the first failing cases."""
-    from dmlconf.runner.dump import dump_cases  # Few runs need it.
-
-    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
-    planned = {each.identifier: each for each in plan}
-    paths = []
-    try:
-        for label, variant in (backend.variants or {"": backend}).items():
-            names = [
-                verdict.case
-                for verdict in failing[:_MOST_DUMPED]
-                if not label or verdict.variants[label].status.fails_run
-            ]
-            cases = [valid_case(planned[name]) for name in names]
-            paths += dump_cases(folder / label, cases, variant, expected.against)
-    except OSError as error:
-        say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
-        return
-    left = len(failing) - _MOST_DUMPED
-    more = f"; {left:,} more failed" if left > 0 else ""
-    say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
-
-
-def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
-    from dmlconf.cli.hints import hints  # Few runs need it.
-
-    for hint in hints(log, plan):
-        say(f"Hint: {hint}")
-
-
-def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
-    if of > 1 and not quiet:
-        say(f"Repetition {number:,} of {of:,}")
-
-
-def _logged(
-    path: Path,
-    plan: Sequence[PlannedCase],
-    verdicts: Generator[Verdict, None, None],
-    header: Header,
-    advance: Callable[[bool], None],
-    max_failures: int | None,
-) -> Footer:
-    """Run the plan, and write the log to the path."""
-
-    def on_verdict(verdict: Verdict) -> None:
-        advance(verdict.status.fails_run)
-
-    with opened_log(path) as stream:
-        writer = LogWriter(stream)
-        return run(plan, verdicts, writer, header, on_verdict, most_failures=max_failures)
-
-
-def _default_log() -> Path:
-    try:
-        return new_log()
-    except OSError as error:
-        import tempfile  # Seldom needed, and it takes a while to import.
-
-        handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
-        os.close(handle)
-        warn(f"{error.strerror}: the run log is {name}")
-        return Path(name)
+def _digested(path: Path | None) -> str | None:
+    """Return the SHA-256 of a file in hexadecimal, which tells whether another run had the same."""
+    return None if path is None else sha256(path.read_bytes()).hexdigest()

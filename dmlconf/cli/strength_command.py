@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.cases.loader import valid_case
 from dmlconf.cases.selection import MODEL_TAG
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.cli.command import Command, option
@@ -25,7 +24,6 @@ from dmlconf.cli.selection import (
     selection_options,
     suite_paths,
 )
-from dmlconf.runner.against import suite_expectations
 from dmlconf.strength import measurement as figures
 from dmlconf.strength import report
 from dmlconf.strength.case_report import case_share
@@ -34,10 +32,10 @@ from dmlconf.strength.drivers.figure import DriverFigure
 from dmlconf.strength.drivers.parallel import measure_drivers
 from dmlconf.strength.drivers.report import driver_share
 from dmlconf.strength.drivers.size_report import size_share
-from dmlconf.strength.graph_figure import graph_share, measure_graphs
+from dmlconf.strength.graph_figure import graph_share
 from dmlconf.strength.measure import Method, Strength
 from dmlconf.strength.measurement import Measurement
-from dmlconf.strength.parallel import measure_in_processes
+from dmlconf.strength.parallel import measure_graphs_in_processes, measure_in_processes
 from dmlconf.strength.perturbation_report import weak_kinds
 from dmlconf.strength.sampling import sampled
 
@@ -195,9 +193,10 @@ def command(
         sizes = DriverFigure.of(size_defects(), survey, noticed)
     if _OF_GRAPHS in figure_names:
         cases = sampled([c for c in plan if c.template.operator_name == GRAPHS], sample, seed)
-        against, _ = suite_expectations(suite_paths(paths))
         with progress(len(cases), quiet=quiet, color=color) as advance:
-            graphs = measure_graphs(map(valid_case, cases), against, lambda: advance(False))
+            graphs = measure_graphs_in_processes(
+                cases, suite_paths(paths), processes, lambda: advance(False)
+            )
     measured = Measurement(
         strength, drivers, method.defects, method.perturbations, seed, sample, sizes, graphs
     )

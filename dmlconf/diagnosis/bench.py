@@ -89,7 +89,8 @@ class Bench:
             if isinstance(outcome, Outputs):
 
                 def run_one(other: Case) -> Outcome:
-                    return next(each for _, each in opened.execute(iter([other])))
+                    again: Outcome = next(each for _, each in opened.execute(iter([other])))
+                    return again
 
                 verdict = judge_relation(case, outcome, verdict, run_one, half=half)
         return opened.faults.waive(case, outcome, verdict)

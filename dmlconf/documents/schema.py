@@ -31,6 +31,32 @@ _TYPES = {
 }
 
 
+_DEMANDS = {
+    "const": "must be {}",
+    "exclusiveMaximum": "must be less than {}",
+    "exclusiveMinimum": "must be greater than {}",
+    "maxItems": "must have at most {} items",
+    "maxLength": "must have at most {} characters",
+    "maxProperties": "must have at most {} entries",
+    "maximum": "must be at most {}",
+    "minItems": "must have at least {} items",
+    "minLength": "must have at least {} characters",
+    "minProperties": "must have at least {} entries",
+    "minimum": "must be at least {}",
+    "uniqueItems": "must have each item once",
+}
+"""What rules with one value ask, by the rule."""
+
+_SINGULARS = {
+    "must have at least 1 items": "must have at least one item",
+    "must have at most 1 items": "must have at most one item",
+    "must have at least 1 characters": "must not be empty",
+    "must have at most 1 characters": "must have at most one character",
+    "must have at least 1 entries": "must have at least one entry",
+    "must have at most 1 entries": "must have at most one entry",
+}
+
+
 _LONGEST_MESSAGE = 300
 """Characters of a message that jsonschema makes, which may quote all of the data."""
 
@@ -80,8 +106,12 @@ def first_error(checker: Checker, data: Any) -> str:
     for error in checker.iter_errors(data):
         nested = _relevant(error.context) if error.context else [error]
         place = _spoken(list(nested[0].absolute_path))
-        message = nested[0].message
-        text = f"`{place}`: {message}" if place else str(message)
+        demand = _demand(nested[0])
+        message = str(nested[0].message)
+        if demand is not None:
+            text = f"`{place}` {demand}" if place else f"it {demand}"
+        else:
+            text = f"`{place}`: {message}" if place else message
         return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
     return "it does not fit the schema"
 
@@ -134,8 +164,18 @@ def _explained(
         names = [f"`{key}`" for key in error.validator_value["required"]]
         advice = "keep one of them" if len(names) > 1 else None
         yield document.problem(path, f"{place} cannot have {' and '.join(names)}", advice)
+    elif (demand := _demand(error)) is not None:
+        yield document.problem(path, f"{place} {demand}")
     else:
         yield document.problem(path, f"{place}: {error.message}")
+
+
+def _demand(error: _ValidationError) -> str | None:
+    """Return what a rule with one value asks, and what was found; None for other rules."""
+    if error.validator not in _DEMANDS:
+        return None
+    demand = _DEMANDS[error.validator].format(_shown(error.validator_value))
+    return f"{_SINGULARS.get(demand, demand)}, not {_shown(error.instance)}"
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:

@@ -200,20 +200,29 @@ class Graph:
             CircleError: the edges make a circle.
         """
         by_name = self.by_name
-        waiting: dict[str, set[str]] = {name: set() for name in by_name}
+        places = {name: place for place, name in enumerate(by_name)}
+        feeders: dict[str, set[str]] = {name: set() for name in by_name}
         for edge in self.intermediate_edges:
             if edge.from_node in by_name and edge.to_node in by_name:
-                waiting[edge.to_node].add(edge.from_node)
+                feeders[edge.to_node].add(edge.from_node)
+        fed: dict[str, list[str]] = {name: [] for name in by_name}
+        for name, before in feeders.items():
+            for feeder in before:
+                fed[feeder].append(name)
+        missing = {name: len(before) for name, before in feeders.items()}
         order: list[GraphNode] = []
-        while waiting:
-            ready = [name for name, feeders in waiting.items() if not feeders]
-            if not ready:
-                raise CircleError(tuple(waiting))
+        ready = [name for name, count in missing.items() if not count]
+        while ready:
             order += [by_name[name] for name in ready]
             for name in ready:
-                del waiting[name]
-            for feeders in waiting.values():
-                feeders.difference_update(ready)
+                for consumer in fed[name]:
+                    missing[consumer] -= 1
+            consumers = {consumer for name in ready for consumer in fed[name]}
+            ready = sorted(
+                (name for name in consumers if not missing[name]), key=places.__getitem__
+            )
+        if len(order) < len(by_name):
+            raise CircleError(tuple(name for name, count in missing.items() if count))
         return tuple(order)
 
     def content(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import CircleError, Constant, Graph, Node
 
-__all__ = ["WIRING_RULES", "WiringFault", "faults_of"]
+__all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges"]
 
 Place = tuple[str | int, ...]
 
@@ -67,6 +67,15 @@ def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
         *_idle(graph),
         *_nodes(graph),
     )
+
+
+def faults_of_edges(graph: Graph) -> tuple[WiringFault, ...]:
+    """Return what can be wrong where edges of a right graph have come to join other tensors.
+
+    Args:
+        graph: its nodes are those of a right graph, and each tensor is fed by one of the same form.
+    """
+    return (*_owned(graph), *_order(graph), *_idle(graph))
 
 
 def _ends(graph: Graph) -> Iterator[WiringFault]:

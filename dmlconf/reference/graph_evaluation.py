@@ -35,10 +35,12 @@ class NodeValues:
     Attributes:
         cases: each operator node as a case of its own, with its inputs, by name.
         outputs: what each output tensor of a node is, shaped like its Sizes.
+        sources: what feeds each input tensor of a node, as `Graph.sources` has it.
     """
 
     cases: Mapping[str, Case]
     outputs: Mapping[Slot, Array]
+    sources: Mapping[Slot, str | Slot]
 
 
 def evaluate_nodes(
@@ -46,6 +48,7 @@ def evaluate_nodes(
     evaluate: Evaluate,
     inputs: Mapping[str, Array] | None = None,
     store: Store | None = None,
+    known: NodeValues | None = None,
 ) -> NodeValues:
     """Return what the nodes compute, each from what the edges hold.
 
@@ -54,32 +57,88 @@ def evaluate_nodes(
         evaluate: computes one operator.
         inputs: arrays by graph input in place of the case's own.
         store: what edges hold of the outputs; None for the outputs themselves.
+        known: what the same nodes computed from the case's own inputs, perhaps wired otherwise,
+            where edges held their outputs; what reads the same data is not computed again.
     """
     graph = case.graph
     arrays = case.inputs() if inputs is None else inputs
     sources = graph.sources()
+    reads: dict[str, list[tuple[str, str | Slot]]] = {node.name: [] for node in graph.nodes}
+    for (name, tensor), source in sources.items():
+        reads[name].append((tensor, source))
+    producers = _producers(graph)
+    same: set[str | Slot] = set(arrays) if inputs is None else set()
     outputs: dict[Slot, Array] = {}
     held: dict[Slot, Array] = {}
     cases: dict[str, Case] = {}
     for node in graph.in_order():
         if isinstance(node, Constant):
-            outputs[node.name, CONSTANT_TENSOR] = held[node.name, CONSTANT_TENSOR] = node.data
+            slot = node.name, CONSTANT_TENSOR
+            outputs[slot] = held[slot] = node.data
+            if known is not None and known.outputs.get(slot) is node.data:
+                same.add(slot)
             continue
-        data = {}
-        for name, tensor in node.inputs.items():
-            source = sources[node.name, name]
-            if isinstance(source, str):
-                array, producer = arrays[source], graph.inputs[source]
-            else:
-                array = held[source]
-                producer = graph.by_name[source[0]].outputs[source[1]]
-            data[name] = seen_through(array, producer, tensor)
-        cases[node.name] = node_case(case, node, data)
-        for name, array in evaluate(cases[node.name]).items():
+        before = None if known is None else known.cases.get(node.name)
+        if known is not None and before is not None and _reads_the_same(node, reads, same, known):
+            cases[node.name] = before
+            computed: Mapping[str, Array] = {
+                name: known.outputs[node.name, name] for name in before.outputs()
+            }
+        else:
+            cases[node.name] = node_case(
+                case, node, _inputs_of(node, sources, arrays, held, producers)
+            )
+            computed = evaluate(cases[node.name])
+        for name, array in computed.items():
             slot = node.name, name
             outputs[slot] = array
             held[slot] = array if store is None else store(node, cases[node.name], name, array)
-    return NodeValues(cases, outputs)
+            if known is not None and _same(held[slot], known.outputs.get(slot)):
+                same.add(slot)
+    return NodeValues(cases, outputs, sources)
+
+
+def _reads_the_same(
+    node: Node,
+    reads: Mapping[str, list[tuple[str, str | Slot]]],
+    same: set[str | Slot],
+    known: NodeValues,
+) -> bool:
+    """Tell whether a node reads what it read in a known evaluation."""
+    return all(
+        source in same and known.sources[node.name, tensor] == source
+        for tensor, source in reads[node.name]
+    )
+
+
+def _same(values: Array, known: Array | None) -> bool:
+    return values is known or (known is not None and values.tobytes() == known.tobytes())
+
+
+def _producers(graph: Graph) -> dict[str | Slot, TensorDesc]:
+    """Return how the data of each source of a node lies."""
+    producers: dict[str | Slot, TensorDesc] = {}
+    producers.update(graph.inputs)
+    for node in graph.nodes:
+        for name, tensor in node.outputs.items():
+            producers[node.name, name] = tensor
+    return producers
+
+
+def _inputs_of(
+    node: Node,
+    sources: Mapping[Slot, str | Slot],
+    arrays: Mapping[str, Array],
+    held: Mapping[Slot, Array],
+    producers: Mapping[str | Slot, TensorDesc],
+) -> dict[str, Array]:
+    """Return what a node reads, by its input tensors."""
+    data = {}
+    for name, tensor in node.inputs.items():
+        source = sources[node.name, name]
+        array = arrays[source] if isinstance(source, str) else held[source]
+        data[name] = seen_through(array, producers[source], tensor)
+    return data
 
 
 def graph_outputs(graph: Graph, outputs: Mapping[Slot, Array]) -> dict[str, Array]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from dmlconf.runner.log import Header
 
@@ -21,6 +22,7 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
     tested = [backend, env.get("adapter"), driver and f"driver {driver}"]
     run = [
         f"{header.selected:,} case{'s' if header.selected != 1 else ''}",
+        *([_shard(header.shard)] if header.shard else []),
         *([f"challenge {challenge}"] if challenge else []),
         f"dmlconf {header.dmlconf}",
         *([f"Python {python}"] if python else []),
@@ -31,6 +33,10 @@ def heading_lines(header: Header) -> list[tuple[str, str]]:
         ("expected", expected_by(header)),
         ("run", ", ".join(run)),
     ]
+
+
+def _shard(shard: Mapping[str, Any]) -> str:
+    return f"shard {shard['number']}/{shard['count']} of {shard['planned']:,}"
 
 
 def expected_by(header: Header) -> str:

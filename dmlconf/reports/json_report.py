@@ -38,6 +38,8 @@ def report_data(log: RunLog) -> dict[str, Any]:
             "options": dict(header.options),
             "suite_digest": header.suite_digest,
             "catalogue_digest": header.catalogue_digest,
+            **({"shard": dict(header.shard)} if header.shard else {}),
+            **({"workers": list(header.workers)} if header.workers else {}),
         },
         "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
         "shared_properties": [_shared_data(line) for line in shared_lines(log)],

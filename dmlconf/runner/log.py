@@ -1,7 +1,8 @@
 """The run log: JSON Lines, written as verdicts are reached, and the only truth of a run.
 
-The first line is the header, then comes one line for each verdict, then the footer. A run that
-dies leaves a log without its footer, and with every verdict that it had reached. The form is
+The first line is the header, then comes one line for each verdict, then the footer. Where failing
+cases run again, each attempt has a line (`attempt`) before the verdict. A run that dies leaves a
+log without its footer, and with every verdict that it had reached. The form is
 `schemas/run-log.schema.json`.
 """
 
@@ -9,17 +10,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
 from dmlconf.cases.model import Provenance
-from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import ExpectedError, printable
-from dmlconf.documents.schema import Checker, bundled_schema, first_error
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
+from dmlconf.runner.log_lines import FORMAT, InvalidLogError, log_lines
 from dmlconf.runner.variant_record import read_variants, variants_data
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
@@ -31,19 +30,12 @@ __all__ = [
     "LogWriteError",
     "LogWriter",
     "RunLog",
+    "footer_of",
+    "header_of",
     "read_log",
     "verdict_data",
+    "verdict_of",
 ]
-
-LONGEST_LINE_BYTES: Final = 1 << 24
-"""No verdict comes near: what is longer is no log."""
-
-FORMAT: Final = 1
-"""Version of the form; it grows when a reader of the old form could be misled."""
-
-
-class InvalidLogError(ExpectedError):
-    """A file that is not a run log of a known form; the message names file, line and fault."""
 
 
 class LogWriteError(ExpectedError):
@@ -71,6 +63,9 @@ class Header:
         catalogue_digest: SHA-256 of the catalogue.
         selected: how many cases were selected.
         options: the selection and limits as given on the command line.
+        cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
+        workers: the environment of each worker of a scheduler; none where this machine ran all.
     """
 
     dmlconf: str
@@ -83,6 +78,19 @@ class Header:
     catalogue_digest: str
     selected: int
     options: Mapping[str, Any]
+    cases_digest: str | None = None
+    shard: Mapping[str, Any] | None = None
+    workers: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def planned(self) -> int:
+        """How many cases the plan has of which these were selected; places are places in it."""
+        return self.selected if self.shard is None else int(self.shard["planned"])
+
+    @property
+    def plan_digest(self) -> str | None:
+        """`cases_digest` of the plan of which cases were selected; None in older logs."""
+        return self.cases_digest if self.shard is None else str(self.shard["plan_digest"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ class Footer:
         complete: whether every selected case was run.
         summary: number of verdicts by status.
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
+        kept_verdicts: how many verdicts the log had when the run was resumed; None where it was
+            not.
     """
 
     finished: str
@@ -102,6 +112,7 @@ class Footer:
     complete: bool
     summary: Mapping[str, int]
     cases_digest: str | None = None
+    kept_verdicts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,8 @@ class LogWriter:
 
     def header(self, header: Header) -> None:
         """Write the first line."""
-        self._write({"record": "header", "format": FORMAT, **asdict(header)})
+        record = _without({"record": "header", "format": FORMAT, **asdict(header)}, _OPTIONAL)
+        self._write(record)
 
     def verdict(self, verdict: Verdict, place: int) -> None:
         """Write one verdict.
@@ -149,12 +161,13 @@ class LogWriter:
         """
         self._write({"record": "verdict", "place": place, **verdict_data(verdict)})
 
+    def attempt(self, verdict: Verdict, place: int) -> None:
+        """Write a failure that is no verdict yet, because the case will run again."""
+        self._write({"record": "attempt", "place": place, **verdict_data(verdict)})
+
     def footer(self, footer: Footer) -> None:
         """Write the last line."""
-        record = {"record": "footer", **asdict(footer)}
-        if footer.cases_digest is None:
-            del record["cases_digest"]
-        self._write(record)
+        self._write(_without({"record": "footer", **asdict(footer)}, _OPTIONAL))
 
     def _write(self, record: Mapping[str, Any]) -> None:
         line = _ENCODER.encode(record) + "\n"
@@ -164,6 +177,17 @@ class LogWriter:
         except OSError as error:
             name, reason = getattr(self._stream, "name", "?"), error.strerror or error
             raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error
+
+
+_OPTIONAL: Final = ("cases_digest", "shard", "workers", "kept_verdicts")
+
+
+def _without(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Leave out the fields of these names that say nothing."""
+    return {key: value for key, value in record.items() if key not in names or value not in _EMPTY}
+
+
+_EMPTY: Final = (None, ())
 
 
 def verdict_data(verdict: Verdict) -> dict[str, Any]:
@@ -196,8 +220,18 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.warnings:
+        data["warnings"] = list(verdict.warnings)
+    if verdict.circumstance is not None:
+        data["circumstance"] = verdict.circumstance
+    if verdict.circumstances:
+        data["circumstances"] = dict(verdict.circumstances)
     if verdict.variants:
         data["variants"] = variants_data(verdict.variants)
+    if verdict.attempts:
+        data["attempts"] = list(verdict.attempts)
+    if verdict.worker is not None:
+        data["worker"] = verdict.worker
     if reason is not None:
         data["reason"] = {
             "kind": reason.kind,
@@ -224,7 +258,8 @@ def read_log(
 ) -> RunLog:
     """Read a run log, also one that ends early.
 
-    Verdicts come in the order of the plan, where the log tells it.
+    Verdicts come in the order of the plan, where the log tells it. A failure whose case was to run
+    again when the run died is the verdict on it.
 
     Args:
         path: the log.
@@ -236,27 +271,40 @@ def read_log(
         InvalidLogError: the file cannot be read, is not a run log, or contradicts itself.
     """
     logged: list[LoggedVerdict] = []
+    attempts: dict[str, LoggedVerdict] = {}
     header: Header | None = None
     footer: tuple[int, Footer] | None = None
-    for line, record in _records(path, own=own):
+    for number, record, _ in log_lines(path, own=own):
         kind = record["record"]
         if footer is not None:
-            raise InvalidLogError(f"{path}:{line}: not a dmlconf run log: a line after the footer")
-        if kind == "header" and line > 1:
-            raise InvalidLogError(f"{path}:{line}: not a dmlconf run log: a second header")
+            raise InvalidLogError(
+                f"{path}:{number}: not a dmlconf run log: a line after the footer"
+            )
+        if kind == "header" and number > 1:
+            raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
         if kind == "header":
-            header = _header(record)
-        elif kind == "verdict":
-            logged.append(LoggedVerdict(line, record.get("place"), keep(_verdict(record))))
+            header = header_of(record)
+        elif kind == "footer":
+            footer = number, footer_of(record)
         else:
-            footer = line, _footer(record)
+            entry = LoggedVerdict(number, record.get("place"), keep(verdict_of(record)))
+            if kind == "verdict":
+                logged.append(entry)
+                attempts.pop(entry.verdict.case, None)
+            else:
+                attempts.setdefault(entry.verdict.case, entry)
+    logged += attempts.values()  # Their cases were to run again when the run died.
     if header is None:
-        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
+        raise _not_a_log(path, 1, "its first line is no header")
     if not own:
-        _check_consistency(path, header.selected, logged, footer)
+        _check_consistency(path, header, logged, footer)
     verdicts = {entry.verdict.case: entry for entry in logged}
     in_order = sorted(verdicts.values(), key=_order)
     return RunLog(header, tuple(entry.verdict for entry in in_order), footer and footer[1])
+
+
+def _not_a_log(path: Path, line: int, message: str) -> InvalidLogError:
+    return InvalidLogError(f"{path}:{line}: not a dmlconf run log: {message}")
 
 
 def _order(logged: LoggedVerdict) -> int:
@@ -264,11 +312,11 @@ def _order(logged: LoggedVerdict) -> int:
 
 
 def _check_consistency(
-    path: Path, selected: int, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
+    path: Path, header: Header, logged: Sequence[LoggedVerdict], footer: tuple[int, Footer] | None
 ) -> None:
     """Refuse a log that contradicts itself."""
     end = (footer[0], footer[1].summary, footer[1].complete) if footer else None
-    problem = contradiction(selected, logged, end)
+    problem = contradiction(header.selected, logged, end, header.planned)
     if problem is None and footer is not None and footer[1].cases_digest is not None:
         problem = other_cases(logged, footer[0], footer[1].cases_digest)
     if problem is not None:
@@ -276,79 +324,27 @@ def _check_consistency(
         raise InvalidLogError(printable(f"{path}:{problem.line}: {message}"))
 
 
-def _records(path: Path, *, own: bool) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the record of each line; every record fits the schema.
-
-    Raises:
-        InvalidLogError: the file cannot be read, or a line is no record.
-    """
-    try:
-        with open_regular(path) as stream:
-            number = 0
-            while line := stream.readline(LONGEST_LINE_BYTES + 1):
-                number += 1
-                if len(line) > LONGEST_LINE_BYTES:
-                    message = f"a line of more than {LONGEST_LINE_BYTES:,} bytes"
-                    raise InvalidLogError(f"{path}:{number}: not a run log: {message}")
-                try:
-                    record = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    if not line.endswith(b"\n") and number > 1:
-                        return  # The run died while it wrote this line.
-                    raise InvalidLogError(f"{path}:{number}: not JSON: {error}") from error
-                if not own:
-                    _check(path, number, record)
-                yield number, record
-    except UnreadableFileError as error:
-        raise InvalidLogError(f"{path} {error}") from error
-    except OSError as error:
-        raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
-
-
-def _check(path: Path, number: int, record: Any) -> None:
-    """Refuse a line that does not fit the schema, or is of another version of the form."""
-    kind = record.get("record") if isinstance(record, dict) else None
-    if number == 1 and kind != "header":
-        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
-    checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
-    if checker.is_valid(record):
-        return
-    form = record.get("format", FORMAT) if isinstance(record, dict) else FORMAT
-    if form != FORMAT:
-        message = f"a run log of form {form}; this dmlconf reads form {FORMAT}"
-    else:
-        message = f"not a record of a run log: {first_error(checker, record)}"
-    raise InvalidLogError(f"{path}:{number}: {message}")
-
-
-_DEFINITIONS: Final = {"header": "header", "verdict": "verdictLine", "footer": "footer"}
-
-
-@cache
-def _checker(definition: str) -> Checker:
-    """Return what checks a record of one kind; of no known kind where that has no definition."""
-    schema = bundled_schema("run-log")
-    if definition:
-        schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
-    return Checker(schema)
-
-
-def _header(record: Mapping[str, Any]) -> Header:
+def header_of(record: Mapping[str, Any]) -> Header:
+    """Return the header that a record of a log is."""
     data = {key: value for key, value in record.items() if key not in ("record", "format")}
     header = Header(**data)
-    return replace(header, paths=tuple(header.paths))
+    return replace(header, paths=tuple(header.paths), workers=tuple(header.workers))
 
 
-def _footer(record: Mapping[str, Any]) -> Footer:
+def footer_of(record: Mapping[str, Any]) -> Footer:
+    """Return the footer that a record of a log is."""
     return Footer(**{key: value for key, value in record.items() if key != "record"})
 
 
-def _verdict(record: Mapping[str, Any]) -> Verdict:
+def verdict_of(record: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that a record of a log is."""
     data = {key: value for key, value in record.items() if key not in ("record", "place")}
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
     data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
+    data["warnings"] = tuple(data.get("warnings", ()))
     data["status"] = Status(data["status"])
+    data["attempts"] = tuple(map(Status, data.get("attempts", ())))
     data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None
     if data["reason"] is not None:
         reason = data["reason"]

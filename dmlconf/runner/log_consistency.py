@@ -47,6 +47,7 @@ def contradiction(
     selected: int,
     verdicts: Sequence[LoggedVerdict],
     footer: tuple[int, Mapping[str, int], bool] | None,
+    planned: int | None = None,
 ) -> Contradiction | None:
     """Return the first contradiction of a log; None where there is none.
 
@@ -55,8 +56,9 @@ def contradiction(
         verdicts: all verdicts, in the order of the log.
         footer: the footer's line, its number of verdicts by status, and whether it says that the
             run is complete; None where the log has none.
+        planned: how many cases the plan has, where those of a shard were selected.
     """
-    return next(_contradictions(selected, verdicts, footer), None)
+    return next(_contradictions(selected, verdicts, footer, planned), None)
 
 
 def cases_digest(identifiers: Iterable[str]) -> str:
@@ -86,12 +88,14 @@ def _contradictions(
     selected: int,
     verdicts: Sequence[LoggedVerdict],
     footer: tuple[int, Mapping[str, int], bool] | None,
+    planned: int | None,
 ) -> Iterator[Contradiction]:
+    places = selected if planned is None else planned
     by_case: dict[str, LoggedVerdict] = {}
     by_place: dict[int, LoggedVerdict] = {}
     for logged in verdicts:
         yield from _of_reason(logged)
-        yield from _of_place(logged, selected, by_place)
+        yield from _of_place(logged, places, by_place)
         yield from _of_case(logged, selected, by_case)
     if footer is not None:
         line, summary, complete = footer
@@ -109,13 +113,13 @@ def _of_reason(logged: LoggedVerdict) -> Iterator[Contradiction]:
 
 
 def _of_place(
-    logged: LoggedVerdict, selected: int, by_place: dict[int, LoggedVerdict]
+    logged: LoggedVerdict, places: int, by_place: dict[int, LoggedVerdict]
 ) -> Iterator[Contradiction]:
     if logged.place is None:
         return
     case, place = logged.verdict.case, logged.place
-    if place >= selected:
-        message = f"{case} has the place {place}, yet the header says that {selected} are selected"
+    if place >= places:
+        message = f"{case} has the place {place}, yet the header says that {places} are selected"
         yield Contradiction(logged.line, message)
     other = by_place.setdefault(place, logged)
     if other.verdict.case != case:

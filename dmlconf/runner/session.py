@@ -3,54 +3,53 @@
 from __future__ import annotations
 
 import platform
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
-from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
+from dmlconf.backends.circumstances import Circumstance, Exercise, exercises_of
 from dmlconf.backends.protocol import (
     Backend,
     BackendError,
     Capabilities,
     Environment,
     Outcome,
-    Outputs,
 )
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Execution, Limits, execution_of
-from dmlconf.runner.interrupts import Uninterrupted, raise_if_interrupted
-from dmlconf.runner.judge import Against, judge, not_asked, not_run, unsupported_reason
+from dmlconf.runner.exercising import run_items, tasks
+from dmlconf.runner.judge import Against, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
-from dmlconf.runner.log import Footer, Header, LogWriteError, LogWriter
-from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.runner.log import Header
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
-from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
 __all__ = [
     "OpenBackend",
     "environment_record",
+    "header_environment",
     "in_process",
     "judged",
     "make_header",
     "no_expectation",
+    "now",
     "open_backend",
     "reference",
-    "run",
     "runnable",
 ]
 
@@ -63,7 +62,8 @@ class OpenBackend:
         name: the backend as named on the command line.
         environment: what it runs on.
         capabilities: what it can run.
-        execute: yields each case with its outcome, as soon as it is known.
+        execute: yields each case with its outcome, as soon as it is known; of a backend that has
+            circumstances, each exercise with what came of it too.
         close: gives back what the backend holds.
         faults: the known faults of the DirectML that it runs.
         variants: the backends by label that each case runs on; nothing where it is this one alone.
@@ -72,7 +72,7 @@ class OpenBackend:
     name: registry.BackendName
     environment: Environment
     capabilities: Capabilities
-    execute: Callable[[Iterator[Case]], Iterator[tuple[Case, Outcome]]]
+    execute: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
     close: Callable[[], None]
     faults: KnownFaults = NO_KNOWN_FAULTS
     variants: Mapping[str, OpenBackend] = field(default_factory=dict)
@@ -105,14 +105,18 @@ def open_backend(
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
 
-        pool = WorkerPool(name, limits.jobs, limits.timeout)
+        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks)
         try:
             ready = pool.ready()
             faults = known_faults(ready.environment)
         except BaseException:
             pool.close()
             raise
-        execute = partial(pool.run, alone=faults.harms_others)
+
+        def alone(item: Case | Exercise) -> bool:
+            return faults.harms_others(item.case if isinstance(item, Exercise) else item)
+
+        execute = partial(pool.run, alone=alone)
         return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
     return in_process(name, registry.create(name))
 
@@ -120,10 +124,11 @@ def open_backend(
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
     """Return the backend as one that runs cases in this process, one by one."""
 
-    def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
-        for case in map(_with_inputs, cases):
-            for outcome in run_batch(backend, [case]):
-                yield case, outcome
+    def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
+        for item in items:
+            ready = item if isinstance(item, Exercise) else _with_inputs(item)
+            for result in run_items(backend, [ready]):
+                yield ready, result
 
     environment = backend.environment()
     return OpenBackend(
@@ -138,9 +143,6 @@ def _with_inputs(case: Case) -> Case:
     with suppress(MemoryError):  # The backend meets it again, and tells of it.
         return case.with_inputs()
     return case
-
-
-_STOPPED: Final = {1: ReasonKind.STOPPED_AT_FIRST_FAILURE}
 
 
 def no_expectation(case: Case) -> None:
@@ -175,76 +177,7 @@ def reference(name: str, tested: registry.BackendName) -> Against:
     return no_expectation if parsed == tested else _ByBackend(parsed)
 
 
-def run(
-    plan: Sequence[PlannedCase],
-    verdicts: Generator[Verdict, None, None],
-    log: LogWriter,
-    header: Header,
-    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
-    *,
-    most_failures: int | None = None,
-) -> Footer:
-    """Run the plan, and write header, verdicts and footer to the log.
-
-    Every planned case gets one verdict: where the run is interrupted, stopped or dies of an
-    error, those that were not reached get `not run`.
-
-    Args:
-        plan: what to run.
-        verdicts: reaches them, as `judged` does.
-        log: receives every verdict as it is reached.
-        header: the log's first line.
-        on_verdict: is called with every verdict after it was logged.
-        most_failures: after how many verdicts that fail the run to stop; None for never.
-
-    Raises:
-        InvalidFilesError: a case of a matrix cannot be built.
-        BackendError: a worker could not be replaced.
-        LogWriteError: the log cannot be written any more.
-    """
-    began = perf_counter()
-    counts: Counter[Status] = Counter()
-    places = {planned.identifier: place for place, planned in enumerate(plan)}
-    unreached = ReasonKind.INTERRUPTED
-    failures = 0
-
-    uninterrupted = Uninterrupted()
-
-    def record(verdict: Verdict) -> None:
-        with uninterrupted:
-            counts[verdict.status] += 1
-            log.verdict(verdict, places.pop(verdict.case))
-        on_verdict(verdict)
-
-    try:
-        log.header(header)
-        try:
-            with closing(verdicts):
-                for verdict in verdicts:
-                    record(verdict)
-                    raise_if_interrupted()
-                    failures += verdict.status.fails_run
-                    if failures == most_failures:
-                        unreached = _STOPPED.get(failures, ReasonKind.TOO_MANY_FAILURES)
-                        break
-        except KeyboardInterrupt:
-            pass
-        finally:
-            complete = not places
-            for identifier, place in list(places.items()):
-                template = plan[place].template
-                record(not_run(identifier, template.operator_name, template.tags, unreached))
-            summary = {status.value: counts[status] for status in Status}
-            digest = cases_digest(planned.identifier for planned in plan)
-            footer = Footer(_now(), round(perf_counter() - began, 3), complete, summary, digest)
-            log.footer(footer)
-    except LogWriteError as error:
-        error.failing = any(status.fails_run for status in counts)
-        raise
-    return footer
-
-
-def _now() -> str:
+def now() -> str:
     """Return the date and time in UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -256,14 +189,28 @@ def make_header(
     backend: OpenBackend,
     against: str,
     options: dict[str, Any],
+    *,
+    digest: str | None = None,
+    shard: Mapping[str, Any] | None = None,
+    workers: Sequence[Mapping[str, Any]] = (),
 ) -> Header:
-    """Return the log's first line."""
-    environment = environment_record(backend.environment)
-    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
-        environment["details"] = {**environment["details"], "half": True}
+    """Return the log's first line.
+
+    Args:
+        suite: what the plan was chosen from.
+        paths: where it is, as given.
+        selected: how many cases will run.
+        backend: what runs them.
+        against: gives the expected values that cases do not state.
+        options: what was given on the command line.
+        digest: `cases_digest` of the selected cases.
+        shard: the part of a plan that they are, as `Selected.record` has it.
+        workers: a scheduler's workers, which run all in place of this machine.
+    """
+    environment = workers[0]["environment"] if workers else header_environment(backend)
     return Header(
         dmlconf=dmlconf.__version__,
-        started=_now(),
+        started=now(),
         backend=str(backend.name),
         against=against,
         environment=environment,
@@ -272,7 +219,18 @@ def make_header(
         catalogue_digest=catalogue_digest(),
         selected=selected,
         options=options,
+        cases_digest=digest,
+        shard=shard,
+        workers=tuple(workers),
     )
+
+
+def header_environment(backend: OpenBackend) -> dict[str, Any]:
+    """Return what an open backend runs on, as a log's header has it."""
+    environment = environment_record(backend.environment)
+    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
+        environment["details"] = {**environment["details"], "half": True}
+    return environment
 
 
 def environment_record(environment: Environment) -> dict[str, Any]:
@@ -293,10 +251,11 @@ def judged(
     waivers: Waivers = NO_WAIVERS,
     *,
     compare_unfused: bool = False,
+    circumstances: tuple[Circumstance, ...] = (),
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
-    Graphs that run in other forms too get their verdicts some graphs later.
+    Cases that run once more, as graphs in other forms do, get their verdicts some cases later.
 
     Args:
         plan: what to run.
@@ -305,66 +264,61 @@ def judged(
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
         compare_unfused: run each graph's nodes one by one as well, and tell of it.
+        circumstances: under which each case runs as well; the backend must have them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
-    for part in _parts(plan, compare_unfused):
-        yield from _judged_part(part, backend, against, substrate, waivers, compare_unfused)
+    conclusion = Conclusion(
+        against,
+        backend.faults,
+        substrate,
+        waivers,
+        backend.capabilities.half_precision,
+        compare_unfused,
+        circumstances,
+    )
+    for part in _parts(plan, compare_unfused, bool(circumstances)):
+        yield from _judged_part(part, backend, conclusion)
 
 
 def _judged_part(
-    plan: Iterable[PlannedCase],
-    backend: OpenBackend,
-    against: Against,
-    substrate: Substrate,
-    waivers: Waivers,
-    compare_unfused: bool,
+    plan: Iterable[PlannedCase], backend: OpenBackend, conclusion: Conclusion
 ) -> Generator[Verdict, None, None]:
-    """Run a part of a plan at once, and then its graphs in other forms."""
+    """Run a part of a plan at once, and then what takes another run."""
     declined: deque[Verdict] = deque()
-    half = backend.capabilities.half_precision
-    again: list[tuple[GraphCase, Outputs, Verdict]] = []
-
-    def settled(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        verdict = backend.faults.waive(case, outcome, verdict)
-        verdict = substrate.excuse(case, outcome, verdict)
-        return waivers.applied(case, outcome, verdict)
-
-    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+    again: list[tuple[Case | Exercise, Any]] = []
+    cases = runnable(plan, backend.capabilities, declined)
+    for item, result in backend.execute(exercises_of(cases, conclusion.circumstances)):
         while declined:
             yield declined.popleft()
-        verdict = judge(case, outcome, against, half_precision=half)
-        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
-            compared = compare_unfused and not isinstance(case.expectation, ExpectedRejection)
-            if compared or case.relation is not None:
-                again.append((case, outcome, verdict))
-                continue
-        yield settled(case, outcome, verdict)
+        verdict = conclusion.of(item, result)
+        if verdict is None:
+            again.append((item, result))
+        else:
+            yield verdict
     yield from declined
-    if again:
-        from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
 
-        def run_one(case: Case) -> Outcome:
-            return next(outcome for _, outcome in backend.execute(iter([case])))
+    def run_one(item: Case | Exercise) -> Any:
+        return next(result for _, result in backend.execute(iter([item])))
 
-        def judge_again(case: Case, outcome: Outcome) -> Verdict:
-            return judge(case, outcome, against, half_precision=half)
-
-        for graph, outputs, verdict in again:
-            if graph.relation is not None:
-                verdict = judge_relation(graph, outputs, verdict, run_one, half=half)
-            else:
-                verdict = with_unfused(graph, outputs, verdict, run_one, judge_again)
-            yield settled(graph, outputs, verdict)
+    for item, result in again:
+        verdict = conclusion.of(item, result, run_one)
+        assert verdict is not None
+        yield verdict
 
 
 _GRAPHS_AT_ONCE: Final = 50
 """Of graphs that run in other forms too; their verdicts wait for the last of them."""
 
+_EXERCISED_AT_ONCE: Final = 512
+"""Of cases that run under circumstances: some run once more when all of them have run."""
 
-def _parts(plan: Iterable[PlannedCase], compare_unfused: bool) -> Iterator[list[PlannedCase]]:
+
+def _parts(
+    plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
+) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts: graphs that run in other forms too, and all between these."""
 
     def apart(planned: PlannedCase) -> bool:
@@ -373,7 +327,8 @@ def _parts(plan: Iterable[PlannedCase], compare_unfused: bool) -> Iterator[list[
 
     for is_apart, group in groupby(plan, apart):
         cases = list(group)
-        size = _GRAPHS_AT_ONCE if is_apart else max(1, len(cases))
+        most = _EXERCISED_AT_ONCE if exercised else max(1, len(cases))
+        size = _GRAPHS_AT_ONCE if is_apart else most
         for start in range(0, len(cases), size):
             yield cases[start : start + size]
 

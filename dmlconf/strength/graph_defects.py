@@ -6,7 +6,8 @@ the reference, so that they can be had for every graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,12 +20,18 @@ from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Constant, InputEdge, IntermediateEdge, Node, Slot
-from dmlconf.graphs.wiring import faults_of
+from dmlconf.graphs.wiring import faults_of_edges
 from dmlconf.precision.compare import compare
 from dmlconf.precision.room import permitted_ends
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
-from dmlconf.reference.graph_evaluation import Store, evaluate_nodes, graph_outputs, wider
+from dmlconf.reference.graph_evaluation import (
+    NodeValues,
+    Store,
+    evaluate_nodes,
+    graph_outputs,
+    wider,
+)
 from dmlconf.strength.injection import Site
 from dmlconf.strength.value_defects import VALUE_DEFECTS
 from dmlconf.tensors.datatypes import Array
@@ -65,16 +72,36 @@ class GraphSite:
     def stored_by(self, store: Store) -> Outputs:
         """Return the outputs where edges hold something else."""
         with np.errstate(all="ignore"):
-            computed = evaluate_nodes(self.case, evaluate, store=store).outputs
+            computed = evaluate_nodes(self.case, evaluate, store=store, known=self.nodes).outputs
         return graph_outputs(self.case.graph, computed)
 
-    def rewired(self, **parts: Any) -> Outputs | None:
-        """Return the outputs of another graph; None where that is wired wrongly."""
-        graph = replace(self.case.graph, **parts)
-        if faults_of(graph):
-            return None
+    @cached_property
+    def nodes(self) -> NodeValues:
+        """What the nodes compute."""
         with np.errstate(all="ignore"):
-            return evaluate(replace(self.case, graph=graph))
+            return evaluate_nodes(self.case, evaluate)
+
+    @cached_property
+    def feeders(self) -> Mapping[str, frozenset[str]]:
+        """For each node those that feed it, near or far, and the node itself."""
+        graph = self.case.graph
+        direct: dict[str, set[str]] = {node.name: set() for node in graph.nodes}
+        for link in graph.intermediate_edges:
+            direct[link.to_node].add(link.from_node)
+        feeders: dict[str, frozenset[str]] = {}
+        for node in graph.in_order():
+            before = (feeders[name] for name in direct[node.name])
+            feeders[node.name] = frozenset({node.name}).union(*before)
+        return feeders
+
+    def rewired(self, **parts: Any) -> Outputs | None:
+        """Return the outputs of a graph with other edges; None where these are wrong."""
+        graph = replace(self.case.graph, **parts)
+        if faults_of_edges(graph):
+            return None
+        case = replace(self.case, graph=graph)
+        with np.errstate(all="ignore"):
+            return graph_outputs(graph, evaluate_nodes(case, evaluate, known=self.nodes).outputs)
 
 
 Inject = Callable[[GraphSite], Iterator[tuple[str, Outputs]]]
@@ -92,12 +119,16 @@ def _other_buffers(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
                     yield f"{edge.node}.{edge.tensor} reads {other}", outputs
                     break
     nodes = graph.by_name
+    uses = Counter(link.from_node for link in graph.intermediate_edges)
+    uses.update(edge.node for edge in graph.output_edges)
     for number, link in enumerate(graph.intermediate_edges):
+        if uses[link.from_node] < 2:
+            continue  # It would feed nothing.
         own = nodes[link.from_node].outputs[link.from_tensor]
         for node, name in site.intermediates:
             if (node, name) == (link.from_node, link.from_tensor):
                 continue
-            if not _alike(own, nodes[node].outputs[name]):
+            if link.to_node in site.feeders[node] or not _alike(own, nodes[node].outputs[name]):
                 continue
             links = list(graph.intermediate_edges)
             links[number] = IntermediateEdge(node, name, link.to_node, link.to_tensor)
@@ -113,7 +144,7 @@ def _alike(one: TensorDesc, other: TensorDesc) -> bool:
 def _dropped_nodes(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     """A node is left out: what it would compute is one of its inputs."""
     graph = site.case.graph
-    cases = evaluate_nodes(site.case, evaluate).cases
+    cases = site.nodes.cases
     ends = {slot: name for name, slot in graph.output_sources().items()}
     for node in graph.operator_nodes:
         inputs = cases[node.name].inputs()
@@ -194,7 +225,7 @@ def _swapped_inputs(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 def _node_defects(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     """A node has a defect that leaves marks on what it gives to the next."""
-    right = evaluate_nodes(site.case, evaluate)
+    right = site.nodes
     for node, tensor in site.intermediates:
         case = right.cases[node]
         outputs = {name: right.outputs[node, name] for name in case.outputs()}
@@ -224,9 +255,17 @@ def _held_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _computed_in_float32(
-    site: GraphSite, rounded: Callable[[Array, np.dtype[Any]], Array]
+    site: GraphSite,
+    rounded: Callable[[Array, np.dtype[Any]], Array],
+    held: Collection[Slot] = (),
 ) -> Outputs:
-    """Return the outputs where each node computes in FLOAT32 and rounds in this way."""
+    """Return the outputs where each node computes in FLOAT32 and rounds in this way.
+
+    Args:
+        site: the graph.
+        rounded: rounds values to a data type.
+        held: outputs of nodes that are not rounded.
+    """
     whole = wider(site.case)
     dtypes = {
         (node.name, name): tensor.DataType.dtype
@@ -235,8 +274,10 @@ def _computed_in_float32(
     }
 
     def store(node: Node, case: Case, tensor: str, values: Array) -> Array:
-        dtype = dtypes[node.name, tensor]
-        return rounded(values, dtype).astype(values.dtype) if dtype == np.float16 else values
+        slot = node.name, tensor
+        if dtypes[slot] != np.float16 or slot in held:
+            return values
+        return rounded(values, dtypes[slot]).astype(values.dtype)
 
     with np.errstate(all="ignore"):
         computed = evaluate_nodes(whole, evaluate, store=store).outputs
@@ -247,6 +288,10 @@ def _computed_in_float32(
             else outputs[name].astype(right.dtype)
             for name, right in site.outputs.items()
         }
+
+
+def _nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+    return values.astype(dtype)
 
 
 def _truncated(values: Array, dtype: np.dtype[Any]) -> Array:
@@ -260,17 +305,16 @@ def _stores_truncated(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
 
 
 def _stores_nearest(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
-    yield "", _computed_in_float32(site, lambda values, dtype: values.astype(dtype))
+    yield "", _computed_in_float32(site, _nearest)
 
 
 def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
     """Each node's result is off by what a sum of FLOAT32 in another order is off by."""
     for seed in range(3):
         generator = np.random.Generator(np.random.PCG64([1, seed]))
-        right = evaluate_nodes(site.case, evaluate)
         ends = {
-            (name, tensor): _permitted(case, tensor, right.outputs[name, tensor])
-            for name, case in right.cases.items()
+            (name, tensor): _permitted(case, tensor, site.nodes.outputs[name, tensor])
+            for name, case in site.nodes.cases.items()
             for tensor in case.outputs()
             if case.rule(tensor).kind is RuleKind.ACCUMULATE
         }
@@ -282,13 +326,35 @@ def _sums_in_other_orders(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
         ) -> Array:  # fmt: skip
             if (node.name, tensor) not in ends or values.dtype.kind != "f":
                 return values
-            steps = generator.integers(-1, 2, values.shape)
+            low, high = ends[node.name, tensor]
+            by_chance: Array = np.asarray(generator.integers(-1, 2, values.shape))
+            steps = _alike_for_equal(by_chance, values, low, high)
             near = np.where(steps > 0, np.inf, -np.inf).astype(values.dtype)
             moved = np.nextafter(values, near)
-            low, high = ends[node.name, tensor]
             return np.where((steps == 0) | (moved < low) | (moved > high), values, moved)
 
         yield f"seed {seed}", site.stored_by(store)
+
+
+def _alike_for_equal(steps: Array, values: Array, low: Array, high: Array) -> Array:
+    """Return the same step for all elements that have the same value and the same room.
+
+    They are sums of the same terms, as where one row is repeated, and no device tells them apart.
+    """
+    forms = np.stack([each.astype(np.float64).ravel() for each in (values, low, high)], axis=1)
+    _, first, of_element = np.unique(forms, axis=0, return_index=True, return_inverse=True)
+    alike: Array = steps.ravel()[first][of_element.ravel()].reshape(steps.shape)
+    return alike
+
+
+def _partly_in_float32(site: GraphSite) -> Iterator[tuple[str, Outputs]]:
+    """Some edges are held in FLOAT32, as in a kernel of a few nodes, and others are stored."""
+    for seed in range(2):
+        for name, rounded in (("to nearest", _nearest), ("truncated", _truncated)):
+            generator = np.random.Generator(np.random.PCG64([2, seed]))
+            held = {slot for slot in site.intermediates if generator.random() < 0.5}
+            if len(held) not in (0, len(site.intermediates)):
+                yield f"seed {seed}, {name}", _computed_in_float32(site, rounded, held)
 
 
 def _permits(case: Case, tensor: str, actual: Array, right: Array) -> bool:
@@ -314,6 +380,7 @@ GRAPH_DEFECTS: Final[Mapping[str, Inject]] = {
 
 RIGHT_VARIANTS: Final[Mapping[str, Inject]] = {
     "edges held in FLOAT32": _held_in_float32,
+    "some edges held in FLOAT32": _partly_in_float32,
     "FLOAT32 inside, stores to nearest": _stores_nearest,
     "FLOAT32 inside, stores truncated": _stores_truncated,
     "sums in other orders": _sums_in_other_orders,

@@ -47,6 +47,12 @@ class GraphTally:
     failed: int = 0
     unexpected: list[str] = field(default_factory=list)
 
+    def add(self, later: GraphTally) -> None:
+        """Add what became of it in later graphs."""
+        self.tried += later.tried
+        self.failed += later.failed
+        self.unexpected += later.unexpected
+
 
 @dataclass(slots=True)
 class GraphFigure:
@@ -61,6 +67,13 @@ class GraphFigure:
     cases: int = 0
     defects: dict[str, GraphTally] = field(default_factory=dict)
     variants: dict[str, GraphTally] = field(default_factory=dict)
+
+    def add(self, later: GraphFigure) -> None:
+        """Add what later graphs notice."""
+        self.cases += later.cases
+        for own, others in ((self.defects, later.defects), (self.variants, later.variants)):
+            for name, tally in others.items():
+                own.setdefault(name, GraphTally()).add(tally)
 
 
 def measure_graphs(

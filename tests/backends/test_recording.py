@@ -495,6 +495,7 @@ def stale_cases(stored: StoredRecording, plan: Iterable[PlannedCase]) -> list[st
     return [case.identifier for case in cases if stored.mismatch(case) is Mismatch.STALE]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("path", suite_recordings([cases_directory()]), ids=lambda path: path.name)
 def test_recordings_of_the_bundled_suite_hold_its_cases(path: Path, bundled_suite: Suite) -> None:
     stored = StoredRecording(path)

@@ -172,7 +172,7 @@ TotalTensorSizeInBytes, GuaranteedBaseOffsetAlignment
     "a size below 0": (
         "Sizes: [4]", "Sizes: [-4]",
         """
-        f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]`: -4 is less than the minimum of 0
+        f.yaml:6:30: `cases[0].desc.OutputTensor.Sizes[0]` must be at least 0, not -4
              6 |       OutputTensor: {Sizes: [-4], DataType: FLOAT32}
                |                              ^^
         """,
@@ -248,7 +248,7 @@ the name of an HRESULT such as E_INVALIDARG
     "an empty list of cases": (
         TILE[TILE.index("cases") :], "cases: []\n",
         """
-        f.yaml:2:8: `cases`: [] should be non-empty
+        f.yaml:2:8: `cases` must have at least one item, not []
              2 | cases: []
                |        ^^
         """,

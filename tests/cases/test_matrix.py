@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "an empty list": (
         "A: []", {},
         """
-        f.yaml:4:10: `cases[0].matrix.A`: [] should be non-empty
+        f.yaml:4:10: `cases[0].matrix.A` must have at least one item, not []
              4 |       A: []
                |          ^^
         """,

@@ -192,8 +192,8 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a rank beyond 8": (
         "InputTensor: {ranks: [1, 8]", "InputTensor: {ranks: [1, 9]",
         """
-        frob.yaml:21:32: `support[0].tensors.InputTensor.ranks[1]`: \
-9 is greater than the maximum of 8
+        frob.yaml:21:32: `support[0].tensors.InputTensor.ranks[1]` \
+must be at most 8, not 9
             21 |       InputTensor: {ranks: [1, 9], data_types: [FLOAT32, FLOAT16]}
                |                                ^
         """,
@@ -446,8 +446,8 @@ source: "the page"}
     "a typical error that is no less than the limit": (
         "limit: 2, ", "limit: 2, typical: {share: {FLOAT32: 0.5}, measured: here}, ",
         """
-        frob.yaml:37:66: `precision.OutputTensor.typical.share.FLOAT32`: \
-0.5 is greater than or equal to the maximum of 0.1
+        frob.yaml:37:66: `precision.OutputTensor.typical.share.FLOAT32` \
+must be less than 0.1, not 0.5
             37 |  {kind: ulp, limit: 2, typical: {share: {FLOAT32: 0.5}, measured: here}, \
 source: "the page"}
                |                                                   ^^^

@@ -163,6 +163,7 @@ def test_what_most_passes_have_and_no_failure_has_explains_no_failure() -> None:
         assert group.condition is None or group.condition.failures > 0
 
 
+@pytest.mark.whole
 def test_44000_verdicts_take_seconds() -> None:
     verdicts = []
     for at in range(176):

@@ -15,6 +15,7 @@ def test_the_page_is_what_the_program_says(name: str) -> None:
     assert (DOCS / name).read_text("utf-8") == PAGES[name]()
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
 def test_the_tutorial_is_as_it_was_typed(tutorial: Path) -> None:
     page = tutorial.read_text("utf-8")

@@ -4,12 +4,15 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from tests.cli.process import dmlconf_here
 
 README = Path(__file__).parents[2] / "README.md"
 BLOCK = re.compile(r"```text\n\$ dmlconf (.*?[^\\])\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.whole
 def test_the_block_of_a_failing_run_is_what_the_command_prints(tmp_path: Path) -> None:
     match = BLOCK.search(README.read_text("utf-8"))
     assert match is not None

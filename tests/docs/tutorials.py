@@ -16,7 +16,7 @@ __all__ = ["TUTORIALS", "lasting", "retyped"]
 _DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
 
 TUTORIALS: Final = tuple(
-    _DOCS / name for name in ("diagnosing-a-driver.md", "first-case.md", "gating-ci.md")
+    _DOCS / name for name in ("diagnosing-a-driver.md", "first-case.md", "fleet.md", "gating-ci.md")
 )
 """Pages whose commands are run in an empty folder."""
 

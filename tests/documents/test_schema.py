@@ -23,6 +23,9 @@ SCHEMA: dict[str, Any] = {
         "code": {"type": "string", "pattern": "^X"},
         "kind": {"enum": ["product", "pairwise"]},
         "size": {"type": ["integer", "null"], "minimum": 0},
+        "most": {"type": "array", "maxItems": 2, "uniqueItems": True},
+        "parts": {"type": "object", "minProperties": 1},
+        "version": {"const": 3},
         "pair": {"not": {"required": ["a", "b"]}},
         "either": {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]},
     },
@@ -100,7 +103,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         f.yaml:4:1: unknown field `case` in the file
              4 | case: 1
                | ^^^^
-            hint: known here: operator, cases, level, code, kind, size, pair, either
+            hint: known here: operator, cases, level, code, kind, size, \
+most, parts, version, pair, either
         """,
     ),
     "every unknown field": (
@@ -177,7 +181,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a number below the least": (
         GOOD + "size: -1\n",
         """
-        f.yaml:4:7: `size`: -1 is less than the minimum of 0
+        f.yaml:4:7: `size` must be at least 0, not -1
              4 | size: -1
                |       ^^
         """,
@@ -185,9 +189,36 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an empty list": (
         "operator: A\ncases: []\n",
         """
-        f.yaml:2:8: `cases`: [] should be non-empty
+        f.yaml:2:8: `cases` must have at least one item, not []
              2 | cases: []
                |        ^^
+        """,
+    ),
+    "a mapping without entries": (
+        GOOD + "parts: {}\n",
+        """
+        f.yaml:4:8: `parts` must have at least one entry, not {}
+             4 | parts: {}
+               |        ^^
+        """,
+    ),
+    "a list that is too long, with an item twice": (
+        GOOD + "most: [1, 1, 2]\n",
+        """
+        f.yaml:4:7: `most` must have at most 2 items, not [1, 1, 2]
+             4 | most: [1, 1, 2]
+               |       ^^^^^^^^^
+        f.yaml:4:7: `most` must have each item once, not [1, 1, 2]
+             4 | most: [1, 1, 2]
+               |       ^^^^^^^^^
+        """,
+    ),
+    "another value than the only one": (
+        GOOD + "version: 2\n",
+        """
+        f.yaml:4:10: `version` must be 3, not 2
+             4 | version: 2
+               |          ^
         """,
     ),
     "the alternative that got furthest": (

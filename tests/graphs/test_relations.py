@@ -90,3 +90,26 @@ def test_refuses_a_relation_that_the_graph_has_not(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidFilesError, match=message):
             graph_case(tmp_path, TWO_NODES + f"relation: {relation}\n")
+
+
+@pytest.mark.parametrize("relation", ["unfusd", "=Relation"])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ELEMENT_WISE_ADD", "ELEMENT_WISE_AD", "no operator ELEMENT_WISE_AD"),
+        ("ATensor: x", "ATensor: z", "no node, graph input or constant z"),
+        ("InputTensor: double", "Input: double", "unknown field `Input`"),
+        ("FLOAT32", "FLOAT33", "FLOAT33"),
+    ],
+)
+def test_a_wrong_relation_is_told_with_all_else_that_is_wrong(
+    tmp_path: Path, relation: str, old: str, new: str, message: str
+) -> None:
+    wrong = TWO_NODES.replace(old, new)
+    matrix = "matrix: {Relation: [unfusd]}\n" if relation == "=Relation" else ""
+    with pytest.raises(InvalidFilesError) as refusal:
+        graph_case(tmp_path, f"{wrong}{matrix}relation: {relation}\n")
+    messages = [problem.message for problem in refusal.value.problems]
+    assert any(message in text for text in messages)
+    if not (relation == "=Relation" and "field" in message):  # An entry that breaks the schema.
+        assert "'unfusd' is not a relation" in messages

@@ -12,7 +12,7 @@ from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.graphs.model import IntermediateEdge
+from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.precision.compare import compare
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
@@ -200,3 +200,101 @@ def test_a_backend_that_misreads_an_edge_fails(tmp_path: Path) -> None:
     verdict = judge(case, replace(right, arrays=rolled), reference)
     assert verdict.status is Status.FAILED
     assert verdict.operator == "GRAPHS"
+
+
+KINKS = """
+inputs:
+  x: {Sizes: [1, 1, 1, 30], DataType: FLOAT32, fill: {constant: {value: 4}}}
+  z: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [4]}
+  two: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [2]}
+nodes:
+  roots: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: x, OutputTensor: {}}}
+  rest:
+    operator: ELEMENT_WISE_SUBTRACT
+    desc: {ATensor: roots, BTensor: {from: two, Sizes: [1, 1, 1, 30], Strides: [0, 0, 0, 0]},
+           OutputTensor: {}}
+  relu: {operator: ACTIVATION_RELU, desc: {InputTensor: rest, OutputTensor: {}}}
+  sum:
+    operator: REDUCE
+    desc: {InputTensor: relu, OutputTensor: {Sizes: [1, 1, 1, 1]}, Function: SUM, Axes: [3]}
+  root: {operator: ELEMENT_WISE_SQRT, desc: {InputTensor: z, OutputTensor: {}}}
+  other: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: root, BTensor: two, OutputTensor: {}}}
+  all: {operator: ELEMENT_WISE_SUBTRACT, desc: {ATensor: other, BTensor: sum, OutputTensor: {}}}
+  end: {operator: ACTIVATION_RELU, desc: {InputTensor: all, OutputTensor: {}}}
+outputs: {y: end}
+"""
+
+
+def test_an_error_behind_kinks_alone_is_right(tmp_path: Path) -> None:
+    """Errors before the first RELU all lead to 0, and one behind it does not."""
+    case = graph_case(tmp_path, KINKS)
+    near = np.nextafter(np.float32(2), np.float32(3)) - np.float32(2)
+    assert passes(case, {"y": near.reshape(1, 1, 1, 1)})
+    assert not passes(case, {"y": 64 * near.reshape(1, 1, 1, 1)})
+
+
+SUMS = """
+inputs:
+  x: {Sizes: [1, 1, 8, 11], DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 1}}}
+  b: {Sizes: [1, 1, 8, 11], DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 2}}}
+nodes:
+  step:
+    operator: ELEMENT_WISE_ADD
+    repeat: 10
+    desc: {ATensor: {chain: x}, BTensor: b, OutputTensor: {}}
+outputs: {y: step}
+"""
+
+
+@pytest.mark.parametrize("stored", [(1,), (4, 7), (2, 3, 6, 8)])
+def test_a_kernel_may_hold_float32_between_some_nodes_only(
+    tmp_path: Path, stored: tuple[int, ...]
+) -> None:
+    case = graph_case(tmp_path, SUMS)
+
+    def store(node: Node, own: object, tensor: str, values: Array) -> Array:
+        rounds = node.name in {f"step[{index}]" for index in stored}
+        return values.astype(np.float16).astype(values.dtype) if rounds else values
+
+    sums = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate, store=store).outputs)
+    assert passes(case, {"y": sums["y"].astype(np.float16)})
+
+
+def test_a_rounding_to_fewer_digits_before_a_saturated_element_fails(tmp_path: Path) -> None:
+    """How many errors lead to one element says nothing of the room of another."""
+    text = """
+inputs:
+  x: {Sizes: [1, 1, 20, 9], DataType: FLOAT16, fill: {uniform: {low: -3, high: 3, seed: 1}}}
+  b: {Sizes: [1, 1, 20, 9], DataType: FLOAT16, fill: {uniform: {low: -1, high: 1, seed: 2}}}
+nodes:
+  norm:
+    operator: MEAN_VARIANCE_NORMALIZATION1
+    desc: {InputTensor: x, OutputTensor: {}, Axes: [3], NormalizeVariance: true, Epsilon: 0.001}
+  sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: norm, BTensor: b, OutputTensor: {}}}
+outputs: {y: sum}
+"""
+    case = graph_case(tmp_path, text)
+
+    def rounded(node: Node, own: object, tensor: str, values: Array) -> Array:
+        if node.name != "norm":
+            return values
+        fraction, exponent = np.frexp(values.astype(np.float64))
+        return np.ldexp(np.round(fraction * 2**8) / 2**8, exponent).astype(values.dtype)
+
+    wrong = graph_outputs(case.graph, evaluate_nodes(case, evaluate, store=rounded).outputs)
+    assert not passes(case, wrong)
+
+
+def test_what_is_known_of_nodes_changes_nothing(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, PRODUCT)
+    known = evaluate_nodes(case, evaluate)
+
+    def store(node: Node, own: object, tensor: str, values: Array) -> Array:
+        return values + 1 if node.name == "sum" else values
+
+    anew = evaluate_nodes(case, evaluate, store=store)
+    again = evaluate_nodes(case, evaluate, store=store, known=known)
+    assert again.cases["sum"] is known.cases["sum"]
+    assert again.cases["scaled"] is not known.cases["scaled"]
+    for slot, values in anew.outputs.items():
+        np.testing.assert_array_equal(again.outputs[slot], values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from dmlconf.cases.model import Case, Provenance
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.runner.judge import Against, Recorded, judge, unsupported_reason
-from dmlconf.runner.log import FORMAT, read_log, verdict_data
+from dmlconf.runner.log import LogWriter, read_log, verdict_data
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
 from tests.reports.logs import HEADER
@@ -230,10 +230,12 @@ def test_the_log_keeps_what_is_known_of_each_output(tmp_path: Path) -> None:
     for against in (no_expectation, run_case):
         verdict = one_of_two(tmp_path, against)
         log = tmp_path / "run.jsonl"
-        header = {**asdict(HEADER), "record": "header", "format": FORMAT, "selected": 1}
-        line = {"record": "verdict", **verdict_data(verdict)}
-        log.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n", encoding="utf-8")
+        with log.open("w", encoding="utf-8") as stream:
+            writer = LogWriter(stream)
+            writer.header(replace(HEADER, selected=1))
+            writer.verdict(verdict, 0)
         assert read_log(log).verdicts == (verdict,)
+        line = {"record": "verdict", **verdict_data(verdict)}
         validator(bundled_schema("run-log")).validate(json.loads(json.dumps(line)))
 
 

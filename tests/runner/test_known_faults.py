@@ -207,6 +207,7 @@ def test_the_list_is_valid() -> None:
     assert lint_known_faults() == []
 
 
+@pytest.mark.whole
 def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
     faults = read_known_faults()
     suite = load_suite([cases_directory()], operators=set().union(*(f.operators for f in faults)))
@@ -218,6 +219,7 @@ def test_named_cases_are_in_the_suite_and_are_of_the_operators() -> None:
             assert known[identifier].template.operator_name in fault.operators
 
 
+@pytest.mark.whole
 def test_each_condition_holds_for_some_case_and_not_for_all() -> None:
     for fault in read_known_faults():
         if fault.when is not None:

@@ -22,7 +22,8 @@ from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import LogWriter, RunLog, read_log
 from dmlconf.runner.parallel import judged_in_processes
-from dmlconf.runner.session import judged, make_header, open_backend, run
+from dmlconf.runner.run import run
+from dmlconf.runner.session import judged, make_header, open_backend
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded

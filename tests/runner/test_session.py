@@ -21,7 +21,8 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import InvalidLogError, LogWriter, RunLog, read_log
-from dmlconf.runner.session import in_process, judged, make_header, open_backend, reference, run
+from dmlconf.runner.run import run
+from dmlconf.runner.session import in_process, judged, make_header, open_backend, reference
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 

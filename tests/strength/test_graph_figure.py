@@ -44,6 +44,34 @@ def test_every_kind_of_defect_has_a_place_and_changes_outputs(tmp_path: Path) ->
         assert any(changed), name
 
 
+def test_edges_that_read_other_buffers_make_no_circle(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, GATED)
+    site = GraphSite(case, evaluate(case))
+    notes = [note for note, _ in GRAPH_DEFECTS["an edge reads another buffer"](site)]
+    assert "all.BTensor reads rest.OutputTensor" in notes
+    assert not any(note.startswith("rest.ATensor reads gate") for note in notes), "a circle"
+    assert not any(note.startswith("gate.InputTensor reads") for note in notes), (
+        "rest feeds nothing"
+    )
+
+
+def test_elements_that_nothing_tells_apart_err_alike(tmp_path: Path) -> None:
+    text = """
+inputs: {x: {Sizes: [1, 1, 1, 9], DataType: FLOAT32, fill: {constant: {value: 3}}}}
+nodes:
+  norm:
+    operator: LP_NORMALIZATION
+    desc: {InputTensor: x, OutputTensor: {}, Axis: 3, Epsilon: 0.0, P: 2}
+  best: {operator: ACTIVATION_HARDMAX1, desc: {InputTensor: norm, OutputTensor: {}, Axes: [3]}}
+outputs: {y: best}
+"""
+    case = graph_case(tmp_path, text)
+    right = evaluate(case)
+    site = GraphSite(case, right)
+    for note, other in RIGHT_VARIANTS["sums in other orders"](site):
+        np.testing.assert_array_equal(other["y"], right["y"], note)
+
+
 def test_all_are_noticed_and_no_right_variant_fails(tmp_path: Path) -> None:
     for data_type in ("FLOAT32", "FLOAT16"):
         case = graph_case(tmp_path, GATED.replace("FLOAT32", data_type))
@@ -78,3 +106,6 @@ def test_the_command_measures_it(tmp_path: Path) -> None:
     assert data["cases"] == 1
     assert done.returncode == (0 if data["share"] == 100 else 1)
     assert "by graph: " in done.stdout
+    both = dmlconf_here(tmp_path, "strength", "graphs.yaml", *options[:-2], "-j", "2")
+    assert both.returncode == 0
+    assert json.loads((tmp_path / "s.json").read_text())["graphs"] == data

@@ -2,7 +2,8 @@
 
 With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
 only those that meet a condition as `--where` takes it, such as `GroupCount > 1`. The fault
-`scaled` multiplies by `by=FACTOR`, 1.1 where none is given.
+`scaled` multiplies by `by=FACTOR`, 1.1 where none is given, and `slow` takes `seconds=SECONDS` for
+each case, 0.5 where none is given.
 
 `metacommands=off`, `half=on` and `compile=graph` are as those of the backend `directml`; with
 `only=CIRCUMSTANCE` the fault is there only under a circumstance: `metacommands`, `half`,
@@ -18,7 +19,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Final
@@ -146,10 +147,18 @@ def _hang(case: Case) -> Outcome:
         time.sleep(3600)
 
 
-def _slow(case: Case) -> Outcome:
+def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
     """Compute rightly, but take half a second."""
-    time.sleep(_SLOW_SECONDS)
+    time.sleep(seconds)
     return run_case(case)
+
+
+def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
+    """Compute zeros for the first time that a process meets a case, and rightly after that."""
+    if met is None or case.identifier in met:
+        return run_case(case)
+    met.add(case.identifier)
+    return _zeros(case)
 
 
 def _out_of_memory(case: Case) -> Outcome:
@@ -186,6 +195,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "crash": _crash,
     "hang": _hang,
     "slow": _slow,
+    "flaky": _flaky,
     "out-of-memory": _out_of_memory,
     "device-removed": _device_removed,
     "error": _error,
@@ -203,6 +213,7 @@ class MiniatureBackend:
         part: only cases whose identifier contains it meet the fault.
         where: only cases that meet it meet the fault; None for all.
         factor: what the fault `scaled` multiplies by.
+        seconds: how long the fault `slow` waits for each case.
         circumstances: how operators are compiled, and when the fault is there.
     """
 
@@ -210,7 +221,9 @@ class MiniatureBackend:
     part: str = ""
     where: Expression | None = None
     factor: float = _FACTOR
+    seconds: float = _SLOW_SECONDS
     circumstances: Circumstances = NO_CIRCUMSTANCE
+    _met: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def environment(self) -> Environment:
         """Return the fault's name as the adapter."""
@@ -229,6 +242,10 @@ class MiniatureBackend:
         run_faulty = FAULTS[self.fault]
         if run_faulty is _scaled:
             run_faulty = partial(_scaled, by=self.factor)
+        elif run_faulty is _slow:
+            run_faulty = partial(_slow, seconds=self.seconds)
+        elif run_faulty is _flaky:
+            run_faulty = partial(_flaky, met=self._met)
         present = self.circumstances.fault_present(len(cases))
         for case in cases:
             yield run_faulty(case) if present and self._meets(case) else run_case(case)
@@ -273,8 +290,11 @@ class LevelBackend:
         """Give nothing back."""
 
 
+_OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}
+"""The options that single faults have."""
+
 OPTION_WORDS: Final = (
-    *FAULTS, "on=", "where=", "by=", *CIRCUMSTANCE_WORDS,
+    *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
 )  # fmt: skip
 """What may stand behind `miniature:`, for completion."""
@@ -298,13 +318,14 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
-        known = ["on", "where", *SWITCHES] + ["by"] * (fault == "scaled")
+        known = [*filter(None, ["on", "where", *SWITCHES, _OF_FAULT.get(fault)])]
         choose(f"option of the backend miniature:{fault}", name, known)
     return MiniatureBackend(
         fault,
         options.get("on", ""),
         _condition(options.get("where")),
-        _factor(options.get("by")),
+        _number(options.get("by"), _FACTOR, "a factor; write a number, as by=1.1"),
+        _number(options.get("seconds"), _SLOW_SECONDS, "seconds; write a number, as seconds=0.1"),
         Circumstances.of(options),
     )
 
@@ -321,13 +342,13 @@ def _condition(text: str | None) -> Expression | None:
         raise OptionError(f"where={text} is no condition: {error}") from error
 
 
-def _factor(text: str | None) -> float:
+def _number(text: str | None, otherwise: float, expected: str) -> float:
     if text is None:
-        return _FACTOR
+        return otherwise
     try:
-        factor = float(text)
+        number = float(text)
     except ValueError:
-        factor = math.nan
-    if not math.isfinite(factor):
-        raise OptionError(f"by={text} is no factor; write a number, as by=1.1")
-    return factor
+        number = math.nan
+    if not math.isfinite(number):
+        raise OptionError(f"{text} is not {expected}")
+    return number

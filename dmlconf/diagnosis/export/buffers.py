@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlconf.backends.directml.placement import encode
 from dmlconf.cases.model import Case, ExpectedOutputs
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.room import permitted_ends
@@ -37,9 +36,12 @@ class Expected:
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
     """Return a tensor's buffer: its elements where its desc has them, and zeros between."""
     size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
-    content: Array = np.zeros(size, np.uint8)
-    encode(np.ascontiguousarray(values), tensor, content)
-    return content.tobytes()
+    elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
+    elements[offsets_of(tensor)] = values.ravel()
+    if tensor.DataType.bits < 8:  # The low half of each byte is the first element.
+        halves = elements.view(np.uint8) & 0x0F
+        return (halves[0::2] | halves[1::2] << 4).tobytes()
+    return elements.tobytes()
 
 
 def offsets_of(tensor: TensorDesc) -> list[int]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.backends.directml.structs import scalar_bytes
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.diagnosis.export.buffers import Expected, buffer_bytes, expected_of, offsets_of
 from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.scalar import scalar_bytes
 
 __all__ = ["MOST_BYTES", "cpp_program"]
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dmlconf.backends.directml.structs import scalar_bytes
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.diagnosis.export.buffers import buffer_bytes
+from dmlconf.tensors.scalar import scalar_bytes
 
 __all__ = ["unsupported_part", "write_model"]
 

@@ -1,0 +1,249 @@
+"""`dmlconf fuzz`: make cases by chance, run them on a backend, and report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.backends.subject import REFERENCE
+from dmlconf.cases.loader import Suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend, complete_operator
+from dmlconf.cli.configuration import BACKEND_GROUP
+from dmlconf.cli.console import say
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
+from dmlconf.cli.logged_run import default_log
+from dmlconf.cli.logs import opened_log
+from dmlconf.cli.options import (
+    Number,
+    backend_options,
+    color_option,
+    directml_option,
+    jobs_option,
+    with_directml,
+)
+from dmlconf.cli.outcome import Demands, run_exit_code
+from dmlconf.cli.outputs import prepare_files
+from dmlconf.cli.progress import progress
+from dmlconf.cli.reporting import (
+    REPORT_GROUP,
+    detail_options,
+    parse_reports,
+    report_option,
+    show,
+)
+from dmlconf.diagnosis.shared import shared_properties
+from dmlconf.documents.problems import printable
+from dmlconf.fuzzing.graphs import MOST_NODES
+from dmlconf.fuzzing.plan import Fuzz, Kind
+from dmlconf.fuzzing.saving import save_cases
+from dmlconf.runner.against import expectations
+from dmlconf.runner.execution import limits_of
+from dmlconf.runner.judging import verdicts
+from dmlconf.runner.log import LogWriter, RunLog, read_log
+from dmlconf.runner.rounds import in_rounds, rewrite, run_rounds
+from dmlconf.runner.session import make_header, open_backend
+from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["command"]
+
+_CASES: Final = 100
+_ROUND: Final = 100
+"""Cases that are made before they run; a run with --time ends after some such round."""
+
+_MOST_SAVED: Final = 100
+"""Of one group of failures; more of them tell nothing new."""
+
+_CHOICE_GROUP: Final = "Choose what to make"
+
+
+def _operators(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    names = []
+    for value in values:
+        try:
+            names.append(operator_name(value))
+        except UnknownOperatorError as error:
+            hint = f"; did you mean {error.suggestion}?" if error.suggestion else ""
+            message = f"the catalogue has no operator {value}{hint}"
+            raise click.BadParameter(printable(message), context, parameter) from error
+    return tuple(dict.fromkeys(names))
+
+
+@click.command("fuzz", cls=Command, short_help="Make cases by chance, run them, and report.")
+@option("-b", "--backend", metavar="BACKEND", required=True, group=BACKEND_GROUP,
+        shell_complete=complete_backend, help="What to test: directml, or a plugin's.")  # fmt: skip
+@option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
+        callback=_operators, shell_complete=complete_operator,
+        help="Make cases of this operator; of all where none is given.")  # fmt: skip
+@option("--graphs", is_flag=True, group=_CHOICE_GROUP,
+        help="Make graphs of these operators instead of single operators.")  # fmt: skip
+@option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
+        group=_CHOICE_GROUP, help="Make graphs of at most so many nodes.")  # fmt: skip
+@option("--invalid", is_flag=True, group=_CHOICE_GROUP,
+        help="Make cases that break one constraint each, which the backend must refuse.",
+        )  # fmt: skip
+@option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
+        help="Make the cases of this seed; of a new one where none is given. Seed and number make "
+        "the same case on every machine.")  # fmt: skip
+@option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
+        help=f"Make so many cases of each operator, or graphs; {_CASES} where not given.",
+        )  # fmt: skip
+@option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
+        help="Make cases for so long.")  # fmt: skip
+@option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
+        group=_CHOICE_GROUP, help="Make the case of this number only.")  # fmt: skip
+@directml_option
+@jobs_option("1")
+@backend_options
+@option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
+@option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
+        help="Stop after so many failures.")  # fmt: skip
+@option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+        group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
+        "fuzz-failures where not given.")  # fmt: skip
+@option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
+        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group for so "
+        "long in all; 0 for not at all.")  # fmt: skip
+@option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+        group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
+@report_option()
+@detail_options
+@color_option
+def command(
+    backend: str,
+    operators: tuple[str, ...],
+    graphs: bool,
+    nodes: int,
+    invalid: bool,
+    seed: int | None,
+    count: int | None,
+    seconds: float | None,
+    numbers: tuple[int, ...],
+    directml: str | None,
+    jobs: int | None,
+    timeout: float,
+    substrate: Path | None,
+    fail_fast: bool,
+    max_failures: int | None,
+    folder: Path | None,
+    reduce_seconds: float,
+    log_file: Path | None,
+    report_options: tuple[str, ...],
+    durations: int,
+    verbose: bool,
+    quiet: bool,
+    failures: int | None,
+    color: str,
+) -> int:
+    """Make cases by chance, valid by the catalogue, run them on a backend, and report.
+
+    The reference gives what is expected. Exit codes are those of `dmlconf run`.
+    """
+    if sum(map(bool, (count, seconds, numbers))) > 1:
+        raise click.UsageError("--cases, --time and --number exclude each other")
+    if graphs and invalid:
+        raise click.UsageError("--graphs and --invalid exclude each other")
+    reports = parse_reports(report_options, log=log_file)
+    (name,) = with_directml([registry.parse(backend)], directml)
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
+    fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
+    folder = folder or Path("fuzz-failures")
+    files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
+    files += [(f"--log {log_file}", log_file)] if log_file else []
+    prepare_files(files)
+    known = read_substrate(substrate) if substrate else NO_SUBSTRATE
+    chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
+    total = None if chosen is None else fuzz.width * len(chosen)
+    limits = limits_of(name, jobs or 1, timeout, total or 0)
+    opened = open_backend(name, limits, judged=True)
+    cases: dict[str, PlannedCase] = {}
+    try:
+        options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
+        options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
+        options |= {"time": seconds} if seconds else {}
+        suite = Suite((), fuzz.digest)
+        expected = expectations(REFERENCE, opened, suite, (), ())
+        header = make_header(suite, (str(folder),), total or 0, opened, expected.name, options)
+        log = log_file or default_log()
+        judge = partial(verdicts, backend=opened, expected=expected, limits=limits, substrate=known)
+        rounds = _rounds(fuzz, chosen, seconds, cases)
+        with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
+
+            def on_verdict(verdict: Verdict) -> None:
+                advance(verdict.status.fails_run)
+                if not verdict.status.fails_run:
+                    cases.pop(verdict.case)
+
+            footer = run_rounds(
+                rounds, judge, LogWriter(stream), header, on_verdict,
+                most_failures=1 if fail_fast else max_failures,
+            )  # fmt: skip
+            written = read_log(log, own=True)
+            if len(written.verdicts) != header.selected:
+                stream.seek(0)
+                stream.truncate()
+                rewrite(written, LogWriter(stream))
+                written = read_log(log, own=True)
+        shown = show(
+            written, reports, verbose=verbose, quiet=quiet, color=color,
+            durations=durations, failures=failures,
+        )  # fmt: skip
+        chosen_cases = _save(folder, written, cases)
+        if reduce_seconds:
+            trial = Trial(opened, expected.against, known)
+            reduce_groups(folder, chosen_cases, trial, reduce_seconds)
+    finally:
+        opened.close()
+    code, complaints = run_exit_code(footer, Demands())
+    for complaint in complaints:
+        say(f"Error: {complaint}")
+    if not quiet:
+        say(f"The seed is {seed}")
+    if code:
+        say(f"The run log is {log}")
+    return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
+
+
+def _rounds(
+    fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
+) -> Iterator[list[PlannedCase]]:
+    """Yield cases in rounds, and keep each in `cases`; with a time, until it is over."""
+    end = None if seconds is None else monotonic() + seconds
+    for batch in in_rounds(fuzz.cases(numbers), _ROUND):
+        cases.update((planned.identifier, planned) for planned in batch)
+        yield batch
+        if end is not None and monotonic() >= end:
+            return
+
+
+def _save(
+    folder: Path, log: RunLog, cases: dict[str, PlannedCase]
+) -> list[tuple[PlannedCase, Verdict]]:
+    """Write some failing cases of each group, tell where, and return one of each group."""
+    groups = [group.failures for group in shared_properties(log)]
+    chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
+    if not chosen:
+        return []
+    try:
+        paths = save_cases(folder, sorted(chosen, key=lambda each: each.template.index))
+    except OSError as error:
+        say(f"Error: --save {folder} could not be written: {error.strerror or error}")
+        return []
+    saved = "failing case is" if len(chosen) == 1 else "failing cases are"
+    written = "file" if len(paths) == 1 else "files"
+    say(f"{len(chosen):,} {saved} in {folder} ({len(paths):,} {written})")
+    return [(cases[group[0].case], group[0]) for group in groups]

@@ -1,0 +1,1 @@
+"""Runs that are resumed, split, merged, and spread over many machines."""

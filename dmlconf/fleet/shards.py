@@ -1,0 +1,137 @@
+"""Shards: parts of a plan, chosen by identifiers alone, so that machines need not talk.
+
+A case's shard does not depend on the other cases, so cases that are added move none. Where measured
+seconds are given, the cases that have some are spread so that all shards take as long; the others
+go by their identifiers.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.runner.log_consistency import cases_digest
+
+__all__ = ["Selected", "Shard", "balanced", "parse_shard", "selected", "shard_number"]
+
+_FORM: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several parts of a plan.
+
+    Attributes:
+        number: which one, from 1.
+        count: how many there are.
+    """
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The cases of a plan that a run takes.
+
+    Attributes:
+        cases: these cases.
+        places: the place of each in the whole plan; None where they are all of it.
+        digest: `cases_digest` of them.
+        record: the shard, as the log's header has it; None where they are the whole plan.
+    """
+
+    cases: Sequence[PlannedCase]
+    places: Sequence[int] | None
+    digest: str
+    record: Mapping[str, Any] | None
+
+
+def parse_shard(text: str) -> Shard:
+    """Return the shard that a text such as `3/8` names.
+
+    Raises:
+        ValueError: it names none.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no shard; write the number and the count, as 3/8")
+    shard = Shard(int(match[1]), int(match[2]))
+    if not 1 <= shard.number <= shard.count:
+        raise ValueError(f"there is no shard {shard}: numbers run from 1 to the count")
+    return shard
+
+
+def shard_number(identifier: str, count: int) -> int:
+    """Return the number of the shard that has a case, from 1, by its identifier alone."""
+    digest = sha256(identifier.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) % count + 1
+
+
+def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
+    """Return the number of the shard, from 1, of each case whose seconds are known.
+
+    The longest case comes first, and each goes to the shard with the least work so far.
+
+    Args:
+        seconds: by identifier.
+        count: how many shards there are.
+    """
+    loads = [(0.0, number) for number in range(1, count + 1)]
+    numbers: dict[str, int] = {}
+    for identifier in sorted(seconds, key=lambda each: (-seconds[each], each)):
+        load, number = heapq.heappop(loads)
+        numbers[identifier] = number
+        heapq.heappush(loads, (load + seconds[identifier], number))
+    return numbers
+
+
+def selected(
+    plan: Sequence[PlannedCase],
+    shard: Shard | None = None,
+    seconds: Mapping[str, float] | None = None,
+) -> Selected:
+    """Return the cases of a plan that a run takes.
+
+    Args:
+        plan: the whole plan.
+        shard: the part to take; None for all of it.
+        seconds: how long cases took, by identifier, to balance shards by.
+    """
+    digest = cases_digest(planned.identifier for planned in plan)
+    if shard is None:
+        return Selected(plan, None, digest, None)
+    known = {
+        planned.identifier: seconds[planned.identifier]
+        for planned in plan if planned.identifier in (seconds or {})
+    } if seconds else {}  # fmt: skip
+    numbers = balanced(known, shard.count)
+    places = [
+        place
+        for place, planned in enumerate(plan)
+        if numbers.get(planned.identifier) == shard.number
+        or (
+            planned.identifier not in numbers
+            and shard_number(planned.identifier, shard.count) == shard.number
+        )
+    ]
+    cases = [plan[place] for place in places]
+    record = {
+        "number": shard.number,
+        "count": shard.count,
+        "planned": len(plan),
+        "plan_digest": digest,
+    }
+    if known:
+        text = json.dumps(sorted(known.items()))
+        record["balanced_by"] = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return Selected(cases, places, cases_digest(each.identifier for each in cases), record)

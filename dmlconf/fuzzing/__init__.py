@@ -1,0 +1,1 @@
+"""Cases made by chance: descs and graphs, from the catalogue alone."""

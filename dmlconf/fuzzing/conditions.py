@@ -1,0 +1,80 @@
+"""Constraints, made ready to be asked often while a desc changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.loader import operator_sets
+from dmlconf.catalogue.model import Operator
+from dmlconf.expressions import Expression, ExpressionError, namespace
+
+__all__ = ["Condition", "condition_over", "conditions_of", "negated"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A constraint, made ready to be asked often.
+
+    Attributes:
+        name: the constraint's.
+        require: the condition over the desc's fields.
+        terms: the operator's terms that it needs, in an order in which they can be formed.
+        fields: the fields of the desc that it depends on.
+        enforced: whether a real DirectML refuses what breaks it.
+    """
+
+    name: str
+    require: Expression
+    terms: Mapping[str, Expression]
+    fields: frozenset[str]
+    enforced: bool
+
+    def holds(self, desc: Desc) -> bool:
+        """Tell whether a desc meets the condition."""
+        names = namespace(operator_sets())
+        for field in self.fields:
+            names[field] = desc[field]
+        for name, term in self.terms.items():
+            try:
+                names[name] = term.evaluate(names)
+            except ExpressionError:
+                continue
+        try:
+            return bool(self.require.evaluate(names))
+        except ExpressionError:
+            return False
+
+
+@cache
+def conditions_of(operator: Operator) -> tuple[Condition, ...]:
+    """Return an operator's own constraints, in the catalogue's order."""
+    return tuple(
+        condition_over(operator, each.name, each.require, enforced=each.enforced)
+        for each in operator.constraints
+    )
+
+
+def condition_over(
+    operator: Operator, name: str, require: Expression, *, enforced: bool = True
+) -> Condition:
+    """Return a condition over an operator's desc.
+
+    Args:
+        operator: the operator.
+        name: the constraint's.
+        require: the condition, over the operator's fields and terms.
+        enforced: whether a real DirectML refuses what breaks it.
+    """
+    terms = operator.terms_in(require)
+    used = set(require.names).union(*(term.names for term in terms.values()))
+    fields = frozenset(field.name for field in operator.fields if field.name in used)
+    return Condition(name, require, terms, fields, enforced)
+
+
+def negated(operator: Operator, condition: Condition) -> Condition:
+    """Return the condition that holds where another one can be formed and does not hold."""
+    require = Expression(f"not ({condition.require.source})")
+    return condition_over(operator, condition.name, require, enforced=condition.enforced)

@@ -1,0 +1,95 @@
+"""What data the inputs of a case get: ordinary numbers, special ones, indices, large ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.indices import constant_writes, indices_of
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["InputData", "data_of"]
+
+InputData = Mapping[str, Mapping[str, Any]]
+"""For each input `fill` or `values`, as a case file has them."""
+
+_SEEDS: Final = 1 << 32
+
+
+def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
+    """Return data for the inputs of a desc.
+
+    A case is either ordinary throughout, or has special or large numbers in some inputs, so that
+    a NaN does not hide what else is wrong in most cases.
+    """
+    inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
+    longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)
+    ordinary = not chance.once_in(3)
+    data: dict[str, Mapping[str, Any]] = {}
+    for name, field, tensor in inputs:
+        if field.bounds is not None and not tensor.DataType.is_float:
+            data[name] = indices_of(operator, desc, field, tensor, chance)
+        elif ordinary or chance.once_in(2):
+            data[name] = {"fill": _ordinary(tensor, longest, chance)}
+        else:
+            data[name] = {"fill": _extraordinary(tensor, chance)}
+    for name in sorted(constant_writes(operator, desc, data)):
+        data[name] = {"fill": {"constant": {"value": chance.below(100)}}}
+    return data
+
+
+def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, Any]:
+    data_type = tensor.DataType
+    seed = chance.below(_SEEDS)
+    if not data_type.is_float:
+        return {"integers": _within(data_type, *_limits(longest, chance), seed)}
+    match chance.below(6):
+        case 0 | 1:
+            return {"uniform": {"low": -1, "high": 1, "seed": seed}}
+        case 2:
+            return {"normal": {"seed": seed}}
+        case 3:
+            return {"uniform": {"low": 0, "high": chance.pick((1, longest)), "seed": seed}}
+        case 4:
+            return {"integers": {"low": -8, "high": 8, "seed": seed}}
+    step = chance.pick((0.125, 0.25, 0.5))
+    return {"uniform": {"low": -6, "high": 6, "step": step, "seed": seed}}
+
+
+def _limits(longest: int, chance: Chance) -> tuple[int, int]:
+    """Return limits of integers: often such that they can be indices of some dimension."""
+    match chance.below(6):
+        case 0 | 1:
+            return 0, chance.below(longest)
+        case 2:
+            return -longest, longest - 1
+        case 3:
+            return 0, chance.pick((1, 2))
+        case 4:
+            return -8, 8
+    return -128, 255
+
+
+def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
+    data_type = tensor.DataType
+    seed = chance.below(_SEEDS)
+    kind = chance.below(4)
+    if kind < 3:
+        # Few or no ordinary numbers between them, or many.
+        every = chance.pick((1, 2, 3, 7, 16))
+        return {"specials": {"seed": seed % 64, "every": every}}
+    if not data_type.is_float:
+        low, high = int(data_type.minimum), int(data_type.maximum)
+        return {"integers": {"low": low, "high": high, "seed": seed}}
+    half = {DataType.FLOAT16: 2.0**12, DataType.FLOAT32: 2.0**70}.get(data_type, 2.0**100)
+    size = chance.pick((half, 300.0, 1 / half))
+    return {"uniform": {"low": -size, "high": size, "seed": seed}}
+
+
+def _within(data_type: DataType, low: int, high: int, seed: int) -> Mapping[str, int]:
+    low = min(max(low, int(data_type.minimum)), int(data_type.maximum))
+    high = min(high, int(data_type.maximum))
+    return {"low": min(low, high), "high": high, "seed": seed}

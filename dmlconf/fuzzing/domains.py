@@ -1,0 +1,160 @@
+"""What values the fields of a desc are given to begin with, and how often."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.catalogue.loader import enumeration, operator_names, operator_sets
+from dmlconf.catalogue.loader import operator as catalogue_operator
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = [
+    "attribute",
+    "foreign_operators",
+    "length",
+    "nested",
+    "nested_operators",
+    "rank",
+    "scalar",
+    "scalar_fits",
+    "size",
+    "uses_nested_operator",
+]
+
+_SIZES: Final = ((1, 3), (2, 2), (3, 5), (4, 1), (5, 4), (7, 3), (8, 1), (9, 1), (13, 1), (17, 1))
+_LONG_SIZES: Final = (31, 33, 65, 127, 129, 257, 513, 1025)
+_RANKS: Final = {1: 2, 2: 2, 3: 2, 4: 6, 5: 3, 6: 1, 7: 1, 8: 1}
+_NUMBERS: Final = ((0, 3), (1, 6), (2, 5), (3, 4), (4, 1), (5, 2), (7, 1))
+_SIGNED: Final = ((1, 4), (-1, 3), (2, 3), (-2, 2), (0, 2), (3, 2), (-3, 1), (5, 1))
+_REALS: Final = (
+    (1.0, 6), (0.5, 4), (0.0, 3), (2.0, 3), (-1.0, 3), (0.25, 2), (-0.5, 2), (1.5, 2), (3.0, 2),
+    (0.10000000149011612, 2), (-2.75, 1), (0.0009765625, 1), (100.0, 1), (7.0, 1),
+)  # fmt: skip
+_EXTREME_REALS: Final = (
+    float("inf"), float("-inf"), float("nan"), -0.0, 3.4028234663852886e38, 1.1754943508222875e-38,
+    65504.0, 1.401298464324817e-45,
+)  # fmt: skip
+
+
+def size(chance: Chance) -> int:
+    """Return the size of a dimension: small, and rather odd than a power of two."""
+    return chance.pick(_LONG_SIZES) if chance.once_in(40) else chance.weighted(_SIZES)
+
+
+def rank(chance: Chance, least: int, greatest: int) -> int:
+    """Return a DimensionCount, most often 4."""
+    return chance.weighted([(n, _RANKS.get(n, 1)) for n in range(least, greatest + 1)])
+
+
+def length(chance: Chance) -> int:
+    """Return the length of an array."""
+    return chance.weighted(((1, 2), (2, 4), (3, 3), (4, 1), (5, 1)))
+
+
+def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
+    """Return a value of an attribute, or of one item of an array, but no scalar union."""
+    match field.attribute_kind:
+        case AttributeKind.UINT:
+            return chance.weighted(_NUMBERS)
+        case AttributeKind.INT:
+            return chance.weighted(_SIGNED)
+        case AttributeKind.FLOAT:
+            # Not among the items of an array: scales and offsets that are not finite say nothing.
+            return chance.weighted(_REALS) if field.is_array else _real(chance)
+        case AttributeKind.BOOL:
+            return bool(chance.below(2))
+        case AttributeKind.ENUM:
+            return chance.pick(_constants(field))
+        case AttributeKind.SIZE_2D:
+            return {"Width": chance.weighted(_SIZES), "Height": chance.weighted(_SIZES)}
+        case AttributeKind.SCALE_BIAS:
+            return {"Scale": _real(chance), "Bias": _real(chance)}
+        case AttributeKind.OPERATOR:
+            return nested(chance.pick(nested_operators(operator, field.name)), chance)
+        case AttributeKind.SCALAR_UNION:
+            return 0
+
+
+def _constants(field: Field) -> tuple[str, ...]:
+    return tuple(name for name in enumeration(field.base_type).values if name != "UNKNOWN")
+
+
+def _real(chance: Chance) -> float:
+    return chance.pick(_EXTREME_REALS) if chance.once_in(24) else chance.weighted(_REALS)
+
+
+def scalar(data_type: DataType, chance: Chance) -> float | int:
+    """Return a scalar of a data type, an extreme one once in a while."""
+    if data_type.is_float:
+        value = _real(chance)
+        beyond = abs(value) > data_type.maximum and abs(value) != float("inf")
+        return 1.0 if beyond else value
+    low, high = int(data_type.minimum), int(data_type.maximum)
+    if chance.once_in(6):
+        return chance.pick((low, high, high - 1))
+    return max(low, chance.weighted(_SIGNED))
+
+
+def scalar_fits(value: Any, data_type: DataType) -> bool:
+    """Tell whether a data type holds a scalar."""
+    if data_type.is_float:
+        return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
+    return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum
+
+
+def nested(name: str, chance: Chance) -> Mapping[str, Any]:
+    """Return an operator as another one's attribute: its tensors are null."""
+    inner = catalogue_operator(name)
+    desc: dict[str, Any] = {"operator": name}
+    for field in inner.fields:
+        if field.is_tensor or (field.optional and chance.once_in(2)):
+            desc[field.name] = None
+        elif field.is_array:
+            desc[field.name] = tuple(attribute(field, inner, chance) for _ in range(2))
+        else:
+            desc[field.name] = attribute(field, inner, chance)
+    for count, arrays in inner.count_fields.items():
+        desc[count] = len(desc[arrays[0]] or ())
+    return desc
+
+
+def uses_nested_operator(field: Field) -> bool:
+    """Tell whether an attribute is an operator, or an array of them."""
+    return not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR
+
+
+@cache
+def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
+    """Return the operators that constraints name for a field, such as FusedActivation."""
+    names: dict[str, None] = {}
+    sets = operator_sets()
+    for constraint in operator.constraints:
+        used = constraint.require.names | {
+            name for term in operator.terms_in(constraint.require).values() for name in term.names
+        }
+        if field not in used:
+            continue
+        for name in sorted(used & sets.keys()):
+            names |= dict.fromkeys(sets[name])
+        for node in ast.walk(ast.parse(constraint.require.source.strip(), mode="eval")):
+            if isinstance(node, ast.Constant) and str(node.value).startswith(
+                ("ACTIVATION_", "ELEMENT_WISE_")
+            ):
+                names[str(node.value)] = None
+    return tuple(names)
+
+
+@cache
+def foreign_operators(operator: Operator, field: str) -> tuple[str, ...]:
+    """Return some operators that no constraint names for a field, such as FusedActivation."""
+    named = nested_operators(operator, field)
+    return tuple(
+        name
+        for name in operator_names()
+        if name.startswith(("ACTIVATION_", "ELEMENT_WISE_", "REDUCE")) and name not in named
+    )

@@ -1,0 +1,89 @@
+"""Layouts, flags, sizes in bytes and alignments: what tensors have beside sizes and data types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.goals import Goal, Part
+from dmlconf.tensors.layout import LAYOUTS
+
+__all__ = ["dressed", "in_place_pairs"]
+
+_Change = Callable[[TensorDesc], TensorDesc]
+
+_LAYOUTS: Final = (("implicit", 10), ("packed", 2), ("padded", 2), ("transposed", 2),
+                   ("broadcast", 1))  # fmt: skip
+
+
+def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
+    """Return a valid desc whose tensors have layouts, flags and so on, as far as it stays valid.
+
+    Args:
+        operator: the operator.
+        desc: a valid desc of packed tensors.
+        goal: a layout or flag to reach is tried first.
+        chance: decides on the others.
+    """
+    if goal.part in (Part.LAYOUT, Part.FLAG):
+        desc = _if_valid(operator, desc, goal.field, lambda tensor: _toward(tensor, goal))
+    if chance.once_in(2):
+        return desc
+    for field in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
+        if desc[field.name] is None or field.name == goal.field:
+            continue
+        is_input = field.kind is FieldKind.INPUT
+        desc = _if_valid(
+            operator, desc, field.name, partial(_changed, chance=chance, is_input=is_input)
+        )
+    return desc
+
+
+def _if_valid(operator: Operator, desc: Desc, field: str, change: _Change) -> Desc:
+    value = desc[field]
+    if value is None:
+        return desc
+    new = tuple(map(change, value)) if isinstance(value, tuple) else change(value)
+    if new == value:
+        return desc
+    other = {**desc, field: new}
+    return desc if violations(operator, other) else other
+
+
+def _toward(tensor: TensorDesc, goal: Goal) -> TensorDesc:
+    if goal.part == Part.FLAG:
+        return replace(tensor, Flags=(goal.value,))
+    return replace(tensor, Strides=LAYOUTS[goal.value](tensor.Sizes))
+
+
+def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDesc:
+    layout = chance.weighted(_LAYOUTS)
+    if layout != "broadcast" or is_input:
+        tensor = replace(tensor, Strides=LAYOUTS[layout](tensor.Sizes))
+    if is_input and chance.once_in(8):
+        tensor = replace(tensor, Flags=("OWNED_BY_DML",))
+    if chance.once_in(12):
+        tensor = replace(tensor, GuaranteedBaseOffsetAlignment=chance.pick((16, 64, 256)))
+    if chance.once_in(12):
+        larger = tensor.MinimumTensorSizeInBytes + 4 * chance.pick((1, 3, 64))
+        tensor = replace(tensor, DeclaredTensorSizeInBytes=larger)
+    return tensor
+
+
+def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
+    """Return the outputs of a desc that may share the buffer of an input, by output."""
+    pairs: dict[str, str] = {}
+    for pair in operator.in_place:
+        output, source = desc[pair.output], desc[pair.input]
+        if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
+            owned = "OWNED_BY_DML" in source.Flags
+            alike = replace(source, Flags=()) == replace(output, Flags=())
+            if alike and not owned and source.Strides is None:
+                pairs.setdefault(pair.output, pair.input)
+    return pairs

@@ -1,0 +1,164 @@
+"""Cases of one operator, made by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import Field, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.data import InputData, data_of
+from dmlconf.fuzzing.drafts import Drafts
+from dmlconf.fuzzing.dressing import dressed, in_place_pairs
+from dmlconf.fuzzing.goals import Goal, Part, goals_of
+from dmlconf.fuzzing.search import valid_desc
+
+__all__ = [
+    "FuzzedDesc",
+    "desc_entry",
+    "fuzzed_desc",
+    "operator_case",
+    "plain",
+    "planned",
+    "tensor_entry",
+]
+
+_ATTEMPTS: Final = 64
+
+TAG: Final = "fuzz"
+"""Of every case made by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedDesc:
+    """A desc made by chance.
+
+    Attributes:
+        desc: valid by the catalogue.
+        goal: what it was to show, and does.
+    """
+
+    desc: Desc
+    goal: Goal
+
+
+def operator_case(name: str, seed: int, number: int) -> PlannedCase:
+    """Return a valid case of an operator, which the seed and the number determine.
+
+    Args:
+        name: the operator's, in the catalogue.
+        seed: of all cases of a run.
+        number: of the case, from 0.
+    """
+    operator = catalogue.operator(name)
+    chance = Chance(seed, name, number)
+    made = fuzzed_desc(operator, seed, number, chance)
+    entry: dict[str, Any] = {
+        "name": str(number),
+        "desc": desc_entry(operator, made.desc, data_of(operator, made.desc, chance)),
+    }
+    in_place = in_place_pairs(operator, made.desc)
+    if in_place and chance.once_in(6):
+        entry["in_place"] = in_place
+    return planned(operator, seed, number, entry)
+
+
+def fuzzed_desc(operator: Operator, seed: int, number: int, chance: Chance) -> FuzzedDesc:
+    """Return a valid desc; every second one has a goal, and the goals take turns."""
+    goals = goals_of(operator)
+    goal = Goal(Part.ANY)
+    if number % 2 == 0 and goals:
+        shift = Chance(seed, operator.name).below(len(goals))
+        goal = goals[(number // 2 + shift) % len(goals)]
+    for wanted in (goal, Goal(Part.ANY)):
+        desc = _attempts(operator, wanted, chance)
+        if desc is not None:
+            return FuzzedDesc(dressed(operator, desc, wanted, chance), wanted)
+    raise AssertionError(f"no desc of {operator.name} meets its constraints")
+
+
+def _attempts(operator: Operator, goal: Goal, chance: Chance) -> Desc | None:
+    tables = [table for table in operator.support if goal.fits(table)]
+    for _ in range(_ATTEMPTS if tables else 0):
+        table = chance.pick(tables)
+        begin = partial(_begin, goal=goal, chance=chance)
+        desc = valid_desc(operator, table, chance, goal.holds, begin)
+        if desc is not None:
+            return desc
+    return None
+
+
+def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
+    for _ in range(2):  # A tensor that is absent appears first, and then gets its data type.
+        desc = drafts.changed(desc, goal.changes(desc, chance))
+    return desc
+
+
+def planned(
+    operator: Operator, seed: int, number: int, entry: Mapping[str, Any], kind: str = TAG
+) -> PlannedCase:
+    """Return the case of an entry as a case file has it, under the name of its seed and number.
+
+    Args:
+        operator: the operator.
+        seed: of all cases of a run.
+        number: of the case, from 0.
+        entry: what a file would have of it.
+        kind: what the file is named after, beside the seed.
+    """
+    stem = f"{kind}-{seed}"
+    identifier = f"{operator.name.lower()}/{stem}/{number}"
+    path = Path(operator.name.lower()) / f"{stem}.yaml"
+    about = About(Location(path, 1), operator.page)
+    template = CaseTemplate(identifier, operator.name, number, entry, (stem, TAG), about)
+    return PlannedCase(identifier, template, {})
+
+
+def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any]:
+    """Return a desc as a case file has it.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+        data: of each input.
+    """
+    return {
+        field.name: _field_entry(field, desc[field.name], data)
+        for field in operator.fields
+        if field.name not in operator.count_fields and desc[field.name] is not None
+    }
+
+
+def _field_entry(field: Field, value: Any, data: InputData) -> Any:
+    if not field.is_tensor:
+        return plain(value)
+    if field.is_array:
+        return [tensor_entry(each, data.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
+    return tensor_entry(value, data.get(field.name))
+
+
+def tensor_entry(tensor: TensorDesc, data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a tensor as a case file has it."""
+    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
+    if tensor.Strides is not None:
+        entry["Strides"] = list(tensor.Strides)
+    if tensor.Flags:
+        entry["Flags"] = list(tensor.Flags)
+    if tensor.DeclaredTensorSizeInBytes is not None:
+        entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
+    if tensor.GuaranteedBaseOffsetAlignment:
+        entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
+    return entry if data is None else {**entry, **data}
+
+
+def plain(value: Any) -> Any:
+    """Return an attribute as a case file has it."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items() if item is not None}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value

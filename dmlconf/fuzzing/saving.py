@@ -1,0 +1,50 @@
+"""Write cases that were made by chance as case files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.graph import GRAPHS
+
+__all__ = ["case_file", "save_cases"]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes lists of numbers in one line, and what is deeper as blocks."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
+    """Write case files below a folder, in which the cases have the same identifiers.
+
+    Returns:
+        the files, in the order in which the cases first name them.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    by_file: dict[Path, list[PlannedCase]] = {}
+    for planned in cases:
+        by_file.setdefault(folder / planned.template.about.location.path, []).append(planned)
+    for path, members in by_file.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(case_file(members), encoding="utf-8")
+    return list(by_file)
+
+
+def case_file(cases: Iterable[PlannedCase]) -> str:
+    """Return the text of a case file of some cases of one operator, or of graphs."""
+    members = list(cases)
+    name = members[0].template.operator_name
+    head = {"graph": "made by dmlconf fuzz"} if name == GRAPHS else {"operator": name}
+    tags = list(members[0].template.tags[1:])
+    entries = [dict(planned.template.data) for planned in members]
+    document = {**head, "tags": tags, "cases": entries}
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=100, default_flow_style=None)

@@ -1,0 +1,177 @@
+"""A walk by chance from a desc to one that meets all constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from math import prod
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.loader import operator_sets
+from dmlconf.catalogue.model import FieldKind, Operator, SupportTable
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.conditions import Condition, condition_over, conditions_of, negated
+from dmlconf.fuzzing.drafts import Drafts, UnfitError
+from dmlconf.fuzzing.solving import Solver
+from dmlconf.fuzzing.terms import Changes, Scope, condition_of
+
+__all__ = ["MOST_ELEMENTS", "valid_desc"]
+
+_STEPS: Final = 60
+_CHANGES: Final = 20
+_NOISE: Final = 10
+
+MOST_ELEMENTS: Final = 6000
+"""Of one tensor; most defects show in small ones, and small ones are quick."""
+
+
+def valid_desc(
+    operator: Operator,
+    table: SupportTable,
+    chance: Chance,
+    goal: Callable[[Desc], bool],
+    begin: Callable[[Desc, Drafts], Desc],
+    *,
+    broken: str | None = None,
+) -> Desc | None:
+    """Return a desc that meets all constraints and the goal; None where the walk finds none.
+
+    Also those constraints are met that a real DirectML does not enforce: what it makes of a desc
+    that breaks one is not defined, and may be a crash.
+
+    Args:
+        operator: the operator.
+        table: the table of support that the tensors' data types and ranks are from.
+        chance: decides.
+        goal: what else the desc must meet.
+        begin: changes the first desc so that it meets the goal.
+        broken: the name of a constraint that is to be broken, while all others hold.
+    """
+    drafts = Drafts(operator, table, chance)
+    conditions = [
+        negated(operator, each) if each.name == broken else each for each in conditions_of(operator)
+    ]
+    if table.when is not None:
+        conditions.append(condition_over(operator, "table", table.when))
+    try:
+        desc = begin(drafts.first(), drafts)
+    except UnfitError:
+        return None
+    solver = Solver(chance, beyond_enums=broken is not None)
+    walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
+    return walk.run(desc)
+
+
+class _Walk:
+    def __init__(
+        self,
+        operator: Operator,
+        table: SupportTable,
+        drafts: Drafts,
+        conditions: Sequence[Condition],
+        chance: Chance,
+        goal: Callable[[Desc], bool],
+        solver: Solver,
+    ) -> None:
+        self._operator, self._table = operator, table
+        self._drafts, self._chance, self._goal = drafts, chance, goal
+        self._conditions = conditions
+        self._solver = solver
+        self._tensor_names = frozenset(
+            field.name for field in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)
+        )
+
+    def run(self, desc: Desc) -> Desc | None:
+        broken = self._broken(desc)
+        for _ in range(_STEPS):
+            large = self._too_large(desc)
+            if not broken and not large:
+                return desc if self._listed(desc) else None
+            reached = self._step(desc, broken, large)
+            if reached is None:
+                return None
+            desc, broken = reached
+        return None
+
+    def _broken(self, desc: Desc) -> list[Condition]:
+        return [each for each in self._conditions if not each.holds(desc)]
+
+    def _step(
+        self, desc: Desc, broken: list[Condition], large: list[Changes]
+    ) -> tuple[Desc, list[Condition]] | None:
+        """Return the best of some changes, or any of them once in a while."""
+        options = []
+        for changes in self._options(desc, broken, large):
+            try:
+                other = self._drafts.changed(desc, changes)
+            except UnfitError:
+                continue
+            if not self._fits(other):
+                continue
+            options.append((other, self._still_broken(desc, other, broken)))
+        if not options:
+            return None
+        if self._chance.once_in(_NOISE):
+            return self._chance.pick(options)
+        least = min(len(rest) for _, rest in options)
+        return self._chance.pick([option for option in options if len(option[1]) == least])
+
+    def _options(
+        self, desc: Desc, broken: list[Condition], large: list[Changes]
+    ) -> Iterator[Changes]:
+        if not broken or (large and self._chance.once_in(3)):
+            yield from large
+            return
+        first = self._chance.once_in(2)
+        condition = broken[0] if first else self._chance.pick(broken)
+        scope = Scope(desc, condition.terms, operator_sets())
+        term = condition_of(condition.require, scope)
+        yield from islice(self._solver.solve(term, True), _CHANGES)
+
+    def _still_broken(self, old: Desc, new: Desc, broken: list[Condition]) -> list[Condition]:
+        changed = {name for name, value in new.items() if value is not old[name]}
+        before = set(broken)
+        return [
+            each
+            for each in self._conditions
+            if (not each.holds(new) if each.fields & changed else each in before)
+        ]
+
+    def _fits(self, desc: Desc) -> bool:
+        return self._goal(desc) and self._listed(desc)
+
+    def _listed(self, desc: Desc) -> bool:
+        """Tell whether the table lists all tensors' data types and ranks."""
+        for name in self._tensor_names:
+            value = desc[name]
+            row = self._table.tensors[name]
+            for tensor in (value,) if isinstance(value, TensorDesc) else value or ():
+                if not row.ranks[0] <= len(tensor.Sizes) <= row.ranks[1]:
+                    return False
+                if tensor.DataType not in row.data_types and not self._extra(name, tensor):
+                    return False
+        return True
+
+    def _extra(self, name: str, tensor: TensorDesc) -> bool:
+        return tensor.DataType in self._operator.undocumented_data_types.get(name, ())
+
+    def _too_large(self, desc: Desc) -> list[Changes]:
+        """Return changes that make tensors of too many elements smaller."""
+        changes: list[Changes] = []
+        for name in self._operator_tensors(desc):
+            for place, tensor in name:
+                if prod(tensor.Sizes) <= MOST_ELEMENTS:
+                    continue
+                for index, size in enumerate(tensor.Sizes):
+                    if size > 1:
+                        changes.append((((*place, "Sizes", index), max(1, size // 3)),))
+        return changes
+
+    def _operator_tensors(self, desc: Desc) -> Iterator[list[tuple[tuple[Any, ...], TensorDesc]]]:
+        for field in self._operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
+            value = desc[field.name]
+            if isinstance(value, TensorDesc):
+                yield [((field.name,), value)]
+            elif value is not None:
+                yield [((field.name, index), tensor) for index, tensor in enumerate(value)]

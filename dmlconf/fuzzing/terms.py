@@ -1,0 +1,380 @@
+"""Constraints as terms that know their values, and which parts of a desc these are made of.
+
+`trace` evaluates an expression as `Expression.evaluate` does, but what it returns remembers how
+each value came about: `OutputTensor.Sizes[1]` is a place in the desc, `A * B` is made of two
+terms. So `solving` can tell which place to change, and to what, for a condition to hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.expressions import FUNCTIONS, Expression
+
+__all__ = [
+    "Change", "Changes", "Place", "Scope", "Term", "TermError", "condition_of", "items_of", "trace",
+]  # fmt: skip
+
+Place = tuple[str | int, ...]
+"""Where in a desc a value stands, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
+
+Change = tuple[Place, Any]
+"""A place of a desc, and the value that it gets."""
+
+Changes = tuple[Change, ...]
+
+
+class TermError(Exception):
+    """A value that cannot be formed, such as the size of an axis that is not there.
+
+    Attributes:
+        missing: the place of an absent tensor or attribute whose member was asked for, or None.
+        culprits: the terms whose values do not fit.
+    """
+
+    def __init__(self, missing: Place | None = None, culprits: tuple[Term, ...] = ()) -> None:
+        self.missing, self.culprits = missing, culprits
+        super().__init__(missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A value and what it is made of.
+
+    Attributes:
+        value: the value.
+        kind: `constant`, `place`, `tuple`, `error`, an operator such as `==`, or a function's name.
+        parts: the terms that it is made of; of a tuple, its items.
+        place: where in the desc the value stands; None for what is computed.
+    """
+
+    value: Any
+    kind: str = "constant"
+    parts: tuple[Term, ...] = ()
+    place: Place | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no change of the desc changes it."""
+        return self.place is None and all(part.is_constant for part in self.parts)
+
+
+class Scope:
+    """What names mean: fields of a desc, the operator's terms, and variables of a generator."""
+
+    def __init__(
+        self,
+        desc: Mapping[str, Any],
+        terms: Mapping[str, Expression],
+        constants: Mapping[str, Any],
+        names: Mapping[str, Term] | None = None,
+    ) -> None:
+        self._desc, self._terms, self._constants = desc, terms, constants
+        self._names = names or {}
+        self._cache: dict[str, Term] = {}
+
+    def within(self, names: Mapping[str, Term]) -> Scope:
+        """Return the scope with further names."""
+        inner = Scope(self._desc, self._terms, self._constants, {**self._names, **names})
+        inner._cache = self._cache
+        return inner
+
+    def term(self, name: str) -> Term:
+        """Return what a name means.
+
+        Raises:
+            TermError: a term of the operator cannot be formed.
+        """
+        if name in self._names:
+            return self._names[name]
+        if name not in self._cache:
+            self._cache[name] = self._resolved(name)
+        return self._cache[name]
+
+    def _resolved(self, name: str) -> Term:
+        if name in self._desc:
+            return _of_value(self._desc[name], (name,))
+        if name in self._terms:
+            outer = Scope(self._desc, self._terms, self._constants)
+            outer._cache = self._cache
+            return trace(self._terms[name], outer)
+        return _of_value(self._constants[name])
+
+
+def _of_value(value: Any, place: Place | None = None) -> Term:
+    """Return the term of a value of a desc, or of a constant."""
+    if isinstance(value, tuple | list):
+        items = tuple(
+            _of_value(item, None if place is None else (*place, index))
+            for index, item in enumerate(value)
+        )
+        return Term(value if isinstance(value, tuple) else tuple(value), "tuple", items, place)
+    return Term(value, "constant" if place is None else "place", (), place)
+
+
+def trace(expression: Expression, scope: Scope) -> Term:
+    """Return the term of an expression.
+
+    Raises:
+        TermError: it cannot be formed.
+    """
+    return _trace(_parsed(expression.source), scope)
+
+
+def condition_of(expression: Expression, scope: Scope) -> Term:
+    """Return the term of a condition; what cannot be formed does not hold."""
+    return _condition(_parsed(expression.source), scope)
+
+
+@lru_cache(maxsize=8192)
+def _parsed(source: str) -> ast.expr:
+    return ast.parse(source.strip(), mode="eval").body
+
+
+def _trace(node: ast.expr, scope: Scope) -> Term:
+    return _TRACERS[type(node)](node, scope)
+
+
+def _constant(node: ast.Constant, scope: Scope) -> Term:
+    return Term(node.value)
+
+
+def _name(node: ast.Name, scope: Scope) -> Term:
+    return scope.term(node.id)
+
+
+def _sequence(node: ast.Tuple | ast.List, scope: Scope) -> Term:
+    return _tuple(tuple(_trace(item, scope) for item in node.elts))
+
+
+def _tuple(items: tuple[Term, ...], kind: str = "tuple", parts: tuple[Term, ...] = ()) -> Term:
+    return Term(tuple(item.value for item in items), kind, parts or items)
+
+
+def _attribute(node: ast.Attribute, scope: Scope) -> Term:
+    owner = _trace(node.value, scope)
+    tensor = owner.value
+    if not isinstance(tensor, TensorDesc):
+        raise TermError(owner.place if tensor is None else None)
+    place = None if owner.place is None else (*owner.place, node.attr)
+    if node.attr in ("DataType", "Sizes", "Strides", "Flags", "GuaranteedBaseOffsetAlignment"):
+        return _of_value(getattr(tensor, node.attr), place)
+    sizes = _of_value(tensor.Sizes, None if owner.place is None else (*owner.place, "Sizes"))
+    if node.attr == "DimensionCount":
+        return Term(tensor.DimensionCount, "len", (sizes,))
+    if node.attr == "ElementCount":
+        return Term(tensor.ElementCount, "product", sizes.parts)
+    return Term(getattr(tensor, node.attr), "member", (), place)
+
+
+def _subscript(node: ast.Subscript, scope: Scope) -> Term:
+    base = _trace(node.value, scope)
+    if base.value is None:
+        raise TermError(base.place)
+    if isinstance(node.slice, ast.Slice):
+        parts = (node.slice.lower, node.slice.upper, node.slice.step)
+        ends = [None if part is None else _trace(part, scope) for part in parts]
+        values = slice(*(None if end is None else end.value for end in ends))
+        items = items_of(base)[values]
+        return Term(base.value[values], "slice", (base, *items))
+    index = _trace(node.slice, scope)
+    try:
+        if isinstance(base.value, tuple):
+            item: Term = items_of(base)[index.value]
+            return item
+        place = None if base.place is None else (*base.place, index.value)
+        return _of_value(base.value[index.value], place)
+    except (LookupError, TypeError) as error:
+        raise TermError(culprits=(index, base)) from error
+
+
+def items_of(term: Term) -> tuple[Term, ...]:
+    """Return the items of a term whose value is a tuple."""
+    match term.kind:
+        case "tuple":
+            return term.parts
+        case "slice":
+            return term.parts[1:]
+        case "concatenation":
+            return tuple(item for part in term.parts for item in items_of(part))
+        case "reversed":
+            return tuple(reversed(items_of(term.parts[0])))
+        case "drop_leading_ones" | "right_aligned":
+            count = len(term.value)
+            items = items_of(term.parts[0])[-count:] if count else ()
+            return (*(Term(1) for _ in range(count - len(items))), *items)
+        case "if":
+            return items_of(term.parts[1])
+        case _:
+            return tuple(_of_value(value) for value in term.value)
+
+
+_OPERATIONS: Final[Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.BitAnd: ("&", operator.and_),
+}
+
+
+def _binary(node: ast.BinOp, scope: Scope) -> Term:
+    left, right = _trace(node.left, scope), _trace(node.right, scope)
+    kind, operation = _OPERATIONS[type(node.op)]
+    try:
+        value = operation(left.value, right.value)
+    except (TypeError, ZeroDivisionError, OverflowError) as error:
+        raise TermError(left.place if left.value is None else right.place, (right, left)) from error
+    return Term(value, "concatenation" if isinstance(value, tuple) else kind, (left, right))
+
+
+def _unary(node: ast.UnaryOp, scope: Scope) -> Term:
+    part = _trace(node.operand, scope)
+    if isinstance(node.op, ast.Not):
+        return Term(not part.value, "not", (part,))
+    return Term(-part.value, "negative", (part,))
+
+
+def _boolean(node: ast.BoolOp, scope: Scope) -> Term:
+    is_and = isinstance(node.op, ast.And)
+    parts: list[Term] = []
+    for value in node.values:
+        parts.append(_condition(value, scope))
+        if bool(parts[-1].value) is not is_and:
+            break
+    return Term(parts[-1].value, "and" if is_and else "or", tuple(parts))
+
+
+def _condition(node: ast.expr, scope: Scope) -> Term:
+    """Return the term of a condition; what cannot be formed does not hold."""
+    try:
+        return _trace(node, scope)
+    except TermError as error:
+        missing = () if error.missing is None else (Term(None, "place", (), error.missing),)
+        return Term(False, "error", (*missing, *error.culprits))
+
+
+_COMPARISONS: Final[Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]]] = {
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.In: ("in", lambda left, right: left in right),
+    ast.NotIn: ("not in", lambda left, right: left not in right),
+    ast.Is: ("is", operator.is_),
+    ast.IsNot: ("is not", operator.is_not),
+}
+
+
+def _compare(node: ast.Compare, scope: Scope) -> Term:
+    terms = [_trace(each, scope) for each in (node.left, *node.comparators)]
+    parts = []
+    for left, operation, right in zip(terms, node.ops, terms[1:], strict=False):
+        kind, compare = _COMPARISONS[type(operation)]
+        try:
+            value = compare(left.value, right.value)
+        except TypeError as error:
+            raise TermError(left.place if left.value is None else right.place) from error
+        parts.append(Term(value, kind, (left, right)))
+    if len(parts) == 1:
+        return parts[0]
+    return Term(all(part.value for part in parts), "and", tuple(parts))
+
+
+def _choice(node: ast.IfExp, scope: Scope) -> Term:
+    test = _trace(node.test, scope)
+    branch = _trace(node.body if test.value else node.orelse, scope)
+    return Term(branch.value, "if", (test, branch))
+
+
+_LAZY: Final = frozenset({"all", "any"})
+
+
+def _call(node: ast.Call, scope: Scope) -> Term:
+    assert isinstance(node.func, ast.Name)
+    name = node.func.id
+    if name in _LAZY and isinstance(node.args[0], ast.GeneratorExp):
+        items = _generated(node.args[0], scope, _condition)
+        return Term(FUNCTIONS[name](item.value for item in items), name, items)
+    arguments = [_trace(argument, scope) for argument in node.args]
+    if name in ("zip", "enumerate"):
+        return _rows(name, arguments)
+    try:
+        value = FUNCTIONS[name](*(argument.value for argument in arguments))
+    except (TypeError, ValueError) as error:
+        missing = next((each.place for each in arguments if each.value is None), None)
+        raise TermError(missing, tuple(arguments)) from error
+    if name == "tuple":
+        return arguments[0]
+    if name == "present":
+        kept = tuple(argument for argument in arguments if argument.value is not None)
+        return Term(value, "tuple", kept)
+    if name == "first_present":
+        return next((each for each in arguments if each.value is not None), Term(None))
+    many = name in ("all", "any", "sum", "product", "same", "sorted", "min", "max")
+    if many and len(arguments) == 1:
+        return Term(value, name, items_of(arguments[0]))
+    return Term(value, name, tuple(arguments))
+
+
+def _rows(name: str, arguments: Sequence[Term]) -> Term:
+    columns = [items_of(argument) for argument in arguments]
+    if name == "enumerate":
+        columns.insert(0, tuple(Term(index) for index in range(len(columns[0]))))
+    return _tuple(tuple(_tuple(row) for row in zip(*columns, strict=False)))
+
+
+def _generator(node: ast.GeneratorExp, scope: Scope) -> Term:
+    return _tuple(_generated(node, scope, _trace))
+
+
+def _generated(
+    node: ast.GeneratorExp, scope: Scope, trace_item: Callable[[ast.expr, Scope], Term]
+) -> tuple[Term, ...]:
+    scopes = [scope]
+    for clause in node.generators:
+        scopes = [
+            inner
+            for outer in scopes
+            for item in items_of(_trace(clause.iter, outer))
+            for inner in [outer.within(_bound(clause.target, item))]
+            if all(_trace(test, inner).value for test in clause.ifs)
+        ]
+    return tuple(trace_item(node.elt, inner) for inner in scopes)
+
+
+def _bound(target: ast.expr, item: Term) -> Mapping[str, Term]:
+    if isinstance(target, ast.Name):
+        return {target.id: item}
+    assert isinstance(target, ast.Tuple)
+    names: dict[str, Term] = {}
+    for part, value in zip(target.elts, items_of(item), strict=True):
+        names |= _bound(part, value)
+    return names
+
+
+_TRACERS: Final[Mapping[type[ast.expr], Callable[[Any, Scope], Term]]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _choice,
+    ast.Call: _call,
+    ast.GeneratorExp: _generator,
+}

@@ -1,0 +1,235 @@
+"""Evaluations of a graph on intermediates that are off by what a right implementation may make.
+
+Each intermediate goes to an end of what its node's rule permits for the inputs that the node has in
+this evaluation, or a part of the way.
+
+docs/decisions/0020-permitted-error-of-graphs.md and 0026-which-samples-of-a-graph.md derive and
+measure the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.graphs.model import Node, Slot
+from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.rules import undefined
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes, wider
+from dmlconf.tensors.datatypes import Array
+
+__all__ = [
+    "RANDOM_SAMPLES",
+    "AllowanceOf",
+    "Room",
+    "fused_samples",
+    "room_of",
+    "samples",
+    "stored",
+]
+
+RANDOM_SAMPLES: Final = 8
+"""Evaluations in which each element of each intermediate goes up or down by chance."""
+
+_INSIDE_SAMPLES: Final = 4
+"""Evaluations in which each element of each intermediate goes a part of the way, by chance."""
+
+_FUSED_SAMPLES: Final = 6
+"""Evaluations in which edges of FLOAT16 hold FLOAT32 here and there, by chance."""
+
+_CHANCE: Final = 1000
+"""From here on seeds are those of parts of the way."""
+
+AllowanceOf = Callable[[Case, str], Allowance]
+"""Gives the allowance of an output of one operator."""
+
+Chooser = Callable[[Array, int], Array]
+"""Tells how far each element goes, from -1 to 1, by the values and the intermediate's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a node's rule permits of one of its outputs.
+
+    Attributes:
+        right: what the reference computes.
+        lowest: the least right values, FLOAT64 or the integers' own type.
+        highest: the greatest.
+    """
+
+    right: Array
+    lowest: Array
+    highest: Array
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing but the right values is permitted."""
+        same = (self.lowest == self.right) & (self.highest == self.right)
+        if self.right.dtype.kind == "f":
+            same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
+        return bool(same.all())
+
+    def moved(self, far: Array) -> Array:
+        """Return values as far off as the right ones may be, or a part of that.
+
+        Args:
+            far: from -1 for the lowest to 1 for the highest.
+        """
+        values = self.right
+        with np.errstate(all="ignore"):
+            ends = np.where(far > 0, self.highest, self.lowest)
+            inside = np.isfinite(ends) & np.isfinite(values) & (np.abs(far) < 1)
+            between = np.where(inside, values + np.abs(far) * (ends - values), ends)
+            kept = np.isnan(ends) | undefined(self.lowest, self.highest)
+            return np.where(kept, values, stored(between, values))
+
+
+def stored(values: Array, like: Array) -> Array:
+    """Return FLOAT64 values in another data type, integers within its bounds."""
+    if like.dtype.kind == "f":
+        return values.astype(like.dtype)
+    limits = np.iinfo(like.dtype)
+    # FLOAT64 holds no integer of 64 bits for sure; what does not move stays.
+    moved = np.clip(values, float(limits.min), float(limits.max))
+    same = moved == like
+    return np.where(same, like, np.where(same, 0, moved).astype(like.dtype))
+
+
+def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) -> Room:
+    """Return what the rule of a node permits of one of its outputs.
+
+    Args:
+        case: the node as a case of its own, with its inputs.
+        tensor: the output.
+        right: what the node computes from these inputs.
+        allowance_of: gives what its rule permits.
+    """
+    rule = case.rule(tensor)
+    flat = np.ascontiguousarray(right).ravel()
+    lowest, highest = permitted_ends(flat, rule, allowance_of(case, tensor))
+    lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
+    if rule.flushes and right.dtype.kind == "f":
+        small = np.abs(right) < np.finfo(right.dtype).tiny
+        lowest = np.where(small, np.minimum(lowest, 0), lowest)
+        highest = np.where(small, np.maximum(highest, 0), highest)
+    return Room(right, lowest, highest)
+
+
+def _choosers() -> Iterator[Chooser]:
+    """Yield the ways to move all intermediates; first those in which errors go together."""
+    yield lambda values, number: np.ones(values.shape)
+    yield lambda values, number: -np.ones(values.shape)
+    yield lambda values, number: np.where(values >= 0, 1.0, -1.0)
+    yield lambda values, number: np.where(values < 0, 1.0, -1.0)
+    for sample in range(_INSIDE_SAMPLES):
+        yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
+    for sample in range(RANDOM_SAMPLES):
+        yield partial(_by_chance, sample=sample, inside=False)
+
+
+def _by_chance(values: Array, number: int, *, sample: int, inside: bool) -> Array:
+    generator = np.random.Generator(np.random.PCG64([sample, number]))
+    far: Array = np.asarray(generator.uniform(-1, 1, values.shape))
+    return far if inside else np.where(far < 0, -1.0, 1.0)
+
+
+def samples(
+    case: GraphCase,
+    evaluate: Evaluate,
+    allowance_of: AllowanceOf,
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+) -> Iterator[NodeValues]:
+    """Yield what the nodes compute from moved intermediates; nothing where none can be moved.
+
+    The last `RANDOM_SAMPLES` are those by chance. The first ones move the last intermediates alone:
+    where a function has a kink, as RELU has at 0, errors before it all lead to one side, and an
+    implementation that errs behind it alone may be on the other.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        allowance_of: gives what its rules permit.
+        rooms: what is permitted of each output of a node, in the order of the nodes.
+        right: what the nodes compute.
+    """
+    fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
+    movable = [slot for slot in rooms if slot in fed and not rooms[slot].exact]
+    if not movable:
+        return
+    numbers = {slot: number for number, slot in enumerate(rooms)}
+
+    def moved(choose: Chooser, slots: set[Slot]) -> NodeValues:
+        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            slot = node.name, tensor
+            if slot not in slots:
+                return values
+            # What is permitted follows from the inputs that the node has in this evaluation.
+            unmoved = values is rooms[slot].right
+            room = rooms[slot] if unmoved else room_of(own, tensor, values, allowance_of)
+            return room.moved(choose(values, numbers[slot]))
+
+        with np.errstate(all="ignore"):
+            return evaluate_nodes(case, evaluate, store=store, known=right)
+
+    up, down, *_ = choosers = list(_choosers())
+    for last in _last(movable):
+        yield moved(up, last)
+        yield moved(down, last)
+    for choose in choosers:
+        yield moved(choose, fed)
+
+
+def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
+    """Yield the last one, the last two, the last four and so on, but not all."""
+    count = 1
+    while count < len(slots):
+        yield set(slots[-count:])
+        count *= 2
+
+
+def fused_samples(case: GraphCase, evaluate: Evaluate) -> tuple[dict[Slot, Array], ...]:
+    """Return what nodes compute where edges of FLOAT16 hold FLOAT32, which is not rounded.
+
+    First of all edges; then of some elements by chance, while others are rounded up or down, as by
+    kernels that fuse some nodes and store between others.
+    """
+    whole = wider(case)
+    kinds = {
+        (node.name, name): tensor.DataType.dtype
+        for node in case.graph.operator_nodes
+        for name, tensor in node.outputs.items()
+    }
+    if np.dtype(np.float16) not in kinds.values():
+        return ()
+
+    def partly(sample: int) -> dict[Slot, Array]:
+        generator = np.random.Generator(np.random.PCG64([sample]))
+
+        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            if kinds[node.name, tensor] != np.float16 or values.dtype == np.float16:
+                return values
+            return _rounded_by_chance(values, generator)
+
+        return dict(evaluate_nodes(whole, evaluate, store=store).outputs)
+
+    with np.errstate(all="ignore"):
+        everywhere = dict(evaluate_nodes(whole, evaluate).outputs)
+        return everywhere, *(partly(sample) for sample in range(_FUSED_SAMPLES))
+
+
+def _rounded_by_chance(values: Array, generator: np.random.Generator) -> Array:
+    """Return each FLOAT32 number as it is, or one of the FLOAT16 numbers beside it."""
+    near = values.astype(np.float16)
+    above = np.where(near >= values, near, np.nextafter(near, np.float16(np.inf)))
+    below = np.where(near <= values, near, np.nextafter(near, np.float16(-np.inf)))
+    chosen = generator.integers(0, 3, values.shape)
+    rounded = np.choose(chosen, [values, above.astype(values.dtype), below.astype(values.dtype)])
+    return np.where(np.isfinite(near), rounded, values)

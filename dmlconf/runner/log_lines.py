@@ -1,0 +1,110 @@
+"""The lines of a run log, each checked against the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from dmlconf.documents.files import UnreadableFileError, open_regular
+from dmlconf.documents.problems import ExpectedError
+from dmlconf.documents.schema import Checker, bundled_schema, first_error
+
+__all__ = ["FORMAT", "InvalidLogError", "LogLine", "log_lines"]
+
+LONGEST_LINE_BYTES: Final = 1 << 24
+"""No verdict comes near: what is longer is no log."""
+
+FORMAT: Final = 1
+"""Version of the form; it grows when a reader of the old form could be misled."""
+
+
+class InvalidLogError(ExpectedError):
+    """A file that is not a run log of a known form; the message names file, line and fault."""
+
+
+class LogLine(NamedTuple):
+    """One line of a run log.
+
+    Attributes:
+        number: its number, from 1.
+        record: what it holds; it fits the schema where that was checked.
+        end: how many bytes the file has up to the end of the line.
+    """
+
+    number: int
+    record: dict[str, Any]
+    end: int
+
+
+def log_lines(path: Path, *, own: bool = False, damaged_end: bool = False) -> Iterator[LogLine]:
+    """Yield the lines of a run log but for a last one that was cut.
+
+    Args:
+        path: the log.
+        own: whether this process has just written it, so that its form needs no check.
+        damaged_end: whether the log may end with bytes that never reached the disk, as after a
+            power cut: it is read up to the first line with a NUL byte, which no record has.
+
+    Raises:
+        InvalidLogError: the file cannot be read, or a line is no record.
+    """
+    try:
+        with open_regular(path) as stream:
+            number = end = 0
+            while line := stream.readline(LONGEST_LINE_BYTES + 1):
+                number += 1
+                end += len(line)
+                if len(line) > LONGEST_LINE_BYTES:
+                    message = f"a line of more than {LONGEST_LINE_BYTES:,} bytes"
+                    raise InvalidLogError(f"{path}:{number}: not a run log: {message}")
+                if damaged_end and number > 1 and b"\0" in line:
+                    return
+                try:
+                    record = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    if not line.endswith(b"\n") and number > 1:
+                        return  # The run died while it wrote this line.
+                    raise InvalidLogError(f"{path}:{number}: not JSON: {error}") from error
+                if not own:
+                    _check(path, number, record)
+                yield LogLine(number, record, end)
+    except UnreadableFileError as error:
+        raise InvalidLogError(f"{path} {error}") from error
+    except OSError as error:
+        raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _check(path: Path, number: int, record: Any) -> None:
+    """Refuse a line that does not fit the schema, or is of another version of the form."""
+    kind = record.get("record") if isinstance(record, dict) else None
+    if number == 1 and kind != "header":
+        raise InvalidLogError(f"{path}:1: not a dmlconf run log: its first line is no header")
+    checker = _checker(_DEFINITIONS.get(kind, "") if isinstance(kind, str) else "")
+    if checker.is_valid(record):
+        return
+    form = record.get("format", FORMAT) if isinstance(record, dict) else FORMAT
+    if form != FORMAT:
+        message = f"a run log of form {form}; this dmlconf reads form {FORMAT}"
+    else:
+        message = f"not a record of a run log: {first_error(checker, record)}"
+    raise InvalidLogError(f"{path}:{number}: {message}")
+
+
+_DEFINITIONS: Final = {
+    "header": "header",
+    "verdict": "verdictLine",
+    "attempt": "attemptLine",
+    "footer": "footer",
+}
+
+
+@cache
+def _checker(definition: str) -> Checker:
+    """Return what checks a record of one kind; of no known kind where that has no definition."""
+    schema = bundled_schema("run-log")
+    if definition:
+        schema = {"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"}
+    return Checker(schema)

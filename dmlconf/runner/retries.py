@@ -1,0 +1,98 @@
+"""Run failing cases again: for a failure that does not always show, and never counts as a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+
+__all__ = ["Retries", "verdict_of_attempts"]
+
+Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
+
+
+class Retries:
+    """Runs a plan, and what fails of it so many times more, after all the rest.
+
+    Attributes:
+        attempts: at each case that failed and has no verdict yet, the first failure first.
+    """
+
+    def __init__(
+        self,
+        times: int,
+        on_attempt: Callable[[Verdict], None] = lambda attempt: None,
+        earlier: Mapping[str, Sequence[Verdict]] | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            times: how often to run a failing case again.
+            on_attempt: is called with each attempt at a case that failed, as soon as it ended.
+            earlier: the attempts of an earlier part of the run, by case; they count.
+        """
+        self._times = times
+        self._on_attempt = on_attempt
+        self.attempts = {case: list(attempts) for case, attempts in (earlier or {}).items()}
+
+    def run(
+        self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None = None
+    ) -> Generator[Verdict, None, None]:
+        """Run the plan, and yield one verdict on each case.
+
+        Args:
+            plan: what to run.
+            judge: runs a plan, and yields a verdict on each case.
+            most_failures: after how many failing cases no others are begun; None for never.
+        """
+        if not self._times:
+            yield from judge(plan)
+            return
+        yield from self._first_runs(plan, judge, most_failures)
+        while left := [planned for planned in plan if planned.identifier in self.attempts]:
+            again = [each for each in left if len(self.attempts[each.identifier]) <= self._times]
+            with closing(judge(again)) as verdicts:
+                for verdict in verdicts:
+                    self._add(verdict)
+            for case in [planned.identifier for planned in left]:
+                if len(self.attempts[case]) > self._times:
+                    yield verdict_of_attempts(self.attempts[case])
+                    del self.attempts[case]
+
+    def _first_runs(
+        self, plan: Sequence[PlannedCase], judge: Judge, most_failures: int | None
+    ) -> Generator[Verdict, None, None]:
+        if most_failures is not None and len(self.attempts) >= most_failures:
+            return
+        first = [planned for planned in plan if planned.identifier not in self.attempts]
+        with closing(judge(first)) as verdicts:
+            for verdict in verdicts:
+                if not verdict.status.fails_run:
+                    yield verdict
+                    continue
+                self._add(verdict)
+                if len(self.attempts) == most_failures:
+                    return
+
+    def _add(self, attempt: Verdict) -> None:
+        self.attempts.setdefault(attempt.case, []).append(attempt)
+        self._on_attempt(attempt)
+
+
+def verdict_of_attempts(attempts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a case of which the first attempt failed.
+
+    Where all failed it is that of the first; else the case is `failed`, as not reproducible.
+    """
+    first = attempts[0]
+    statuses = tuple(attempt.status for attempt in attempts) if len(attempts) > 1 else ()
+    passes = sum(not status.fails_run for status in statuses)
+    if not passes or first.reason is None:
+        return replace(first, attempts=statuses)
+    share = f"passed in {passes} of {len(statuses)} runs"
+    message = f"{share}; the first failure: {first.reason.kind}: {first.reason.message}"
+    reason = replace(first.reason, kind=ReasonKind.NOT_REPRODUCIBLE, message=message)
+    return replace(first, status=Status.FAILED, reason=reason, attempts=statuses)

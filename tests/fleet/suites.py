@@ -1,0 +1,43 @@
+"""Small suites, and what tells two logs of one run apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["MATRIX", "untimed"]
+
+MATRIX: Final = """
+operator: TILE
+cases:
+  - name: tiles
+    note: Two by two, and Number changes nothing.
+    matrix: {Number: [0, 1, 2]}
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 2]}
+  - name: wrong
+    note: What it expects is not right.
+    desc:
+      InputTensor: {Sizes: [2], DataType: FLOAT32, values: [1, 2]}
+      OutputTensor: {Sizes: [4], DataType: FLOAT32}
+      Repeats: [2]
+    expect: {OutputTensor: [1, 2, 1, 3]}
+"""
+"""Three cases that the reference passes, and one that it fails."""
+
+_TIMES: Final = frozenset({"started", "finished", "seconds", "kept_verdicts", "worker", "workers"})
+
+
+def untimed(log: Path) -> list[dict[str, Any]]:
+    """Return a log's records in the order of the plan, without times and workers."""
+    records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    places = [
+        -1 if record["record"] == "header" else record.get("place", len(records))
+        for record in records
+    ]
+    order = sorted(range(len(records)), key=places.__getitem__)
+    return [{key: value for key, value in records[at].items() if key not in _TIMES} for at in order]

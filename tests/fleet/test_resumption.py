@@ -1,0 +1,161 @@
+"""`--resume`: a run that ended anywhere goes on, and its log says what one run would have said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.cli.process import beginning, dmlconf_here, text_of, write
+from tests.fleet.suites import MATRIX, untimed
+
+RUN = ("run", "tile.yaml", "--log", "run.jsonl")
+RESUME = ("run", "tile.yaml", "--resume", "run.jsonl")
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> list[str]:
+    """The lines of a whole run's log in the folder."""
+    write(tmp_path, MATRIX)
+    assert dmlconf_here(tmp_path, *RUN).returncode == 1
+    return lines(tmp_path)
+
+
+def lines(folder: Path) -> list[str]:
+    return (folder / "run.jsonl").read_text("utf-8").splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    ("kept", "end"),
+    [
+        (1, ""),
+        (3, ""),
+        (3, '{"record":"verdict","pl'),
+        (3, "\0" * 512),
+        (3, "\0" * 512 + "\n{}\n"),
+        (5, ""),
+    ],
+    ids=["header", "verdicts", "half-a-line", "nul", "nul-line", "no-footer"],
+)
+def test_goes_on_after_any_end(tmp_path: Path, whole: list[str], kept: int, end: str) -> None:
+    log = tmp_path / "run.jsonl"
+    expected = untimed(log)
+    log.write_text("".join(whole[:kept]) + end, encoding="utf-8")
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 1
+    assert f"Resuming: {kept - 1} of 4 cases have verdicts" in done.stderr
+    assert untimed(log) == expected
+    assert lines(tmp_path)[:kept] == whole[:kept]
+
+
+def test_keeps_a_last_verdict_whose_line_has_no_end(tmp_path: Path, whole: list[str]) -> None:
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(whole[:3]).rstrip("\n"), encoding="utf-8")
+    assert dmlconf_here(tmp_path, *RESUME).returncode == 1
+    assert lines(tmp_path)[:3] == whole[:3]
+    assert len(read_log(log).verdicts) == 4
+
+
+def test_runs_what_was_not_run_after_an_interrupt(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    backend = "miniature:slow,seconds=0.2"
+    command = ("run", "tile.yaml", "-k", "tiles", "-b", backend, "--log", "run.jsonl")
+    process = beginning(tmp_path, *command)
+    while text_of(tmp_path / "run.jsonl").count("\n") < 2:
+        assert process.poll() is None
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 6
+    reached = [line for line in lines(tmp_path) if '"passed"' in line and "verdict" in line[:20]]
+    assert dmlconf_here(tmp_path, *command[:-2], "--resume", "run.jsonl").returncode == 0
+    assert lines(tmp_path)[1 : 1 + len(reached)] == reached
+    log = read_log(tmp_path / "run.jsonl")
+    assert log.complete
+    assert [verdict.status for verdict in log.verdicts] == [Status.PASSED] * 3
+    assert log.footer is not None
+    assert log.footer.kept_verdicts == len(reached)
+
+
+def test_a_complete_log_stays_as_it_is(tmp_path: Path, whole: list[str]) -> None:
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 1
+    assert lines(tmp_path) == whole
+    assert "1 failed" in done.stdout
+
+
+def test_an_empty_log_begins(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    (tmp_path / "run.jsonl").write_text("", encoding="utf-8")
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert "run.jsonl holds no run yet" in done.stderr
+    assert read_log(tmp_path / "run.jsonl").complete
+
+
+def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 2
+    assert "--resume run.jsonl: there is no such log; a run begins it with --log" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "difference"),
+    [
+        (("-b", "miniature:negated"), "backend: numpy there, miniature:negated here"),
+        (("-b", "miniature:negated"), "adapter: x86_64 there, negated here"),
+        (("-k", "Number=1"), "option keywords: none there, Number=1 here"),
+        (("-k", "Number=1"), "planned cases: 4 there, 1 here"),
+        (("--retries", "1"), "option retries: none there, 1 here"),
+        (("--against", "numpy"), "option against: auto there, numpy here"),
+    ],
+)
+def test_refuses_another_run_and_says_what_differs(
+    tmp_path: Path, whole: list[str], arguments: tuple[str, ...], difference: str
+) -> None:
+    done = dmlconf_here(tmp_path, *RESUME, *arguments)
+    assert done.returncode == 2
+    assert difference in done.stderr
+    assert lines(tmp_path) == whole
+
+
+def test_refuses_another_suite(tmp_path: Path, whole: list[str]) -> None:
+    write(tmp_path, MATRIX.replace("Two by two", "Twice"))
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 2
+    assert "suite (SHA-256): " in done.stderr
+    assert lines(tmp_path) == whole
+
+
+def test_failures_so_far_count_for_the_most_that_are_borne(
+    tmp_path: Path, whole: list[str]
+) -> None:
+    failure_first = [whole[0], whole[4], whole[1]]
+    (tmp_path / "run.jsonl").write_text("".join(failure_first), encoding="utf-8")
+    assert dmlconf_here(tmp_path, *RESUME, "-x").returncode == 1
+    statuses = [verdict.status for verdict in read_log(tmp_path / "run.jsonl").verdicts]
+    assert statuses == [Status.PASSED, Status.NOT_RUN, Status.NOT_RUN, Status.FAILED]
+
+
+def test_a_failure_before_the_end_is_not_reproducible_and_never_a_pass(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    command = ("run", "tile.yaml", "-k", "tiles", "-b", "miniature:flaky,on=Number=2")
+    log = tmp_path / "run.jsonl"
+    assert dmlconf_here(tmp_path, *command, "--retries", "2", "--log", log).returncode == 1
+    whole = lines(tmp_path)
+    attempts = [json.loads(line)["status"] for line in whole if '"attempt"' in line[:20]]
+    assert attempts == ["failed", "passed", "passed"]
+    # The run dies right after the failure.
+    first = next(at for at, line in enumerate(whole) if '"attempt"' in line[:20])
+    log.write_text("".join(whole[: first + 1]), encoding="utf-8")
+    assert [verdict.status for verdict in read_log(log).verdicts][2] is Status.FAILED
+    assert dmlconf_here(tmp_path, *command, "--retries", "2", "--resume", log).returncode == 1
+    verdict = read_log(log).verdicts[2]
+    assert verdict.status is Status.FAILED
+    assert len(verdict.attempts) == 3
+    assert verdict.reason is not None
+    assert (verdict.reason.kind, verdict.reason.message[:20]) == (
+        ReasonKind.NOT_REPRODUCIBLE, "passed in 1 of 3 run",
+    )  # fmt: skip

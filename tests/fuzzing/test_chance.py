@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from dmlconf.fuzzing.chance import Chance
+
+
+def test_numbers_are_the_same_on_every_machine_and_python() -> None:
+    chance = Chance(1, "GATHER", 7)
+    numbers = [chance.bits() for _ in range(3)]
+    assert numbers == [10828589446410094986, 9814474732793435676, 3693166996152835229]
+
+
+def test_other_names_begin_elsewhere() -> None:
+    assert Chance(1, "GATHER").bits() != Chance(1, "TILE").bits()
+    assert Chance("1", 2).bits() != Chance("12").bits()
+
+
+def test_choices_stay_within_their_limits_and_reach_all_values() -> None:
+    chance = Chance(0)
+    assert {chance.below(3) for _ in range(100)} == {0, 1, 2}
+    assert {chance.between(-1, 1) for _ in range(100)} == {-1, 0, 1}
+    assert {chance.pick("ab") for _ in range(100)} == {"a", "b"}
+    assert {chance.weighted((("a", 1), ("b", 0))) for _ in range(100)} == {"a"}
+    assert sorted(chance.shuffled(range(9))) == list(range(9))

@@ -1,0 +1,117 @@
+"""Descs made by chance: valid, different, and the same on every machine."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from hashlib import sha256
+
+import pytest
+
+from dmlconf.cases.loader import valid_case
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.goals import Part, goals_of
+from dmlconf.fuzzing.operators import fuzzed_desc, operator_case
+from dmlconf.tensors.layout import LAYOUTS
+
+SAMPLE = ["CONVOLUTION", "GATHER_ND", "GEMM", "JOIN", "LSTM", "PADDING1", "QUANTIZE", "TOP_K1"]
+
+NOT_OWNED = "inputs-not-owned-by-dml"
+"""The constraint of operators whose inputs cannot have the flag OWNED_BY_DML."""
+
+REFUSED = {"SCATTER_ND": {"layout IndicesTensor broadcast"}}
+"""Layouts that a constraint forbids."""
+
+
+def digest(name: str, seed: int, number: int) -> str:
+    entry = operator_case(name, seed, number).template.data
+    return sha256(json.dumps(entry).encode()).hexdigest()[:16]
+
+
+def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
+    made = {name: digest(name, 7, number) for number, name in enumerate(SAMPLE)}
+    assert made == {
+        "CONVOLUTION": "187f03565b433758",
+        "GATHER_ND": "72b2ca32cbfb87df",
+        "GEMM": "8d87dfbf7a49b460",
+        "JOIN": "27b9e16ff676a644",
+        "LSTM": "d003946f8534464e",
+        "PADDING1": "2f50581c8c81f199",
+        "QUANTIZE": "cd57e54d89170a51",
+        "TOP_K1": "12b18b9cf671296a",
+    }
+
+
+def test_other_seeds_and_numbers_make_other_cases() -> None:
+    assert len({digest("GEMM", seed, number) for seed in range(4) for number in range(4)}) == 16
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_cases_are_valid_and_different(name: str) -> None:
+    cases = [valid_case(operator_case(name, 1, number)) for number in range(20)]
+    assert not any(case.violations() for case in cases)
+    assert len({repr(case.desc) for case in cases}) >= 19
+
+
+def test_a_case_has_the_identifier_of_its_seed_and_number() -> None:
+    planned = operator_case("TILE", 5, 3)
+    assert planned.identifier == valid_case(planned).identifier == "tile/fuzz-5/3"
+
+
+def test_sizes_are_rather_odd_than_powers_of_two() -> None:
+    sizes: Counter[int] = Counter()
+    for number in range(200):
+        desc = fuzzed_desc(operator("ACTIVATION_RELU"), 1, number, Chance(1, number)).desc
+        sizes.update(desc["InputTensor"].Sizes)
+    several = {size: count for size, count in sizes.items() if size > 1}
+    odd = sum(count for size, count in several.items() if size % 2)
+    assert odd > 0.6 * sum(several.values())
+
+
+def test_data_has_special_numbers_in_some_cases_and_none_in_most() -> None:
+    fills = [
+        next(
+            iter(
+                operator_case("ACTIVATION_RELU", 1, n).template.data["desc"]["InputTensor"]["fill"]
+            )
+        )
+        for n in range(200)
+    ]
+    assert 10 < fills.count("specials") < 100
+
+
+def layouts_of(tensor: TensorDesc) -> list[str]:
+    return [name for name, strides in LAYOUTS.items() if strides(tensor.Sizes) == tensor.Strides]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
+def test_every_documented_part_is_reached(name: str) -> None:
+    entry = operator(name)
+    goals = goals_of(entry)
+    descs: set[str] = set()
+    reached: set[str] = set()
+    for number in range(2 * len(goals)):
+        case = valid_case(operator_case(name, 1, number))
+        assert not case.violations()
+        descs.add(repr(case.desc))
+        dressed = {Part.LAYOUT, Part.FLAG}
+        reached |= {str(g) for g in goals if g.part not in dressed and g.holds(case.desc)}
+        for _, field, tensor in tensors_of(entry, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):
+            reached |= {f"{Part.FLAG} {field.name} {flag}" for flag in tensor.Flags}
+            reached |= {f"{Part.LAYOUT} {field.name} {each}" for each in layouts_of(tensor)}
+    owned = not any(constraint.name == NOT_OWNED for constraint in entry.constraints)
+    wanted = {str(goal) for goal in goals if owned or goal.part != Part.FLAG}
+    wanted -= REFUSED.get(name, set())
+    assert wanted - reached == set()
+    assert len(descs) >= 0.9 * 2 * len(goals)
+
+
+@pytest.mark.parametrize("seed", range(3, 7))
+def test_a_case_with_a_fused_operator_is_valid(seed: int) -> None:
+    for number in range(80):
+        case = operator_case("GEMM", seed, number)
+        assert valid_case(case).identifier == case.identifier

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.resources import cases_directory
+from dmlconf.runner.retries import Retries
+from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
+
+PLAN = list(load_suite([cases_directory() / "gather" / "documented.yaml"]).plan())[:3]
+FIRST, *OTHERS = [planned.identifier for planned in PLAN]
+
+
+class Judge:
+    """Judges all cases as passed, but for one, whose statuses are given run by run."""
+
+    def __init__(self, case: str, statuses: str) -> None:
+        self.orders: list[list[str]] = []
+        self._case, self._statuses = case, list(statuses)
+
+    def __call__(self, plan: Sequence[PlannedCase]) -> Generator[Verdict, None, None]:
+        self.orders.append([planned.identifier for planned in plan])
+        for planned in plan:
+            fails = planned.identifier == self._case and self._statuses.pop(0) == "f"
+            reason = Reason(ReasonKind.WRONG_VALUES, "1 of 4 elements differs") if fails else None
+            status = Status.FAILED if fails else Status.PASSED
+            yield Verdict(planned.identifier, "GATHER", (), status, None, reason)
+
+
+def verdicts(retries: Retries, judge: Judge, most: int | None = None) -> dict[str, Verdict]:
+    reached = list(retries.run(PLAN, judge, most))
+    assert len({verdict.case for verdict in reached}) == len(reached)
+    return {verdict.case: verdict for verdict in reached}
+
+
+def test_a_case_that_passes_later_is_failed_with_the_share_of_passes() -> None:
+    judge = Judge(FIRST, "fpfp")
+    reached = verdicts(Retries(3), judge)
+    assert set(reached) == {FIRST, *OTHERS}
+    verdict = reached[FIRST]
+    assert verdict.status is Status.FAILED
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.NOT_REPRODUCIBLE
+    assert verdict.reason.message == (
+        "passed in 2 of 4 runs; the first failure: wrong values: 1 of 4 elements differs"
+    )
+    assert verdict.attempts == tuple(
+        Status.FAILED if letter == "f" else Status.PASSED for letter in "fpfp"
+    )
+    assert judge.orders == [[FIRST, *OTHERS], [FIRST], [FIRST], [FIRST]]
+
+
+def test_a_case_that_fails_each_time_keeps_its_reason() -> None:
+    verdict = verdicts(Retries(2), Judge(FIRST, "fff"))[FIRST]
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+    assert verdict.attempts == (Status.FAILED,) * 3
+
+
+def test_without_retries_a_failure_is_reached_at_once() -> None:
+    assert verdicts(Retries(0), Judge(FIRST, "f"))[FIRST].attempts == ()
+
+
+def test_a_failure_is_announced_before_its_case_runs_again() -> None:
+    announced: list[tuple[str, int]] = []
+    judge = Judge(FIRST, "fp")
+    retries = Retries(1, lambda attempt: announced.append((attempt.status, len(judge.orders))))
+    verdicts(retries, judge)
+    assert announced == [("failed", 1), ("passed", 2)]
+    assert retries.attempts == {}
+
+
+def test_attempts_of_an_earlier_part_of_the_run_count() -> None:
+    failure = next(Judge(FIRST, "f")(PLAN))
+    judge = Judge(FIRST, "p")
+    verdict = verdicts(Retries(1, earlier={FIRST: [failure]}), judge)[FIRST]
+    assert verdict.attempts == (Status.FAILED, Status.PASSED)
+    assert verdict.status is Status.FAILED
+    assert judge.orders == [OTHERS, [FIRST]]
+
+
+def test_no_other_case_begins_after_the_last_failure_that_is_borne() -> None:
+    judge = Judge(FIRST, "ff")
+    assert list(verdicts(Retries(1), judge, most=1)) == [FIRST]
+    assert judge.orders == [[FIRST, *OTHERS], [FIRST]]
