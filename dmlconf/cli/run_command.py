@@ -53,7 +53,7 @@ from dmlconf.cli.selection import (
     suite_paths,
 )
 from dmlconf.cli.shards import empty_shard, shard_of, shard_options
-from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP, slower_complaints
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP, slower_complaints, timed_again
 from dmlconf.fleet.shards import Shard
 from dmlconf.runner.against import AUTO, Expectations, expectations
 from dmlconf.runner.execution import limits_of
@@ -238,6 +238,8 @@ def command(
             written = read_log(log, own=True)
             if dump_folder is not None:
                 _dump(dump_folder, written, cases, backend, expected)
+            if base_run is not None:
+                timed = timed_again(base_run, written, cases, judge)
         finally:
             backend.close()
         if suite.challenge is None:  # Recordings are of the data that the files say.
@@ -251,7 +253,7 @@ def command(
             _give_hints(written, plan)
         slower: list[str] = []
         if base_run is not None:
-            lines, slower = slower_complaints(base_run, written, fail_slower)
+            lines, slower = slower_complaints(base_run, timed, fail_slower)
             say("\n".join(lines))
         code, complaints = run_exit_code(footer, demands, slower)
         for complaint in complaints:

@@ -36,6 +36,7 @@ __all__ = [
     "ID3D12_DEBUG",
     "ID3D12_DESCRIPTOR_HEAP",
     "ID3D12_DEVICE",
+    "ID3D12_DEVICE5",
     "ID3D12_DEVICE_CHILD",
     "ID3D12_FENCE",
     "ID3D12_GRAPHICS_COMMAND_LIST",
@@ -261,6 +262,28 @@ ID3D12_DEVICE: Final = Interface(
         Method("GetAdapterLuid", (), LUID),
     ),
 )
+
+ID3D12_DEVICE5: Final = Interface(
+    "ID3D12Device5",
+    "8b4f173b-2fea-4b80-8f58-4307191ab95d",
+    ID3D12_DEVICE,
+    (
+        *uncalled(
+            "CreatePipelineLibrary SetEventOnMultipleFenceCompletion SetResidencyPriority "
+            "CreatePipelineState OpenExistingHeapFromAddress OpenExistingHeapFromFileMapping "
+            "EnqueueMakeResident CreateCommandList1 CreateProtectedResourceSession "
+            "CreateCommittedResource1 CreateHeap1 CreateReservedResource1 "
+            "GetResourceAllocationInfo1 CreateLifetimeTracker"
+        ),
+        Method("RemoveDevice", (), None),
+        *uncalled(
+            "EnumerateMetaCommands EnumerateMetaCommandParameters CreateMetaCommand "
+            "CreateStateObject GetRaytracingAccelerationStructurePrebuildInfo "
+            "CheckDriverMatchingIdentifier"
+        ),
+    ),
+)
+"""ID3D12Device5 with what it inherits from ID3D12Device1 to 4."""
 
 ID3D12_COMMAND_QUEUE: Final = Interface(
     "ID3D12CommandQueue",

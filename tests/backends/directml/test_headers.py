@@ -30,6 +30,8 @@ pytestmark = pytest.mark.native
 
 HEADERS: Final = Path(os.environ.get("DMLCONF_DIRECTX_HEADERS", "/usr/include"))
 MINGW: Final = "x86_64-w64-mingw32-gcc"
+LACKED_BY_MINGW: Final = frozenset({"ID3D12Device5"})
+"""Interfaces that are newer than MinGW's headers."""
 
 ENUMS: Final[Mapping[type[Enum], str]] = {
     dml.DML_FEATURE: "DML_FEATURE_",
@@ -223,6 +225,7 @@ def test_slots_are_those_of_windows(compile_for_windows: Any) -> None:
     slots = [
         (f"offsetof({interface.name}Vtbl, {name}) / 8", slot)
         for interface in interfaces(d3d12, dxgi)
+        if interface.name not in LACKED_BY_MINGW
         for name, (slot, _) in interface.slots.items()
     ]
     assert len(slots) > 100
@@ -236,5 +239,7 @@ def test_iids_are_those_of_windows(compile_for_windows: Any) -> None:
     for file in ("dxgi.h", "d3d12.h", "d3d12sdklayers.h"):
         text = (folder / file).read_text("utf-8", "replace")
         found.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
-    declared = {each.name: each.iid for each in interfaces(d3d12, dxgi)}
+    declared = {
+        each.name: each.iid for each in interfaces(d3d12, dxgi) if each.name not in LACKED_BY_MINGW
+    }
     assert declared == {name: found.get(name) for name in declared}
