@@ -73,12 +73,15 @@ class Capabilities:
         memory: bytes that all tensors of a case may take; None where only the machine limits them.
         half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16 throughout, as
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; rules for sums are wider then.
+        circumstances: names of the circumstances under which it runs cases; it has the method of
+            `dmlconf.backends.circumstances.Exerciser` then.
     """
 
     feature_level: FeatureLevel
     data_types: frozenset[DataType]
     memory: int | None = None
     half_precision: bool = False
+    circumstances: frozenset[str] = frozenset()
 
 
 class FaultKind(StrEnum):

@@ -13,6 +13,7 @@ import click
 from dmlconf.backends import registry
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
+from dmlconf.cli.circumstances import chosen_circumstances, parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -105,6 +106,10 @@ _MOST_DUMPED: Final = 100
 @option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
+@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
+        group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); those that cost little where not given, if the backend has "
+        "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -140,6 +145,7 @@ def command(
     retries: int,
     resumed_log: Path | None,
     compare_unfused: bool,
+    circumstances: tuple[str, ...],
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
@@ -212,11 +218,15 @@ def command(
         limits = limits_of(name, jobs, timeout, len(cases))
         backend = open_backend(name, limits, judged=True)
         try:
+            under = chosen_circumstances(circumstances, backend.capabilities, str(name))
+            if "all" in circumstances and not under:
+                warn(f"{name} has no circumstances: --circumstances all runs cases plainly")
             expected = expectations(against, backend, suite, planned, suite_paths(paths))
             warn(expected.note)
             given_paths = map(str, paths)
             header = make_header(
-                suite, given_paths, len(cases), backend, expected.name, options,
+                suite, given_paths, len(cases), backend, expected.name,
+                    options | ({"circumstances": list(under)} if under else {}),
                 digest=chosen.digest, shard=chosen.record,
             )  # fmt: skip
             log = log_file or default_log()
@@ -227,7 +237,7 @@ def command(
             waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
             judge = partial(
                 verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers, compare_unfused=compare_unfused,
+                waivers=waivers, compare_unfused=compare_unfused, circumstances=under,
             )  # fmt: skip
             tell = partial(_announce_repetition, of=repeat, quiet=quiet)
             repeat_judge = partial(

@@ -12,6 +12,7 @@ from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
+    "CIRCUMSTANCES_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
     "VARIANTS_HEADING",
@@ -19,6 +20,7 @@ __all__ = [
     "WARNINGS_HEADING",
     "FarOperator",
     "RoomTotals",
+    "circumstance_lines",
     "debug_layer_note",
     "far_lines",
     "far_operators",
@@ -42,6 +44,7 @@ WAIVERS_HEADING: Final = "Waived by the waivers of the run"
 
 FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
 
+CIRCUMSTANCES_HEADING: Final = "Under circumstances"
 VARIANTS_HEADING: Final = "In each variant"
 
 WARNINGS_HEADING: Final = "Warnings of the debug layers"
@@ -141,6 +144,19 @@ class FarOperator:
     cases: int
     typical_margin: float
     case: str
+
+
+def circumstance_lines(log: RunLog) -> list[str]:
+    """Say of each circumstance of the run what came of the cases, in the order of the run."""
+    counts: dict[str, Counter[str]] = {}
+    for verdict in log.verdicts:
+        for circumstance, result in verdict.circumstances.items():
+            counts.setdefault(circumstance, Counter())[result] += 1
+    names = [name for name in log.header.options.get("circumstances", ()) if name in counts]
+    return [
+        f"{name}: " + ", ".join(f"{n:,} {result}" for result, n in sorted(counts[name].items()))
+        for name in names
+    ]
 
 
 def far_operators(log: RunLog) -> list[FarOperator]:

@@ -212,11 +212,13 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
     memory = capabilities.memory
     if memory is not None and (type(memory) is not int or memory < 0):
         raise _MalformedError(f"memory is {_named(memory)}, not a number of bytes or None")
+    circumstances = _items("circumstances", capabilities.circumstances)
     return Capabilities(
         feature_level=FeatureLevel(*level),
         data_types=frozenset(_member("data_types", value, DataType) for value in types),
         memory=memory,
         half_precision=half,
+        circumstances=frozenset(_text("circumstances", name) for name in circumstances),
     )
 
 

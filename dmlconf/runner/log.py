@@ -222,6 +222,10 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["feature_level"] = verdict.feature_level
     if verdict.warnings:
         data["warnings"] = list(verdict.warnings)
+    if verdict.circumstance is not None:
+        data["circumstance"] = verdict.circumstance
+    if verdict.circumstances:
+        data["circumstances"] = dict(verdict.circumstances)
     if verdict.variants:
         data["variants"] = variants_data(verdict.variants)
     if verdict.attempts:

@@ -70,7 +70,12 @@ def open_variants(
         close = owner.pop_all().close
     first = next(iter(opened.values()))
     environment = _environment([variant.environment for variant in opened.values()])
-    return replace(first, name=name, environment=environment, close=close, variants=opened)
+    # Variants are compared plainly: circumstances are run on one of them at a time.
+    capabilities = replace(first.capabilities, circumstances=frozenset())
+    return replace(
+        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        variants=opened,
+    )  # fmt: skip
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:

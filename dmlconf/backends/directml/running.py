@@ -30,7 +30,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.model import Case
 
-__all__ = ["Runner", "failure"]
+__all__ = ["Runner", "die", "failure"]
 
 MOST_SECONDS: Final = 1.0
 """Seconds of compiling after which a batch is run as it is, so that outcomes keep coming."""
@@ -109,7 +109,7 @@ class Runner:
         except HResultError as error:
             return self._failed(error, perf_counter() - began)
         except NativeFaultError as error:
-            _die([case], error)
+            die([case], error)
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
         if self._removed is not None:
@@ -128,7 +128,7 @@ class Runner:
                 yield from self._singly(batch)
             return
         except NativeFaultError as error:
-            _die([member.prepared.case for member in batch], error)
+            die([member.prepared.case for member in batch], error)
         if len(batch) > 1 and any(map(_strayed, results)):
             yield from self._singly(batch)
             return
@@ -176,7 +176,7 @@ def _strayed(result: Result) -> bool:
     return any(fault.kind in _STRAYING for fault in result.faults)
 
 
-def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+def die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
     identifiers = cases[0].identifier
     if len(cases) > 1:
