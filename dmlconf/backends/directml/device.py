@@ -17,6 +17,7 @@ from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, function
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.messages import InfoQueue
+from dmlconf.backends.directml.sdklayers import ID3D12_DEBUG
 from dmlconf.backends.directml.structs import data_type_value
 from dmlconf.backends.directml.vtable import (
     NEW_OBJECT,
@@ -113,7 +114,7 @@ class Device:
     def _enable_debug_layer(self, libraries: Libraries) -> None:
         get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
         try:
-            with _new("D3D12GetDebugInterface", get, d3d12.ID3D12_DEBUG) as layer:
+            with _new("D3D12GetDebugInterface", get, ID3D12_DEBUG) as layer:
                 layer.call("EnableDebugLayer")
         except HResultError as error:
             self.missing_layers += (

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.adapters import Adapters, choose_adapter
-from dmlconf.backends.directml.d3d12 import (
+from dmlconf.backends.directml.d3d12 import ID3D12_DEVICE
+from dmlconf.backends.directml.device import Device
+from dmlconf.backends.directml.library import load
+from dmlconf.backends.directml.sdklayers import (
     D3D12_MESSAGE,
     D3D12_MESSAGE_SEVERITY,
     ID3D12_INFO_QUEUE,
 )
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.vtable import NEW_OBJECT, ComObject, prototype
 
 POINTER: Final = ctypes.c_void_p
@@ -239,10 +240,10 @@ def wrong_level(device: Device) -> None:
 
 
 def leaking(device: Device) -> None:
-    """Keeps a reference to the ID3D12Device whenever an IDMLDevice is released."""
+    """Keeps a reference to the ID3D12Device whenever a reference to an IDMLDevice is released."""
 
     def release(original: Hook, this: int) -> int:
-        device.d3d.call("AddRef")
+        ComObject(dml.IDML_DEVICE, this).create("GetParentDevice", ID3D12_DEVICE)
         return int(original(this))
 
     replace_method(device.dml, "Release", (), release)
