@@ -6,18 +6,27 @@ can do more names its circumstances in its capabilities, and has the method of `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
 
-from dmlconf.backends.protocol import Breakdown, Fault, Outcome, Rejection
+from dmlconf.backends.protocol import (
+    BackendError,
+    Breakdown,
+    Capabilities,
+    Fault,
+    Outcome,
+    Rejection,
+)
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "ALL",
     "CHEAP",
+    "NONE",
     "SHOWS",
     "Circumstance",
     "Dispatch",
@@ -27,6 +36,7 @@ __all__ = [
     "Exercises",
     "Inapplicable",
     "UnderCircumstance",
+    "chosen_circumstances",
     "exercises_of",
 ]
 
@@ -50,6 +60,39 @@ SHOWS: Final[Mapping[Circumstance, str]] = {
 
 CHEAP: Final = tuple(Circumstance)
 """Those that cost less than half of a plain run: what a run exercises by default."""
+
+
+ALL: Final = "all"
+NONE: Final = "none"
+"""What stands for every circumstance that a backend has, and for none."""
+
+
+def chosen_circumstances(
+    names: Sequence[str], capabilities: Capabilities, backend: str
+) -> tuple[Circumstance, ...]:
+    """Return the circumstances of a run, in the order in which they are run.
+
+    Args:
+        names: as `parse_circumstances` returns them; none for those that cost little.
+        capabilities: what the backend has.
+        backend: its name, for people.
+
+    Raises:
+        BackendError: the backend lacks a circumstance that was named.
+    """
+    has = capabilities.circumstances
+    if not names or ALL in names:
+        candidates = CHEAP if not names else tuple(Circumstance)
+        return tuple(each for each in candidates if each in has)
+    lacking = [name for name in names if name != NONE and name not in has]
+    if lacking:
+        listed = ", ".join(lacking)
+        message = f"{backend} cannot run cases {listed}"
+        raise BackendError(
+            f"{message}: it has no circumstances" if not has else message,
+            f"Without --circumstances {','.join(lacking)} it runs them plainly",
+        )
+    return tuple(each for each in Circumstance if each in names)
 
 
 @dataclass(frozen=True, slots=True)

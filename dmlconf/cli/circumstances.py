@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
 
 import click
 
-from dmlconf.backends.circumstances import CHEAP, Circumstance
-from dmlconf.backends.protocol import BackendError, Capabilities
+from dmlconf.backends.circumstances import ALL, NONE, Circumstance
 
-__all__ = ["chosen_circumstances", "parse_circumstances"]
-
-_ALL: Final = "all"
-_NONE: Final = "none"
+__all__ = ["parse_circumstances"]
 
 
 def parse_circumstances(
@@ -26,38 +21,10 @@ def parse_circumstances(
     """
     names = tuple(name.strip() for value in values for name in value.split(","))
     for name in names:
-        if name in (_ALL, _NONE):
+        if name in (ALL, NONE):
             if len(set(names)) > 1:
                 raise click.BadParameter(f"{name} stands alone, without other names")
         elif name not in set(Circumstance):
-            known = ", ".join([*Circumstance, _ALL, _NONE])
+            known = ", ".join([*Circumstance, ALL, NONE])
             raise click.BadParameter(f"{name!r} is no circumstance; choose from {known}")
     return names
-
-
-def chosen_circumstances(
-    names: Sequence[str], capabilities: Capabilities, backend: str
-) -> tuple[Circumstance, ...]:
-    """Return the circumstances of a run, in the order in which they are run.
-
-    Args:
-        names: as `parse_circumstances` returns them; none for those that cost little.
-        capabilities: what the backend has.
-        backend: its name, for people.
-
-    Raises:
-        BackendError: the backend lacks a circumstance that was named.
-    """
-    has = capabilities.circumstances
-    if not names or _ALL in names:
-        candidates = CHEAP if not names else tuple(Circumstance)
-        return tuple(each for each in candidates if each in has)
-    lacking = [name for name in names if name != _NONE and name not in has]
-    if lacking:
-        listed = ", ".join(lacking)
-        message = f"{backend} cannot run cases {listed}"
-        raise BackendError(
-            f"{message}: it has no circumstances" if not has else message,
-            f"Without --circumstances {','.join(lacking)} it runs them plainly",
-        )
-    return tuple(each for each in Circumstance if each in names)

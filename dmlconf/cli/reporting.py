@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPORT_GROUP",
+    "Report",
     "detail_options",
     "parse_reports",
     "report_option",

@@ -29,8 +29,15 @@ resume_option = option(
 )  # fmt: skip
 
 
-def log_to_resume(resumed_log: Path | None, log_file: Path | None) -> Path | None:
+def log_to_resume(
+    resumed_log: Path | None, log_file: Path | None, *, several: bool = False
+) -> Path | None:
     """Return the file that `--resume` and `--log` name.
+
+    Args:
+        resumed_log: what `--resume` names.
+        log_file: what `--log` names.
+        several: whether there are several logs, whose names begin with this one's.
 
     Raises:
         click.UsageError: they name two, or there is no log to resume.
@@ -40,7 +47,7 @@ def log_to_resume(resumed_log: Path | None, log_file: Path | None) -> Path | Non
     if log_file is not None and resolved(log_file) != resolved(resumed_log):
         message = f"--resume {resumed_log} writes to that log; --log names another, {log_file}"
         raise click.UsageError(printable(message))
-    if log_file is None and not resumed_log.exists():
+    if log_file is None and not several and not resumed_log.exists():
         message = f"--resume {resumed_log}: there is no such log; a run begins it with --log"
         raise click.UsageError(printable(message))
     return resumed_log

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from dmlconf.backends import registry
-from dmlconf.cases.loader import valid_case
-from dmlconf.cases.model import PlannedCase
-from dmlconf.cli.circumstances import chosen_circumstances, parse_circumstances
+from dmlconf.cli.circumstances import parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
-from dmlconf.cli.console import say, warn
-from dmlconf.cli.exit_codes import ExitCode
-from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.models import WITHOUT_MODELS, leave_out_models
 from dmlconf.cli.options import (
     backend_options,
@@ -28,53 +21,41 @@ from dmlconf.cli.options import (
     jobs_option,
     with_directml,
 )
-from dmlconf.cli.outcome import EXIT_GROUP, Demands, demand_options, run_exit_code, severity
+from dmlconf.cli.outcome import EXIT_GROUP, Demands, demand_options, severity
 from dmlconf.cli.outputs import prepare_files
-from dmlconf.cli.progress import progress
 from dmlconf.cli.reporting import (
     REPORT_GROUP,
     detail_options,
     parse_reports,
     report_option,
-    show,
 )
-from dmlconf.cli.resumption import (
-    earlier_run,
-    log_to_resume,
-    require_same_run,
-    resume_option,
-)
-from dmlconf.cli.run_log import LoggedRun
+from dmlconf.cli.resumption import log_to_resume, resume_option
+from dmlconf.cli.run_target import TargetRun
 from dmlconf.cli.selection import (
     load_runnable,
     nothing_selected,
     paths_argument,
     recorded_options,
     selection_options,
-    suite_paths,
 )
 from dmlconf.cli.shards import empty_shard, shard_of, shard_options
-from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP, slower_complaints, timed_again
-from dmlconf.fleet.shards import Shard
-from dmlconf.runner.against import AUTO, Expectations, expectations
-from dmlconf.runner.execution import limits_of
-from dmlconf.runner.judging import verdicts
-from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.repetition import repeated
-from dmlconf.runner.session import (
-    OpenBackend,
-    make_header,
-    open_backend,
+from dmlconf.cli.targets import (
+    RunKind,
+    check_scheduler_options,
+    connected,
+    opened_targets,
+    scheduler_options,
 )
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
+from dmlconf.fleet.shards import Shard
+from dmlconf.runner.against import AUTO
+from dmlconf.runner.execution import limits_of
+from dmlconf.runner.log import read_log
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Status
 from dmlconf.runner.waiver_file import read_waivers
-from dmlconf.runner.waivers import effective_waivers
 
 __all__ = ["command"]
-
-_MOST_DUMPED: Final = 100
-"""Each has several files, and whoever looks at more of them looks at their groups."""
 
 
 @click.command("run", cls=Command, short_help="Run cases and report.")
@@ -103,6 +84,7 @@ _MOST_DUMPED: Final = 100
         group=BACKEND_GROUP, help="Run each failing case N times more; one that passes then is "
         "still failed, as not reproducible.")  # fmt: skip
 @resume_option
+@scheduler_options
 @option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
@@ -144,6 +126,8 @@ def command(
     shuffle: int | None,
     retries: int,
     resumed_log: Path | None,
+    scheduler: str | None,
+    by_adapter: bool,
     compare_unfused: bool,
     circumstances: tuple[str, ...],
     fail_fast: bool,
@@ -170,7 +154,8 @@ def command(
     6 an incomplete run; 7 nothing passed; 8 a report that could not be written; 70 a fault of
     dmlconf itself.
     """
-    log_file = log_to_resume(resumed_log, log_file)
+    check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
+    log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
     reports = parse_reports(report_options, log=log_file)
     parsed = [registry.parse(name) for name in backends or ("numpy",)]
     names = with_directml(parsed, directml)
@@ -205,115 +190,33 @@ def command(
     given = {name: value for name, value in given.items() if value is not None}
     options = recorded_options(selection) | given | {"against": against}
     demands = Demands(fail_on, min_passed)
-    earlier = earlier_run(resumed_log)
     codes = []
-    for name in names:
-        planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
-        if not planned:
-            return nothing_selected(paths, selection)
-        chosen = shard_of(planned, shard, shard_log)
-        cases = chosen.cases
-        if shard is not None and not cases:
-            return empty_shard(shard, planned)
-        limits = limits_of(name, jobs, timeout, len(cases))
-        backend = open_backend(name, limits, judged=True)
-        try:
-            under = chosen_circumstances(circumstances, backend.capabilities, str(name))
-            if "all" in circumstances and not under:
-                warn(f"{name} has no circumstances: --circumstances all runs cases plainly")
-            expected = expectations(against, backend, suite, planned, suite_paths(paths))
-            warn(expected.note)
-            given_paths = map(str, paths)
-            header = make_header(
-                suite, given_paths, len(cases), backend, expected.name,
-                    options | ({"circumstances": list(under)} if under else {}),
-                digest=chosen.digest, shard=chosen.record,
+    with connected(scheduler) as cluster:
+        for name in names:
+            planned = leave_out_models(paths, plan, selection, WITHOUT_MODELS.get(name.name))
+            if not planned:
+                return nothing_selected(paths, selection)
+            chosen = shard_of(planned, shard, shard_log)
+            if shard is not None and not chosen.cases:
+                return empty_shard(shard, planned)
+            limits = limits_of(name, jobs, timeout, len(chosen.cases))
+            runner = TargetRun(
+                paths=paths, suite=suite, plan=planned, chosen=chosen, against=against,
+                options=options, waivers=accepted.waivers if accepted else (),
+                repeat=repeat, shuffle=shuffle, retries=retries,
+                most_failures=1 if fail_fast else max_failures, demands=demands,
+                base_run=base_run, fail_slower=fail_slower,
+                log_file=log_file, resume=resumed_log is not None, reports=reports,
+                dump_folder=dump_folder,
+                details={
+                    "verbose": verbose, "quiet": quiet, "color": color, "durations": durations,
+                    "failures": failures,
+                },
             )  # fmt: skip
-            log = log_file or default_log()
-            if earlier is not None:
-                require_same_run(log, earlier, header, quiet=quiet)
-            most = 1 if fail_fast else max_failures
-            logged = LoggedRun(log, header, cases, chosen.places, earlier, retries, most)
-            waivers = effective_waivers(accepted.waivers if accepted else (), backend.environment)
-            judge = partial(
-                verdicts, backend=backend, expected=expected, limits=limits, substrate=known,
-                waivers=waivers, compare_unfused=compare_unfused, circumstances=under,
-            )  # fmt: skip
-            tell = partial(_announce_repetition, of=repeat, quiet=quiet)
-            repeat_judge = partial(
-                repeated, judge=judge, times=repeat, seed=shuffle, on_repetition=tell
-            )
-            with progress(len(logged.left), quiet=quiet, color=color) as advance:
-                footer = logged.run(repeat_judge, advance)
-            written = read_log(log, own=True)
-            if dump_folder is not None:
-                _dump(dump_folder, written, cases, backend, expected)
-            if base_run is not None:
-                timed = timed_again(base_run, written, cases, judge)
-        finally:
-            backend.close()
-        if suite.challenge is None:  # Recordings are of the data that the files say.
-            for recording in expected.recordings:
-                warn(recording.stale_note(paths))
-        shown = show(
-            written, reports, verbose=verbose, quiet=quiet, color=color,
-            durations=durations, failures=failures,
-        )  # fmt: skip
-        if footer.summary[Status.UNCHECKED] and not quiet:
-            _give_hints(written, plan)
-        slower: list[str] = []
-        if base_run is not None:
-            lines, slower = slower_complaints(base_run, timed, fail_slower)
-            say("\n".join(lines))
-        code, complaints = run_exit_code(footer, demands, slower)
-        for complaint in complaints:
-            say(f"Error: {complaint}")
-        codes.append(code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT))
-        if codes[-1]:
-            say(f"The run log is {log}")
+            kind = RunKind(name, limits, known, compare_unfused, circumstances)
+            with opened_targets(cluster, kind, runner, by_adapter=by_adapter) as targets:
+                codes += [runner.run(target) for target in targets]
     return max(codes, key=severity)
-
-
-def _dump(
-    folder: Path,
-    log: RunLog,
-    plan: Sequence[PlannedCase],
-    backend: OpenBackend,
-    expected: Expectations,
-) -> None:
-    """Write what is known of the first failing cases."""
-    from dmlconf.runner.dump import dump_cases  # Few runs need it.
-
-    failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]
-    planned = {each.identifier: each for each in plan}
-    paths = []
-    try:
-        for label, variant in (backend.variants or {"": backend}).items():
-            names = [
-                verdict.case
-                for verdict in failing[:_MOST_DUMPED]
-                if not label or verdict.variants[label].status.fails_run
-            ]
-            cases = [valid_case(planned[name]) for name in names]
-            paths += dump_cases(folder / label, cases, variant, expected.against)
-    except OSError as error:
-        say(f"Error: --dump {folder} could not be written: {error.strerror or error}")
-        return
-    left = len(failing) - _MOST_DUMPED
-    more = f"; {left:,} more failed" if left > 0 else ""
-    say(f"{len(paths):,} failing case{'s' if len(paths) != 1 else ''} in {folder}{more}")
-
-
-def _give_hints(log: RunLog, plan: Sequence[PlannedCase]) -> None:
-    from dmlconf.cli.hints import hints  # Few runs need it.
-
-    for hint in hints(log, plan):
-        say(f"Hint: {hint}")
-
-
-def _announce_repetition(number: int, *, of: int, quiet: bool) -> None:
-    if of > 1 and not quiet:
-        say(f"Repetition {number:,} of {of:,}")
 
 
 def _digested(path: Path | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -42,6 +42,7 @@ from dmlconf.runner.worker import run_batch
 __all__ = [
     "OpenBackend",
     "environment_record",
+    "header_environment",
     "in_process",
     "judged",
     "make_header",
@@ -191,11 +192,22 @@ def make_header(
     *,
     digest: str | None = None,
     shard: Mapping[str, Any] | None = None,
+    workers: Sequence[Mapping[str, Any]] = (),
 ) -> Header:
-    """Return the log's first line."""
-    environment = environment_record(backend.environment)
-    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
-        environment["details"] = {**environment["details"], "half": True}
+    """Return the log's first line.
+
+    Args:
+        suite: what the plan was chosen from.
+        paths: where it is, as given.
+        selected: how many cases will run.
+        backend: what runs them.
+        against: gives the expected values that cases do not state.
+        options: what was given on the command line.
+        digest: `cases_digest` of the selected cases.
+        shard: the part of a plan that they are, as `Selected.record` has it.
+        workers: a scheduler's workers, which run all in place of this machine.
+    """
+    environment = workers[0]["environment"] if workers else header_environment(backend)
     return Header(
         dmlconf=dmlconf.__version__,
         started=now(),
@@ -209,7 +221,16 @@ def make_header(
         options=options,
         cases_digest=digest,
         shard=shard,
+        workers=tuple(workers),
     )
+
+
+def header_environment(backend: OpenBackend) -> dict[str, Any]:
+    """Return what an open backend runs on, as a log's header has it."""
+    environment = environment_record(backend.environment)
+    if backend.capabilities.half_precision:  # Whoever judges the outputs again has to know.
+        environment["details"] = {**environment["details"], "half": True}
+    return environment
 
 
 def environment_record(environment: Environment) -> dict[str, Any]:

@@ -1,0 +1,104 @@
+"""Which worker runs which cases, and what becomes of them when it is lost.
+
+A worker that is lost costs time and no verdict: its cases go to others, one at a time, because any
+of them may have ended it. A case that has ended three workers is given to no fourth.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from dmlconf.cases.model import PlannedCase
+
+__all__ = ["MOST_LOSSES", "Assignments", "Loss"]
+
+MOST_LOSSES: Final = 3
+"""So many workers a case may end before it is `broken`."""
+
+_LARGEST_BATCH: Final = 256
+
+_SHORT_SECONDS: Final = 0.5
+"""A batch that takes less makes the next one larger: its way there and back takes milliseconds."""
+
+_LONG_SECONDS: Final = 2.0
+"""A batch that takes more makes the next one smaller: its verdicts come together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A case that ended as many workers as a case may.
+
+    Attributes:
+        case: the case.
+        workers: their names.
+    """
+
+    case: PlannedCase
+    workers: tuple[str, ...]
+
+
+class Assignments:
+    """The cases of a plan that have no verdict yet, and who runs them.
+
+    Attributes:
+        unfinished: how many cases have no verdict.
+    """
+
+    def __init__(self, plan: Sequence[PlannedCase]) -> None:
+        """Begin with nothing given out."""
+        self.unfinished = len(plan)
+        self._left = iter(plan)
+        self._singles: deque[PlannedCase] = deque()
+        self._given: dict[str, list[PlannedCase]] = {}
+        self._size: dict[str, int] = {}
+        self._losses: dict[str, tuple[str, ...]] = {}
+
+    def batch(self, worker: str) -> list[PlannedCase]:
+        """Return the next cases for a worker that has none; nothing where none wait."""
+        if self._singles:
+            batch = [self._singles.popleft()]
+        else:
+            batch = list(islice(self._left, self._size.setdefault(worker, 1)))
+        if batch:
+            self._given[worker] = batch
+        return batch
+
+    def done(self, worker: str, seconds: float) -> None:
+        """Note that all cases of a worker have their verdicts.
+
+        Args:
+            worker: the worker.
+            seconds: how long they took, with their way there and back.
+        """
+        count, size = len(self._given.pop(worker)), self._size.get(worker, 1)
+        self.unfinished -= count
+        if seconds < _SHORT_SECONDS and count == size:
+            self._size[worker] = min(2 * size, _LARGEST_BATCH)
+        elif seconds > _LONG_SECONDS:
+            self._size[worker] = max(size // 2, 1)
+
+    def give_back(self, worker: str) -> None:
+        """Give the cases of a worker, which has not begun them, to others."""
+        self._singles.extend(self._given.pop(worker, ()))
+
+    def lost(self, worker: str, name: str) -> list[Loss]:
+        """Give the cases of a lost worker to others, and return those that no other is to have.
+
+        Args:
+            worker: the worker.
+            name: what people call it.
+        """
+        hopeless = []
+        for planned in self._given.pop(worker, ()):
+            names = (*self._losses.get(planned.identifier, ()), name)
+            self._losses[planned.identifier] = names
+            if len(names) >= MOST_LOSSES:
+                hopeless.append(Loss(planned, names))
+                self.unfinished -= 1
+            else:
+                self._singles.append(planned)
+        return hopeless

@@ -1,0 +1,262 @@
+"""A connection to Dask's scheduler: its workers, and calls that run on one of them.
+
+Calls are pinned to a worker, so that it is known who ran what. The scheduler is asked for its
+workers in a thread of its own, because a scheduler that hangs may never answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any, Final
+from uuid import uuid4
+
+from dmlconf.backends.protocol import BackendError
+
+__all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
+
+RESOURCE: Final = "adapter"
+"""The resource that makes a Dask worker one of ours."""
+
+_REFRESH_SECONDS: Final = 0.5
+_SILENT_SECONDS: Final = 30.0
+"""After so long without a heartbeat a worker is given up."""
+_CONNECT_SECONDS: Final = 15.0
+_SCHEDULER_SECONDS: Final = 20.0
+"""After so long without an answer the scheduler is given up."""
+_RESULT_SECONDS: Final = 30.0
+
+
+class MissingDaskError(BackendError):
+    """The package of Dask's scheduler is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """A worker, as the scheduler knows it.
+
+    Attributes:
+        address: where it listens; a process that is started again has another one.
+        name: what people call it.
+        adapters: how many of the resource `adapter` it has.
+    """
+
+    address: str
+    name: str
+    adapters: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call on a worker came to.
+
+    Attributes:
+        call: the number that `Cluster.call` returned.
+        worker: the worker's address.
+        value: what the function returned.
+        error: what it raised; None where it returned.
+        lost: whether the worker ended before it could tell.
+    """
+
+    call: int
+    worker: str
+    value: Any = None
+    error: Exception | None = None
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A worker's last heartbeat, by the scheduler's clock and by this machine's."""
+
+    heartbeat: float
+    at: float = field(default_factory=monotonic)
+
+
+class Cluster:
+    """A connection to a scheduler. Use as a context manager; leaving it closes the connection.
+
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, and `local:N` starts one with so many
+    workers on this machine. Security and time limits are those of Dask's own configuration.
+    """
+
+    def __init__(self, address: str) -> None:
+        """Connect.
+
+        Args:
+            address: the scheduler's.
+
+        Raises:
+            BackendError: Dask is not installed, or the scheduler cannot be reached.
+        """
+        try:
+            import distributed
+        except ImportError as error:
+            message = "--scheduler needs Dask's scheduler"
+            raise MissingDaskError(message, "pip install 'dmlconf[fleet]'") from error
+        _silence_dask()
+        self._local: Any = None
+        self._address = address
+        local, _, count = address.partition(":")
+        try:
+            if local == "local":
+                self._local = _local_cluster(int(count))
+                address = self._local.scheduler_address
+            self._client = distributed.Client(
+                address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
+            )
+        except Exception as error:  # Whatever Dask raises here, it cannot be used.
+            self._close_local()
+            reason = str(error) or type(error).__name__
+            raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
+        self._answers: SimpleQueue[tuple[int, str, Any]] = SimpleQueue()
+        self._calls = 0
+        self._futures: dict[int, Any] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._workers: Mapping[str, WorkerInfo] = {}
+        self._others = 0
+        self._answered = monotonic()
+        self._ended = threading.Event()
+        self._refresh()
+        threading.Thread(target=self._refresh_on, name="dmlconf-workers", daemon=True).start()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what still runs for this connection, and close it."""
+        self._ended.set()
+        with suppress(Exception):  # What is gone needs no end.
+            for future in self._futures.values():
+                future.cancel(asynchronous=True)
+        with suppress(Exception):
+            self._client.close(timeout=2)
+        self._close_local()
+
+    def _close_local(self) -> None:
+        if self._local is not None:
+            with suppress(Exception):
+                self._local.close(timeout=5)
+
+    @property
+    def address(self) -> str:
+        """The scheduler's address, as given."""
+        return self._address
+
+    @property
+    def alive(self) -> bool:
+        """Whether the scheduler is there."""
+        if self._client.status == "closed":
+            return False
+        return monotonic() - self._answered < _SCHEDULER_SECONDS
+
+    @property
+    def workers(self) -> Mapping[str, WorkerInfo]:
+        """The workers with an adapter that are there, by address."""
+        return self._workers
+
+    @property
+    def others(self) -> int:
+        """How many workers are there without an adapter."""
+        return self._others
+
+    def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
+        """Start a function on a worker, and return the number of its answer."""
+        self._calls += 1
+        number = self._calls
+        future = self._client.submit(
+            function, *arguments, key=f"dmlconf-{uuid4().hex}", workers=[worker],
+            allow_other_workers=False, resources={RESOURCE: 1}, pure=False, retries=0,
+        )  # fmt: skip
+        self._futures[number] = future
+        future.add_done_callback(lambda done: self._answers.put((number, worker, done)))
+        return number
+
+    def forget(self, call: int) -> None:
+        """Wait no more for an answer."""
+        future = self._futures.pop(call, None)
+        if future is not None:
+            with suppress(Exception):
+                future.cancel(asynchronous=True)
+
+    def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Run a function on each worker, beside its tasks, and wait a moment for it."""
+        with suppress(Exception):  # Those that are gone need not know.
+            self._client.run(function, *arguments, workers=list(self._workers), on_error="ignore")
+
+    def answer(self, seconds: float) -> Answer | None:
+        """Return the next answer; None where none comes within so many seconds."""
+        try:
+            number, worker, future = self._answers.get(timeout=seconds)
+        except Empty:
+            return None
+        if self._futures.pop(number, None) is None:
+            return None  # It was forgotten.
+        if future.status in ("cancelled", "lost"):
+            return Answer(number, worker, lost=True)
+        return self._result(number, worker, future)
+
+    def _result(self, number: int, worker: str, future: Any) -> Answer:
+        """Fetch what a worker has, which may be gone by now with its worker."""
+        deadline = monotonic() + _RESULT_SECONDS
+        while monotonic() < deadline and self.alive and worker in self._workers:
+            try:
+                return Answer(number, worker, future.result(timeout=1.0))
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+            except Exception as error:
+                lost = type(error).__name__ in ("KilledWorker", "FutureCancelledError")
+                return Answer(number, worker, error=error, lost=lost)
+        return Answer(number, worker, lost=True)
+
+    def _refresh_on(self) -> None:
+        while not self._ended.wait(_REFRESH_SECONDS):
+            with suppress(Exception):  # The scheduler is gone or away; time will tell.
+                self._refresh()
+
+    def _refresh(self) -> None:
+        identity = self._client.sync(self._client.scheduler.identity, n_workers=-1)
+        now = monotonic()
+        workers, others = {}, 0
+        for address, worker in identity["workers"].items():
+            adapters = worker["resources"].get(RESOURCE, 0)
+            if not adapters:
+                others += 1
+                continue
+            seen = self._seen.setdefault(address, _Seen(worker["last_seen"]))
+            if worker["last_seen"] != seen.heartbeat:
+                seen.heartbeat, seen.at = worker["last_seen"], now
+            if now - seen.at < _SILENT_SECONDS:
+                workers[address] = WorkerInfo(address, str(worker["name"]), adapters)
+        self._workers, self._others, self._answered = workers, others, now
+
+
+def _silence_dask() -> None:
+    """Keep Dask from telling of each worker that is lost, which is told of here."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    for name in (*names, "distributed", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _local_cluster(workers: int) -> Any:
+    """Start a scheduler and workers on this machine, for trying it out."""
+    import dask
+    from distributed import LocalCluster
+
+    quiet = {"logging": {"distributed": "critical"}, "distributed.worker.daemon": False}
+    dask.config.set(quiet)
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, resources={RESOURCE: 1},
+        dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+        protocol="tcp://", host="127.0.0.1",
+    )  # fmt: skip

@@ -1,0 +1,290 @@
+"""Run a plan on a scheduler's workers: verdicts come as they are reached, from whoever is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any, Final
+
+from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
+from dmlconf.cases.loader import valid_case
+from dmlconf.cases.model import PlannedCase
+from dmlconf.fleet.assignments import Assignments, Loss
+from dmlconf.fleet.cluster import Answer, Cluster, WorkerInfo
+from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
+from dmlconf.runner.judge import judge
+from dmlconf.runner.session import no_expectation
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import Waivers
+
+__all__ = ["Fleet", "Member", "same_device"]
+
+_PREPARE_SECONDS: Final = 300.0
+"""How long a worker may take to load the suite and open its backend."""
+
+_SPARE_SECONDS: Final = 60.0
+"""How much longer than its cases may take a batch is waited for."""
+
+_WITHOUT_WORKERS_SECONDS: Final = 60.0
+"""How long to wait for a worker where there is none: processes are started again in seconds."""
+
+
+_JOIN_SECONDS: Final = 5.0
+"""How long to wait for one with an adapter where there are others without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A worker that can run the job.
+
+    Attributes:
+        info: as the scheduler knows it.
+        prepared: what it runs on.
+    """
+
+    info: WorkerInfo
+    prepared: Prepared
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The worker as a log's header has it."""
+        return {"name": self.info.name, "environment": self.prepared.record}
+
+
+def same_device(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether two environments are of one adapter, driver and software under test."""
+    from dmlconf.backends.subject import same_source
+
+    return same_source(one, other)
+
+
+class Fleet:
+    """The workers of a scheduler, and one job for them.
+
+    Attributes:
+        members: the workers that can run the job, by address.
+    """
+
+    def __init__(
+        self, cluster: Cluster, job: Job, on_trouble: Callable[[str], None] = lambda message: None
+    ) -> None:
+        """Take a connection.
+
+        Args:
+            cluster: the connection.
+            job: what all workers need to know.
+            on_trouble: is called with what people should know of workers that are lost or refused.
+        """
+        self._cluster = cluster
+        self._job = job
+        self._on_trouble = on_trouble
+        self.members: dict[str, Member] = {}
+        self._preparing: dict[int, tuple[WorkerInfo, float]] = {}
+        self._refused: set[str] = set()
+
+    def close(self) -> None:
+        """End the job on all workers."""
+        self._cluster.tell_all(finish, self._job.identifier)
+
+    def prepare(self) -> list[Member]:
+        """Prepare all workers that are there, and return them.
+
+        Raises:
+            BackendError: there is none, or one of them cannot run the job.
+        """
+        began = monotonic()
+        while not self._cluster.workers:
+            patience = _JOIN_SECONDS if self._cluster.others else _WITHOUT_WORKERS_SECONDS
+            if monotonic() - began > patience or not self._cluster.alive:
+                raise self._no_workers()
+            self._cluster.answer(0.2)
+        refusals: list[str] = []
+        self._prepare_new()
+        while self._preparing:
+            answer = self._cluster.answer(0.5)
+            if answer is not None:
+                refusals += self._admitted(answer)
+            refusals += self._overdue_preparations()
+            if not self._cluster.alive:
+                raise BackendError(f"the scheduler {self._cluster.address} is gone")
+        if refusals or not self.members:
+            raise BackendError("\n".join(refusals or ["no worker is left"]))
+        return sorted(self.members.values(), key=lambda member: member.info.name)
+
+    def _no_workers(self) -> BackendError:
+        others = self._cluster.others
+        there = f"{others:,} without the resource" if others else "no other either"
+        return BackendError(
+            f"the scheduler {self._cluster.address} has no worker with an adapter, and {there}",
+            "Start them with: dask worker ADDRESS --resources adapter=1",
+        )
+
+    def verdicts(
+        self, plan: Sequence[PlannedCase], members: Iterable[Member], waivers: Waivers
+    ) -> Generator[tuple[Verdict, Batch | None], None, None]:
+        """Run the plan, and yield a verdict on each case, as soon as its batch is done.
+
+        With the first verdict of a batch comes the batch.
+
+        Workers that join meanwhile are taken where they are like the others. Where the scheduler is
+        gone, or for a minute every worker, the rest of the plan has no verdict.
+
+        Args:
+            plan: what to run.
+            members: the workers to run it on.
+            waivers: failures that are accepted, also of cases that end their workers.
+
+        Raises:
+            InvalidFilesError: a case of a matrix cannot be built.
+        """
+        run = _Run(Assignments(plan), {member.info.address: member for member in members})
+        while run.assignments.unfinished:
+            yield from self._lose(run, waivers)
+            self._give(run)
+            answer = self._cluster.answer(0.25)
+            if answer is not None and answer.call in self._preparing:
+                for refusal in self._admitted(answer, like=run.device):
+                    self._on_trouble(refusal)
+                member = self.members.get(answer.worker)
+                if member is not None:
+                    run.members[answer.worker] = member
+            elif answer is not None:
+                yield from self._returned(run, answer, waivers)
+            if not self._goes_on(run):
+                return
+
+    def _goes_on(self, run: _Run) -> bool:
+        if not self._cluster.alive:
+            self._on_trouble(f"the scheduler {self._cluster.address} is gone")
+            return False
+        if run.members or self._preparing:
+            run.with_workers = monotonic()
+        elif monotonic() - run.with_workers > _WITHOUT_WORKERS_SECONDS:
+            self._on_trouble(f"the scheduler {self._cluster.address} has no worker any more")
+            return False
+        return True
+
+    def _give(self, run: _Run) -> None:
+        self._prepare_new()
+        for refusal in self._overdue_preparations():
+            self._on_trouble(refusal)
+        for address in run.members:
+            if address in run.busy:
+                continue
+            batch = run.assignments.batch(address)
+            if batch:
+                names = [planned.identifier for planned in batch]
+                call = self._cluster.call(address, run_cases, self._job.identifier, names)
+                # A case may take its time twice, if it is tried again alone.
+                patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
+                run.busy[address] = call, monotonic(), monotonic() + patience
+
+    def _lose(self, run: _Run, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
+        """Take the cases back of workers that are gone or overdue."""
+        now = monotonic()
+        for address, member in list(run.members.items()):
+            overdue = address in run.busy and now > run.busy[address][2]
+            if address in self._cluster.workers and not overdue:
+                continue
+            yield from self._lost(run, member, waivers, "does not answer" if overdue else "is gone")
+            if overdue:
+                self._refused.add(address)
+
+    def _lost(
+        self, run: _Run, member: Member, waivers: Waivers, why: str
+    ) -> Iterator[tuple[Verdict, None]]:
+        address, name = member.info.address, member.info.name
+        run.members.pop(address, None)
+        self.members.pop(address, None)
+        if address in run.busy:
+            self._cluster.forget(run.busy.pop(address)[0])
+        self._on_trouble(f"worker {name} {why}; others take its cases")
+        for loss in run.assignments.lost(address, name):
+            yield _broken(loss, waivers), None
+
+    def _returned(
+        self, run: _Run, answer: Answer, waivers: Waivers
+    ) -> Iterator[tuple[Verdict, Batch | None]]:
+        member = run.members.get(answer.worker)
+        if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
+            return
+        if answer.lost:
+            yield from self._lost(run, member, waivers, "is gone")
+            return
+        if answer.error is not None:
+            raise answer.error
+        _, began, _ = run.busy.pop(answer.worker)
+        if isinstance(answer.value, Refusal):
+            run.assignments.give_back(answer.worker)
+            del run.members[answer.worker], self.members[answer.worker]
+            if not answer.value.again:
+                self._refused.add(answer.worker)
+                self._on_trouble(f"worker {member.info.name} gave up: {answer.value.message}")
+            return
+        batch: Batch = answer.value
+        run.assignments.done(answer.worker, monotonic() - began)
+        for index, verdict in enumerate(batch.verdicts):
+            yield replace(verdict, worker=member.info.name), None if index else batch
+
+    def _prepare_new(self) -> None:
+        """Prepare the workers that are there and were never asked."""
+        known = {info.address for info, _ in self._preparing.values()}
+        for address, info in self._cluster.workers.items():
+            if address not in known and address not in self.members | dict.fromkeys(self._refused):
+                call = self._cluster.call(address, prepare, self._job)
+                self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
+
+    def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
+        """Take a worker's answer to `prepare`; return why it cannot be used."""
+        info, _ = self._preparing.pop(answer.call)
+        if answer.lost or info.address not in self._cluster.workers:
+            return []  # Its process may be started again, with another address.
+        reason = str(answer.error) if answer.error is not None else None
+        if isinstance(answer.value, Refusal):
+            reason = answer.value.message
+        elif isinstance(answer.value, Prepared):
+            if like is None or same_device(like, answer.value.record):
+                self.members[info.address] = Member(info, answer.value)
+                return []
+            reason = "its adapter, driver or DirectML is another than that of the run"
+        self._refused.add(info.address)
+        return [f"worker {info.name} ({info.address}) cannot be used: {reason}"]
+
+    def _overdue_preparations(self) -> list[str]:
+        """Give up the workers that take too long to be ready, or are gone; return complaints."""
+        complaints = []
+        for call, (info, deadline) in list(self._preparing.items()):
+            if info.address not in self._cluster.workers:
+                self._cluster.forget(call)
+                del self._preparing[call]
+            elif monotonic() > deadline:
+                self._cluster.forget(call)
+                del self._preparing[call]
+                self._refused.add(info.address)
+                complaints.append(
+                    f"worker {info.name} ({info.address}) was not ready after "
+                    f"{_PREPARE_SECONDS:.0f} seconds"
+                )
+        return complaints
+
+
+class _Run:
+    """The state of one pass over a plan."""
+
+    def __init__(self, assignments: Assignments, members: dict[str, Member]) -> None:
+        self.assignments = assignments
+        self.members = members
+        self.device = next(iter(members.values())).prepared.record
+        self.busy: dict[str, tuple[int, float, float]] = {}
+        self.with_workers = monotonic()
+
+
+def _broken(loss: Loss, waivers: Waivers) -> Verdict:
+    """Return the verdict on a case that ended one worker after the other."""
+    case = valid_case(loss.case)
+    names = ", ".join(loss.workers)
+    message = f"{len(loss.workers)} workers were lost while they ran it: {names}"
+    breakdown = Breakdown(BreakdownKind.CRASH, message)
+    verdict = waivers.applied(case, breakdown, judge(case, breakdown, no_expectation))
+    return replace(verdict, worker=loss.workers[-1])

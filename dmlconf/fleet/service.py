@@ -1,0 +1,247 @@
+"""What a scheduler's worker does: open the backend once, then run and judge the cases it is given.
+
+The functions are called by the scheduler's tasks. Each job has one session in a worker's process,
+with a thread of its own, because isolated processes end with the thread that started them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import dmlconf
+from dmlconf.backends.circumstances import chosen_circumstances
+from dmlconf.backends.protocol import BackendError, Capabilities, Environment
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.documents.problems import ExpectedError
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import expectations
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.judging import verdicts
+from dmlconf.runner.session import header_environment, open_backend
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Verdict
+from dmlconf.runner.waivers import Waiver, effective_waivers
+
+__all__ = ["Batch", "Job", "Prepared", "Refusal", "finish", "prepare", "run_cases"]
+
+_IDLE_SECONDS: Final = 600.0
+"""After so long without cases a session ends: whoever began it may be gone."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all workers of a run need to know.
+
+    Attributes:
+        identifier: tells jobs apart.
+        dmlconf: the version that planned the run.
+        suite_digest: SHA-256 of its case files.
+        catalogue_digest: SHA-256 of its catalogue.
+        paths: where the suite is, as given; none for the bundled one.
+        operators: of the planned cases.
+        challenge: changes the data of generated cases; None for no change.
+        backend: what runs the cases.
+        against: gives the expected values that cases do not state.
+        limits: how a worker runs.
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted.
+        compare_unfused: whether each graph's nodes run one by one as well.
+        circumstances: names, as `chosen_circumstances` takes them.
+    """
+
+    identifier: str
+    dmlconf: str
+    suite_digest: str
+    catalogue_digest: str
+    paths: tuple[str, ...]
+    operators: frozenset[str]
+    challenge: int | None
+    backend: BackendName
+    against: str
+    limits: Limits
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: tuple[Waiver, ...] = ()
+    compare_unfused: bool = False
+    circumstances: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A worker can run the job.
+
+    Attributes:
+        environment: what its backend runs on.
+        capabilities: what that can run.
+        record: the environment as a log's header has it.
+    """
+
+    environment: Environment
+    capabilities: Capabilities
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A worker cannot run the job, or no further cases of it.
+
+    Attributes:
+        message: why.
+        again: whether to prepare it anew, because its process has never heard of the job.
+    """
+
+    message: str
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a worker made of some cases.
+
+    Attributes:
+        verdicts: one for each.
+        stale: for each recording that may be asked, cases of which it turned out to be stale.
+    """
+
+    verdicts: tuple[Verdict, ...]
+    stale: tuple[tuple[str, ...], ...]
+
+
+class _Session:
+    """One job in this process."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dmlconf-job")
+        self._idle: threading.Timer | None = None
+        try:
+            self.prepared = self._call(self._open)
+        except BaseException:
+            self._thread.shutdown(wait=False)
+            raise
+        self._rest()
+
+    def run(self, identifiers: Sequence[str]) -> Batch:
+        if self._idle is not None:
+            self._idle.cancel()
+        try:
+            return self._call(lambda: self._run([self._plan[name] for name in identifiers]))
+        finally:
+            self._rest()
+
+    def close(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._call(self._backend.close)
+        self._thread.shutdown(wait=False)
+
+    def _call(self, function: Callable[[], _Result]) -> _Result:
+        return self._thread.submit(function).result()
+
+    def _rest(self) -> None:
+        self._idle = threading.Timer(_IDLE_SECONDS, finish, (self._job.identifier,))
+        self._idle.daemon = True
+        self._idle.start()
+
+    def _open(self) -> Prepared:
+        job = self._job
+        paths = list(map(Path, job.paths)) or [cases_directory()]
+        suite = load_suite(paths, operators=job.operators, challenge=job.challenge)
+        digests = suite.digest, catalogue_digest()
+        if digests != (job.suite_digest, job.catalogue_digest):
+            here = ", ".join(map(str, paths))
+            raise _OtherSuiteError(
+                f"its suite ({here}) or catalogue differs from this machine's: "
+                f"SHA-256 {digests[0][:12]} and {digests[1][:12]} there, "
+                f"{job.suite_digest[:12]} and {job.catalogue_digest[:12]} here"
+            )
+        self._plan = {planned.identifier: planned for planned in suite.plan()}
+        self._backend = open_backend(job.backend, job.limits, judged=True)
+        try:
+            self._under = chosen_circumstances(
+                job.circumstances, self._backend.capabilities, str(job.backend)
+            )
+            plan = list(self._plan.values())
+            self._expected = expectations(job.against, self._backend, suite, plan, paths)
+        except BaseException:
+            self._backend.close()
+            raise
+        self._waivers = effective_waivers(job.waivers, self._backend.environment)
+        return Prepared(
+            self._backend.environment,
+            self._backend.capabilities,
+            header_environment(self._backend),
+        )
+
+    def _run(self, cases: Sequence[PlannedCase]) -> Batch:
+        reached = verdicts(
+            cases, self._backend, self._expected, self._job.limits, self._job.substrate,
+            self._waivers, compare_unfused=self._job.compare_unfused, circumstances=self._under,
+        )  # fmt: skip
+        done = tuple(reached)
+        stale = tuple(tuple(each.stale) for each in self._expected.recordings)
+        for each in self._expected.recordings:
+            each.stale.clear()
+        return Batch(done, stale)
+
+
+class _OtherSuiteError(BackendError):
+    """The suite of this machine is not that of the job."""
+
+
+_SESSIONS: Final[dict[str, _Session]] = {}
+_LOCK: Final = threading.RLock()
+
+
+def prepare(job: Job) -> Prepared | Refusal:
+    """Open the job's backend in this process, and end what other jobs left."""
+    if job.dmlconf != dmlconf.__version__:
+        versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
+        return Refusal(f"it has another version: {versions}")
+    # Dask marks its workers as daemons, which may have no processes of their own; these end by
+    # themselves when their parent does.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # Python has no public setting for a process that runs already.
+    with _LOCK:
+        for other in [each for each in _SESSIONS if each != job.identifier]:
+            finish(other)
+        try:
+            session = _SESSIONS.get(job.identifier) or _Session(job)
+        except (ExpectedError, OSError) as error:
+            return Refusal(str(error))
+        _SESSIONS[job.identifier] = session
+        return session.prepared
+
+
+def run_cases(job: str, identifiers: Sequence[str]) -> Batch | Refusal:
+    """Run cases of a job, and judge them.
+
+    Raises:
+        InvalidFilesError: a case of a matrix cannot be built.
+    """
+    with _LOCK:
+        session = _SESSIONS.get(job)
+        if session is None:
+            return Refusal("its process has not prepared the job", again=True)
+        try:
+            return session.run(identifiers)
+        except BackendError as error:
+            finish(job)
+            return Refusal(str(error))
+
+
+def finish(job: str) -> None:
+    """End a job in this process."""
+    with _LOCK:
+        session = _SESSIONS.pop(job, None)
+        if session is not None:
+            session.close()

@@ -1,0 +1,57 @@
+"""A plugin's backend for workers of a scheduler: its adapter is the machine's, and it can kill one.
+
+Cases whose name has `deadly` end the process that started this one, which is Dask's worker.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
+from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["LabBackend", "create", "install"]
+
+
+class LabBackend:
+    """The reference on an adapter that the environment names."""
+
+    def environment(self) -> Environment:
+        """Return the adapter of the variable LAB_ADAPTER."""
+        return Environment("lab", "1", os.environ.get("LAB_ADAPTER", "one"), "32.0.1")
+
+    def capabilities(self) -> Capabilities:
+        """Return everything."""
+        return Capabilities(HIGHEST_LEVEL, frozenset(DataType))
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        """Yield what the reference computes, after a moment."""
+        for case in cases:
+            if "deadly" in case.identifier:
+                os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(0.05)
+            yield run_case(case)
+
+    def close(self) -> None:
+        """Give nothing back."""
+
+
+def create(argument: str) -> Backend:
+    """Make the backend."""
+    return LabBackend()
+
+
+def install(folder: Path) -> None:
+    """Write a distribution that registers the backend `lab` into a folder."""
+    information = folder / "lab-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Name: lab\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[dmlconf.backends]\nlab = tests.fleet.lab_backend:create\n", encoding="utf-8"
+    )

@@ -1,0 +1,111 @@
+"""A scheduler and workers of Dask, as separate processes with the commands of the documentation."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from tests.cli.process import environment
+
+__all__ = ["Machines"]
+
+_DASK: Final = (sys.executable, "-m", "dask")
+
+
+class Machines:
+    """A scheduler and its workers. Use as a context manager; leaving it ends them all.
+
+    Attributes:
+        address: the scheduler's.
+        scheduler: its process.
+        nannies: the process of each worker's nanny, which starts the worker anew, by name.
+    """
+
+    def __init__(self, folder: Path, **variables: str) -> None:
+        """Start the scheduler; processes have these variables beside those of tests."""
+        self._folder, self._variables = folder, variables
+        port = _free_port()
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.nannies: dict[str, subprocess.Popen[bytes]] = {}
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"
+        )
+
+    def __enter__(self) -> Machines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        for process in (*self.nannies.values(), self.scheduler):
+            children = self.workers_of(process)
+            process.kill()
+            process.wait()
+            for child in children:
+                with suppress(ProcessLookupError):
+                    os.kill(child, 9)
+
+    def worker(self, name: str, cwd: Path | None = None, **variables: str) -> None:
+        """Start a worker."""
+        self.nannies[name] = self._start(
+            "worker", self.address, "--resources", "adapter=1", "--name", name, "--nthreads", "1",
+            "--no-dashboard", "--local-directory", str(self._folder / f"worker-{name}"),
+            output=f"worker-{name}", cwd=cwd, **variables,
+        )  # fmt: skip
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Wait until the scheduler knows all workers."""
+        deadline = time.monotonic() + seconds
+        for name in self.nannies:
+            output = self._folder / f"worker-{name}.txt"
+            while "Registered to:" not in output.read_text("utf-8", "replace"):
+                assert time.monotonic() < deadline, output.read_text("utf-8", "replace")
+                time.sleep(0.05)
+
+    def worker_process(self, name: str) -> int | None:
+        """Return the number of a worker's process; None while the nanny has none."""
+        children = self.workers_of(self.nannies[name])
+        return children[0] if children else None
+
+    @staticmethod
+    def workers_of(nanny: subprocess.Popen[bytes]) -> list[int]:
+        """Return the worker processes of a nanny, on Linux."""
+        found = []
+        for children in Path(f"/proc/{nanny.pid}/task").glob("*/children"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for pid in children.read_text("ascii").split():
+                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                        found.append(int(pid))
+        return found
+
+    def _start(
+        self,
+        *arguments: str,
+        output: str = "scheduler",
+        cwd: Path | None = None,
+        **variables: str,
+    ) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{output}.txt").open("wb") as stream:
+            return subprocess.Popen(
+                [*_DASK, *arguments],
+                cwd=cwd or self._folder,
+                env=environment(self._folder, **self._variables, **variables),
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

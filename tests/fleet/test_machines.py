@@ -1,0 +1,157 @@
+"""Runs on real workers of Dask: the log is that of one run, whoever is lost on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.cli.process import DMLCONF, dmlconf_here, environment, text_of, write
+from tests.fleet.lab_backend import install
+from tests.fleet.machines import Machines
+from tests.fleet.suites import MATRIX, untimed
+
+pytestmark = pytest.mark.fleet
+
+DEADLY = MATRIX.replace("name: wrong", "name: deadly")
+LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
+    """A scheduler, and two workers on which the plugin's backend is installed."""
+    plugins = tmp_path / "plugins"
+    install(plugins)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, (str(plugins), before := os.environ.get("PYTHONPATH", "")))
+    )
+    try:
+        with Machines(tmp_path) as lab:
+            yield lab
+    finally:
+        os.environ["PYTHONPATH"] = before
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DMLCONF, "run", "tile.yaml", *arguments], cwd=folder, env=environment(folder),
+        capture_output=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_a_local_cluster_writes_the_log_of_one_run(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    assert dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "one.jsonl").returncode == 1
+    done = run(tmp_path, "--scheduler", "local:2", "--log", "many.jsonl")
+    assert done.returncode == 1, done.stderr
+    assert untimed(tmp_path / "many.jsonl") == untimed(tmp_path / "one.jsonl")
+    log = read_log(tmp_path / "many.jsonl")
+    assert [worker["name"] for worker in log.header.workers] == ["0", "1"]
+    assert {verdict.worker for verdict in log.verdicts} <= {"0", "1"}
+
+
+def test_a_worker_that_is_killed_costs_no_verdict(tmp_path: Path, machines: Machines) -> None:
+    write(tmp_path, LONG)
+    for name in ("lab-1", "lab-2"):
+        machines.worker(name)
+    machines.wait()
+    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
+    process = subprocess.Popen(
+        [*DMLCONF, "run", "tile.yaml", *options], cwd=tmp_path, env=environment(tmp_path),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    log = tmp_path / "many.jsonl"
+    while text_of(log).count("\n") < 5:
+        assert process.poll() is None
+        time.sleep(0.05)
+    victim = machines.worker_process("lab-1")
+    assert victim is not None
+    os.kill(victim, signal.SIGKILL)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 1, told
+    assert run(tmp_path, "-b", "lab", "--log", "one.jsonl").returncode == 1
+    assert untimed(log) == untimed(tmp_path / "one.jsonl")
+
+
+def test_a_case_that_ends_three_workers_is_broken_and_no_other_is(
+    tmp_path: Path, machines: Machines
+) -> None:
+    write(tmp_path, DEADLY)
+    for name in ("lab-1", "lab-2"):
+        machines.worker(name)
+    done = run(tmp_path, "-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
+    assert done.returncode == 1, done.stderr
+    verdicts = read_log(tmp_path / "many.jsonl").verdicts
+    assert [verdict.status for verdict in verdicts] == [Status.PASSED] * 3 + [Status.BROKEN]
+    reason = verdicts[-1].reason
+    assert reason is not None
+    assert reason.kind is ReasonKind.CRASH
+    assert reason.message.startswith("3 workers were lost while they ran it: lab-")
+
+
+def test_different_adapters_are_refused_or_have_a_log_each(
+    tmp_path: Path, machines: Machines
+) -> None:
+    write(tmp_path, MATRIX)
+    machines.worker("lab-1", LAB_ADAPTER="Radeon 780M")
+    machines.worker("lab-2", LAB_ADAPTER="Arc A770")
+    options = ("-b", "lab", "--scheduler", machines.address, "--log", "run.jsonl")
+    machines.wait()
+    refused = run(tmp_path, *options)
+    assert refused.returncode == 4
+    assert "  lab-2: Arc A770, driver 32.0.1, lab 1" in refused.stderr
+    assert "--by-adapter" in refused.stderr
+    done = run(tmp_path, *options, "--by-adapter")
+    assert done.returncode == 1, done.stderr
+    logs = {path.name: read_log(path) for path in tmp_path.glob("run-*.jsonl")}
+    assert set(logs) == {"run-radeon-780m-32.0.1.jsonl", "run-arc-a770-32.0.1.jsonl"}
+    for log in logs.values():
+        assert len(log.verdicts) == 4
+        assert len(log.header.workers) == 1
+        name, environment = log.header.workers[0]["name"], log.header.workers[0]["environment"]
+        assert environment["adapter"] == {"lab-1": "Radeon 780M", "lab-2": "Arc A770"}[name]
+
+
+def test_a_worker_with_another_suite_is_refused_by_name(tmp_path: Path, machines: Machines) -> None:
+    write(tmp_path, MATRIX)
+    other = tmp_path / "other"
+    other.mkdir()
+    write(other, MATRIX.replace("Two by two", "Twice"))
+    machines.worker("lab-1", cwd=other)
+    done = run(tmp_path, "-b", "lab", "--scheduler", machines.address, "--log", "run.jsonl")
+    assert done.returncode == 4
+    assert "worker lab-1" in done.stderr
+    assert "its suite (tile.yaml) or catalogue differs from this machine's" in done.stderr
+    assert not (tmp_path / "run.jsonl").exists()
+
+
+def test_a_run_whose_scheduler_is_killed_is_incomplete_and_can_be_resumed(
+    tmp_path: Path, machines: Machines
+) -> None:
+    write(tmp_path, LONG)
+    machines.worker("lab-1")
+    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
+    process = subprocess.Popen(
+        [*DMLCONF, "run", "tile.yaml", *options], cwd=tmp_path, env=environment(tmp_path),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    log = tmp_path / "many.jsonl"
+    while text_of(log).count("\n") < 5:
+        assert process.poll() is None
+        time.sleep(0.05)
+    machines.scheduler.kill()
+    _, told = process.communicate(timeout=120)
+    reached = [line for line in text_of(log).splitlines() if '"not run"' not in line]
+    assert process.returncode == 6, told
+    assert f"the scheduler {machines.address} is gone" in told
+    resumed = run(tmp_path, "-b", "lab", "--resume", "many.jsonl")
+    assert resumed.returncode == 1, resumed.stderr
+    assert text_of(log).splitlines()[: len(reached) - 1] == reached[:-1]
+    assert [verdict.status for verdict in read_log(log).verdicts].count(Status.PASSED) == 60

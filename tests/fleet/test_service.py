@@ -1,0 +1,100 @@
+"""What a scheduler's worker does, in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import dmlconf
+from dmlconf.backends.registry import parse
+from dmlconf.cases.loader import load_suite
+from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.fleet.service import Batch, Job, Prepared, Refusal, finish, prepare, run_cases
+from dmlconf.runner.execution import Limits
+from tests.cli.process import dmlconf_here, write
+from tests.fleet.suites import MATRIX
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    path = write(tmp_path, MATRIX)
+    yield Job(
+        "job", dmlconf.__version__, load_suite([path]).digest, catalogue_digest(), (str(path),),
+        frozenset({"TILE"}), None, parse("numpy"), "auto", Limits(),
+    )  # fmt: skip
+    finish("job")
+
+
+def test_runs_and_judges_the_cases_that_it_is_given(job: Job) -> None:
+    prepared = prepare(job)
+    assert isinstance(prepared, Prepared)
+    assert prepared.record["backend"] == prepared.environment.backend == "numpy"
+    names = ["tile/tile/wrong", "tile/tile/tiles[Number=1]"]
+    batch = run_cases("job", names)
+    assert isinstance(batch, Batch)
+    assert [(verdict.case, verdict.status) for verdict in batch.verdicts] == [
+        (names[0], "failed"), (names[1], "passed"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"suite_digest": "0" * 64}, "its suite ("),
+        ({"catalogue_digest": "0" * 64}, "or catalogue differs from this machine's: SHA-256"),
+        ({"dmlconf": "9.9"}, "it has another version: dmlconf "),
+        ({"paths": ("nowhere",)}, "nowhere"),
+        ({"backend": parse("recording:nowhere.dmlrec")}, "nowhere.dmlrec"),
+    ],
+)
+def test_refuses_what_it_cannot_run_and_says_why(
+    job: Job, change: dict[str, object], reason: str
+) -> None:
+    refusal = prepare(replace(job, **change))  # type: ignore[arg-type]  # One field each.
+    assert isinstance(refusal, Refusal)
+    assert reason in refusal.message
+
+
+def test_a_process_that_never_heard_of_the_job_asks_to_be_prepared() -> None:
+    refusal = run_cases("another", ["tile/tile/wrong"])
+    assert isinstance(refusal, Refusal)
+    assert refusal.again
+
+
+def test_another_job_ends_the_one_before(job: Job) -> None:
+    prepare(job)
+    prepare(replace(job, identifier="next"))
+    refusal = run_cases("job", ["tile/tile/wrong"])
+    assert isinstance(refusal, Refusal)
+    finish("next")
+
+
+def test_a_scheduler_needs_dask(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    with patch.dict(sys.modules, {"distributed": None}):
+        done = dmlconf_here(tmp_path, "run", "tile.yaml", "--scheduler", "local:2")
+    assert done.returncode == 4
+    assert "--scheduler needs Dask's scheduler\npip install 'dmlconf[fleet]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--scheduler", "lab-0"), "lab-0 is no address such as tcp://HOST:PORT, nor local:N"),
+        (("--scheduler", "local:0"), "local:0 is no address"),
+        (("--by-adapter",), "add --scheduler"),
+        (("--scheduler", "local:1", "--dump", "x"), "--dump runs cases on this machine"),
+    ],
+)
+def test_refuses_options_that_make_no_sense(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    write(tmp_path, MATRIX)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
