@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
 
 
-class Factor(click.ParamType[float]):
+class _Factor(click.ParamType[float]):
     """A number of times, such as `3x` or `1.5`, above 1."""
 
     name = "factor"
@@ -41,7 +41,7 @@ class Factor(click.ParamType[float]):
         return number
 
 
-FACTOR: Final = Factor()
+FACTOR: Final = _Factor()
 
 FAIL_SLOWER_HELP: Final = "Fail where an operator takes so many times as long, such as 3x."
 
