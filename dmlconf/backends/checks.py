@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from dmlconf.backends.directml.adapters import Adapter
     from dmlconf.backends.directml.library import DirectMLFile
 
-__all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks"]
+__all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
@@ -42,6 +43,10 @@ class CheckResult:
     status: CheckStatus
     message: str
     seconds: float = 0.0
+
+
+OnResult = Callable[[int, str, CheckResult], None]
+"""Is called with an adapter's index, its description and a result, as soon as that is reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from dmlconf.backends.options import BOTH, choose
 from dmlconf.backends.protocol import Backend, BackendError
 
 if TYPE_CHECKING:
-    from dmlconf.backends.checks import CheckResult, DeviceChecks
-    from dmlconf.backends.directml.adapters import Adapter
+    from dmlconf.backends.checks import DeviceChecks, OnResult
     from dmlconf.backends.survey import Survey
     from dmlconf.cases.model import Case
 
@@ -149,7 +148,7 @@ def survey_adapters(path: str | None = None) -> Survey:
 def check_devices(
     path: str | None,
     identities: Sequence[Case],
-    on_result: Callable[[Adapter, CheckResult], None],
+    on_result: OnResult,
 ) -> DeviceChecks:
     """Check the devices of every adapter of this machine.
 

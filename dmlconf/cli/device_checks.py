@@ -20,7 +20,6 @@ from dmlconf.resources import cases_directory
 
 if TYPE_CHECKING:
     from dmlconf.backends.checks import CheckResult, DeviceChecks
-    from dmlconf.backends.directml.adapters import Adapter
 
 __all__ = ["checked_devices"]
 
@@ -53,12 +52,12 @@ def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
     console = make_console(color)
     shown: set[int] = set()
 
-    def show(adapter: Adapter, result: CheckResult) -> None:
+    def show(index: int, description: str, result: CheckResult) -> None:
         if as_json:
             return
-        if adapter.index not in shown:
-            shown.add(adapter.index)
-            console.print(Text(f"{adapter.index}  {printable(adapter.description)}", "bold cyan"))
+        if index not in shown:
+            shown.add(index)
+            console.print(Text(f"{index}  {printable(description)}", "bold cyan"))
         status = Text(f"   {str(result.status).upper():<12}", _STYLES[result.status])
         line = status.append(f"{result.name}: {printable(result.message)}", "default")
         console.print(line, soft_wrap=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from click.testing import CliRunner
 
-from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks
+from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
 from dmlconf.backends.directml import device_checks
-from dmlconf.backends.directml.adapters import Adapter
 from dmlconf.backends.survey import Survey, Surveyed
 from dmlconf.cases.model import Case
 from dmlconf.cli.devices_command import command
@@ -27,11 +26,11 @@ def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
     def check(
         path: str | None,
         identities: Sequence[Case],
-        on_result: Callable[[Adapter, CheckResult], None],
+        on_result: OnResult,
     ) -> DeviceChecks:
         given.extend(identities)
         for result in results:
-            on_result(ARC, result)
+            on_result(ARC.index, ARC.description, result)
         return DeviceChecks(FILE, (Checked(ARC, results),))
 
     monkeypatch.setattr(device_checks, "check_devices", check)

@@ -1,4 +1,7 @@
-"""Layers between dmlconf and DirectML in the lab, each wrong in one circumstance, are found out."""
+"""Layers between dmlconf and DirectML in the lab, each wrong in one circumstance, are found out.
+
+CI runs some; `pytest -m saboteurs tests/lab` runs the others.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,9 @@ def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> Run
 
 @pytest.mark.parametrize(
     ("layer", "option", "wrong", "right"),
-    [("wrong_metacommand", "metacommands", "on", "off"), ("wrong_half", "half", "on", "off"),
-     ("wrong_graph", "compile", "graph", "operator")],
+    [("wrong_metacommand", "metacommands", "on", "off"),
+     pytest.param("wrong_half", "half", "on", "off", marks=pytest.mark.saboteurs),
+     pytest.param("wrong_graph", "compile", "graph", "operator", marks=pytest.mark.saboteurs)],
 )  # fmt: skip
 def test_the_wrong_variant_is_named_and_no_other(
     layer: str, option: str, wrong: str, right: str, tmp_path: Path
@@ -49,6 +53,7 @@ def test_the_wrong_variant_is_named_and_no_other(
         assert verdict.reason.message.startswith(f"only with {option}={wrong}: ")
 
 
+@pytest.mark.saboteurs
 def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
     done = lab(
         "run", "--", "run", *ADD, "-b", "directml:metacommands=both,compile=both",
@@ -95,6 +100,7 @@ def test_debug_layers_that_are_not_there_are_told_of_once(tmp_path: Path) -> Non
     assert "DirectML.Debug.dll" in done.stdout
 
 
+@pytest.mark.saboteurs
 def test_an_operator_that_became_slow_is_named(tmp_path: Path) -> None:
     operators = ("ELEMENT_WISE_ADD", "ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MULTIPLY")
     chosen = [word for name in operators for word in ("-o", name)]
@@ -129,6 +135,7 @@ def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
     assert len(results) == 7
 
 
+@pytest.mark.saboteurs
 @pytest.mark.parametrize(
     ("layer", "check", "message"),
     [("wrong_level", "minimum feature levels", "a device of 6_3 accepts the minimum 6_4"),

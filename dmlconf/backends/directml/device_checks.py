@@ -8,13 +8,13 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from time import perf_counter
 from typing import Final
 
-from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks
+from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
 from dmlconf.backends.directml.adapters import Adapter, Adapters
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import load
@@ -34,7 +34,7 @@ SECONDS: Final = 60.0
 def check_devices(
     path: str | None,
     identities: Sequence[Case],
-    on_result: Callable[[Adapter, CheckResult], None] = lambda adapter, result: None,
+    on_result: OnResult = lambda index, description, result: None,
 ) -> DeviceChecks:
     """Run every check on every adapter.
 
@@ -58,7 +58,7 @@ def check_devices(
                 result = CheckResult(name, status, entry.refusal)
             else:
                 result = _in_process(path, entry.adapter, name, tuple(identities))
-            on_result(entry.adapter, result)
+            on_result(entry.adapter.index, entry.adapter.description, result)
             results.append(result)
         adapters.append(Checked(entry.adapter, tuple(results)))
     return DeviceChecks(surveyed.file, tuple(adapters))

@@ -66,7 +66,7 @@ class Subject:
         return Device(self.libraries, self.adapter)
 
 
-def minimum_levels(subject: Subject) -> str:
+def _minimum_levels(subject: Subject) -> str:
     """DMLCreateDevice1 accepts every level up to the highest, and refuses those beyond."""
     with _opened(subject) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
@@ -92,7 +92,7 @@ def minimum_levels(subject: Subject) -> str:
         return f"every minimum up to {_level(highest)}, and none beyond"
 
 
-def feature_queries(subject: Subject) -> str:
+def _feature_queries(subject: Subject) -> str:
     """CheckFeatureSupport returns the highest level of those asked for, the same each time."""
     with _opened(subject) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
@@ -110,7 +110,7 @@ def feature_queries(subject: Subject) -> str:
         return f"{_level(highest)} is the highest level, however it is asked"
 
 
-def data_types(subject: Subject) -> str:
+def _data_types(subject: Subject) -> str:
     """CheckFeatureSupport gives a plain answer on every data type, the same from two devices."""
     with _opened(subject) as one, _opened(subject) as other:
         answers = [_types(device) for device in (one, other)]
@@ -126,7 +126,7 @@ def data_types(subject: Subject) -> str:
         return f"{len(names)} of {len(DataType)} data types"
 
 
-def two_devices(subject: Subject) -> str:
+def _two_devices(subject: Subject) -> str:
     """Two IDMLDevices on one ID3D12Device are two objects; one outlives the other."""
     with _opened(subject) as device:
         second = create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0])
@@ -138,7 +138,7 @@ def two_devices(subject: Subject) -> str:
     return "the first computes when the second is released"
 
 
-def other_device(subject: Subject) -> str:
+def _other_device(subject: Subject) -> str:
     """Devices with another ID3D12Device of the adapter do not depend on each other."""
     first, second = subject.device(), subject.device()
     try:
@@ -152,7 +152,7 @@ def other_device(subject: Subject) -> str:
     return "the second computes before and after the first is closed"
 
 
-def many_times(subject: Subject) -> str:
+def _many_times(subject: Subject) -> str:
     """Devices are made and released a hundred times, and leave no reference behind."""
     with _opened(subject) as device:
         create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
@@ -169,7 +169,7 @@ def many_times(subject: Subject) -> str:
     return f"no reference is left after {TIMES} devices, and the first one computes"
 
 
-def after_removal(subject: Subject) -> str:
+def _after_removal(subject: Subject) -> str:
     """A removed device says so, and the next device of the process works."""
     device = subject.device()
     try:
@@ -190,13 +190,13 @@ def after_removal(subject: Subject) -> str:
 Check = Callable[[Subject], str]
 
 CHECKS: Final[Mapping[str, Check]] = {
-    "minimum feature levels": minimum_levels,
-    "feature queries": feature_queries,
-    "data types": data_types,
-    "two devices on one ID3D12Device": two_devices,
-    "another ID3D12Device": other_device,
-    "made and released 100 times": many_times,
-    "after a removal": after_removal,
+    "minimum feature levels": _minimum_levels,
+    "feature queries": _feature_queries,
+    "data types": _data_types,
+    "two devices on one ID3D12Device": _two_devices,
+    "another ID3D12Device": _other_device,
+    "made and released 100 times": _many_times,
+    "after a removal": _after_removal,
 }
 """Every check by name; each runs in a process of its own."""
 
