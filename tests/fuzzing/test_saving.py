@@ -8,7 +8,7 @@ from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.fuzzing.operators import operator_case
 from dmlconf.fuzzing.saving import save_cases
 
-NAMES = ("ELEMENT_WISE_CLIP1", "FILL_VALUE_CONSTANT", "LSTM", "PADDING1", "SCATTER_ELEMENTS")
+NAMES = ("ELEMENT_WISE_CLIP_GRAD1", "FILL_VALUE_SEQUENCE", "LSTM", "PADDING1", "SCATTER_ELEMENTS")
 
 
 def test_a_saved_case_is_the_same_case(tmp_path: Path) -> None:
