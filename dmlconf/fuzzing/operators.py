@@ -161,4 +161,6 @@ def plain(value: Any) -> Any:
     """Return an attribute as a case file has it."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, str):
+        return str(value)  # A data type is text of a class of its own, which YAML lacks.
     return [plain(item) for item in value] if isinstance(value, tuple) else value
