@@ -31,7 +31,8 @@ def bare_loop(*paths: str) -> None:
     ratios = []
     timed("python", "--", "-c", "import numpy")
     for _ in range(RUNS):
-        ours, _output = timed("run", "--", "run", *paths, "-b", "directml", "--quiet")
+        plainly = ("-b", "directml", "--quiet", "--circumstances", "none")
+        ours, _output = timed("run", "--", "run", *paths, *plainly)
         start, _output = timed("python", "--", "-c", "import numpy")
         _seconds, output = timed("python", "--", "-m", "benchmarks.peer_directml", *paths)
         cases, refused, loop = output.split()

@@ -52,6 +52,7 @@ class Circumstance(StrEnum):
     VOLATILE = "volatile"
     EVICTED = "evicted"
     INTERLEAVED = "interleaved"
+    LONG = "long"
 
 
 SHOWS: Final[Mapping[Circumstance, str]] = {
@@ -63,6 +64,7 @@ SHOWS: Final[Mapping[Circumstance, str]] = {
     Circumstance.VOLATILE: "descriptors that are read before the list is submitted",
     Circumstance.EVICTED: "memory and operators that do not survive an eviction",
     Circumstance.INTERLEAVED: "state that dispatches, lists or threads share, and fences ignored",
+    Circumstance.LONG: "memory that is not given back, and what goes wrong after many dispatches",
 }
 """What each circumstance shows where something is wrong."""
 

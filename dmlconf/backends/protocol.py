@@ -91,6 +91,7 @@ class FaultKind(StrEnum):
     INPUT = "input changed"
     NOT_DETERMINISTIC = "not deterministic"
     NOT_WRITTEN = "output not written"
+    LEAK = "memory not given back"
     MESSAGE = "error message of the driver or a debug layer"
     """The driver or a debug layer reported an error; the fault's message is its text."""
 

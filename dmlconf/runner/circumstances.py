@@ -111,9 +111,9 @@ def _finding(
     if not isinstance(result, Exercised):
         return _Finding(judge(case, result), result)
     if result.faults:
-        outcome = Outputs({}, faults=result.faults)
-        verdict = judge(replace(case, expectation=None), outcome)
-        return _Finding(verdict, outcome)
+        arrays = next((each.arrays for each in result.dispatches if not each.variation), {})
+        outcome = Outputs(arrays, faults=result.faults)
+        return _Finding(judge(case, outcome), outcome)
     for each in result.dispatches:
         if each.variation and not is_judged(case) and not each.faults:
             continue

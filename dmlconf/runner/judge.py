@@ -71,6 +71,7 @@ _FAULTS: Final[Mapping[FaultKind, ReasonKind]] = {
     FaultKind.INPUT: ReasonKind.INPUT_CHANGED,
     FaultKind.NOT_DETERMINISTIC: ReasonKind.NOT_DETERMINISTIC,
     FaultKind.NOT_WRITTEN: ReasonKind.OUTPUT_NOT_WRITTEN,
+    FaultKind.LEAK: ReasonKind.MEMORY_LEAK,
     FaultKind.MESSAGE: ReasonKind.ERROR_MESSAGE,
 }
 

@@ -45,6 +45,7 @@ class ReasonKind(StrEnum):
     NOT_DETERMINISTIC = "not deterministic"
     NOT_REPRODUCIBLE = "not reproducible"
     RELATION = "relation broken"
+    MEMORY_LEAK = "memory not given back"
     ERROR_MESSAGE = "error message of the driver or a debug layer"
     ACCEPTED_INVALID = "accepted what must be rejected"
     REJECTED_SUPPORTED = "rejected what is supported"

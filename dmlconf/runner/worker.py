@@ -16,7 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -209,7 +209,11 @@ def work(
         instance = registry.create(backend)
         results = task(instance)
         environment = checked_environment(instance.environment())
-        connection.send(Ready(environment, checked_capabilities(instance.capabilities())))
+        capabilities = checked_capabilities(instance.capabilities())
+        if not callable(getattr(instance, "exercise", None)):
+            # A plugin that passes on what another backend says has no circumstances itself.
+            capabilities = replace(capabilities, circumstances=frozenset())
+        connection.send(Ready(environment, capabilities))
     except BackendError as error:
         connection.send(Refused(str(error)))
         return

@@ -9,7 +9,8 @@
    owned      What lies in an upload heap is read when the operator runs, not at its initialisation.
    aliased    A dispatch whose output lies in an input's place is passed over.
    evicted    What runs next after an eviction is passed over.
-   interleaved  A dispatch that no barrier parts from the one before is passed over. */
+   interleaved  A dispatch that no barrier parts from the one before is passed over.
+   long       Every dispatch takes 64 KiB and never gives them back. */
 
 #include <initguid.h>
 #define WIN32_LEAN_AND_MEAN
@@ -25,7 +26,7 @@ enum { BIND_INPUTS = 8, BIND_OUTPUTS = 9, RESET = 12 };
 enum { RECORD_DISPATCH = 8 };
 enum { RESOURCE_BARRIER = 26, EVICT = 35 };
 enum { BINDING_BUFFER = 1, BINDING_BUFFER_ARRAY = 2 };
-enum { MOST = 4096, MOST_INPUTS = 16, ALIGNMENT = 256, DISPATCHES = 2 };
+enum { MOST = 4096, MOST_INPUTS = 16, ALIGNMENT = 256, DISPATCHES = 2, LOST = 1 << 16 };
 
 typedef struct { UINT type; const void *desc; } Binding;
 typedef struct { ID3D12Resource *buffer; UINT64 offset, size; } BufferBinding;
@@ -198,6 +199,11 @@ static void WINAPI record_wrongly(
     evicted = 0;
     if (passed_over)
         return;
+    if (is("long")) {
+        void *lost = VirtualAlloc(NULL, LOST, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE);
+        if (lost)
+            memset(lost, 1, LOST);
+    }
     replace(commands, RESOURCE_BARRIER, barrier_wrongly, (void **)&resource_barrier);
     if (is("repeated") && state->dispatches++ >= DISPATCHES)
         return;

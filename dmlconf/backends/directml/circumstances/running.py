@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
@@ -16,6 +17,7 @@ from dmlconf.backends.directml.circumstances import (
     aliased,
     evicted,
     interleaved,
+    long,
     offset,
     owned,
     rebound,
@@ -28,7 +30,11 @@ from dmlconf.tensors.sample import elements_digest
 
 __all__ = ["EXERCISES", "exercise"]
 
-EXERCISES: Final[Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | Inapplicable]]] = {
+_Exercise = Callable[[Bench, Case], list[Dispatch] | Exercised | Inapplicable]
+
+EXERCISES: Final[
+    Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | Exercised | Inapplicable]]
+] = {
     Circumstance.REPEATED: repeated.exercise,
     Circumstance.REBOUND: rebound.exercise,
     Circumstance.OFFSET: offset.exercise,
@@ -37,6 +43,7 @@ EXERCISES: Final[Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | 
     Circumstance.VOLATILE: volatile.exercise,
     Circumstance.EVICTED: evicted.exercise,
     Circumstance.INTERLEAVED: interleaved.exercise,
+    Circumstance.LONG: long.exercise,
 }
 """What runs a case on a bench, by circumstance."""
 
@@ -56,7 +63,8 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
             return Inapplicable(str(error))
     if isinstance(seen, Inapplicable):
         return seen
-    return Exercised(_together(seen), perf_counter() - began)
+    whole = seen if isinstance(seen, Exercised) else Exercised(tuple(seen))
+    return replace(whole, dispatches=_together(whole.dispatches), seconds=perf_counter() - began)
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:

@@ -1,0 +1,94 @@
+"""Long: 1,000 dispatches, and the process's memory while they run.
+
+The memory is what the process has committed: a device that is no part of the processor keeps its
+own elsewhere, which is not seen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from dmlconf.backends.circumstances import Dispatch, Exercised, Inapplicable
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.protocol import Fault, FaultKind
+from dmlconf.cases.model import Case
+
+__all__ = ["exercise", "leak"]
+
+_BLOCKS: Final = 10
+_EACH: Final = 100
+_MOST_BYTES: Final = 1 << 16
+"""Of the tensors: larger ones would take long to copy, and hide what leaks."""
+
+_WARM: Final = 4
+"""Blocks after which all that is kept for later should have been made."""
+
+_LEAK_BYTES: Final = 4096
+"""A leak is told from so many bytes a dispatch on."""
+
+
+def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
+    """Dispatch 100 times in each of ten submissions, and read what the last one of each left."""
+    site = bench.site(case)
+    if site.placement.span > _MOST_BYTES:
+        return Inapplicable(f"its tensors take {site.placement.span >> 10:,} KiB")
+    bench.initialize(site)
+    seen: list[Dispatch] = []
+    sizes: list[int] = []
+    for block in range(_BLOCKS):
+        steps = bench.variations(site, [(block + number) % 3 for number in range(_EACH)])
+        seen += bench.run(steps, read=lambda number: number == _EACH - 1)
+        sizes.append(_committed_bytes())
+    # The case's own inputs come first, as they do everywhere.
+    seen.sort(key=lambda dispatch: dispatch.variation)
+    return Exercised(tuple(seen), faults=leak(sizes))
+
+
+def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
+    """Return a fault where memory grows with every block of dispatches.
+
+    Args:
+        sizes: the process's bytes behind each block of 100 dispatches.
+    """
+    kept = sizes[_WARM - 1 :]
+    slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))
+    if slope < _LEAK_BYTES or any(later <= size for size, later in pairwise(kept)):
+        return ()
+    count = _EACH * len(sizes)
+    growth = f"{slope / 1024:,.1f} KiB a dispatch"
+    message = f"the process's memory grows by {growth}, over {count:,} dispatches"
+    return (Fault(FaultKind.LEAK, message),)
+
+
+class _Counters(ctypes.Structure):
+    """PROCESS_MEMORY_COUNTERS, of psapi.h."""
+
+    _fields_ = (
+        ("cb", ctypes.c_uint32),
+        ("PageFaultCount", ctypes.c_uint32),
+        *(
+            (name, ctypes.c_size_t)
+            for name in (
+                "PeakWorkingSetSize", "WorkingSetSize", "QuotaPeakPagedPoolUsage",
+                "QuotaPagedPoolUsage", "QuotaPeakNonPagedPoolUsage", "QuotaNonPagedPoolUsage",
+                "PagefileUsage", "PeakPagefileUsage",
+            )
+        ),
+    )  # fmt: skip
+
+
+def _committed_bytes() -> int:
+    """Return the bytes that the process has committed; on Linux those that are resident."""
+    if sys.platform == "win32":
+        counters = _Counters(cb=ctypes.sizeof(_Counters))
+        kernel = ctypes.WinDLL("kernel32")
+        process = ctypes.c_void_p(-1)  # GetCurrentProcess() is always this.
+        kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
+        return int(counters.PagefileUsage)
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * 4096

@@ -1,0 +1,30 @@
+"""A leak is memory that grows with every block of dispatches, and not what is made once."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.backends.directml.circumstances.long import leak
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [MIB] * 10,
+        [n * MIB for n in (1, 9, 20, 30, 30, 30, 30, 30, 30, 31)],
+        [n * MIB for n in (1, 2, 3, 4, 5, 4, 5, 6, 5, 9)],
+        [MIB + 1024 * n for n in range(10)],
+    ],
+    ids=["steady", "grows-at-first", "up-and-down", "a-little"],
+)
+def test_no_leak(sizes: list[int]) -> None:
+    assert leak(sizes) == ()
+
+
+def test_a_leak_is_told_with_its_slope() -> None:
+    [fault] = leak([(7 + block) * 25 * MIB // 4 for block in range(10)])
+    assert fault.message == (
+        "the process's memory grows by 64.0 KiB a dispatch, over 1,000 dispatches"
+    )
