@@ -226,8 +226,10 @@ ID3D12_DEVICE: Final = Interface(
         ),
         *uncalled(
             "CreateHeap CreatePlacedResource CreateReservedResource CreateSharedHandle "
-            "OpenSharedHandle OpenSharedHandleByName MakeResident Evict"
+            "OpenSharedHandle OpenSharedHandleByName"
         ),
+        Method("MakeResident", (UINT, POINTER)),
+        Method("Evict", (UINT, POINTER)),
         Method("CreateFence", (UINT64, UINT, *NEW_OBJECT)),
         Method("GetDeviceRemovedReason", ()),
         *uncalled("GetCopyableFootprints"),
@@ -268,7 +270,7 @@ ID3D12_COMMAND_QUEUE: Final = Interface(
         Method("ExecuteCommandLists", (UINT, POINTER), None),
         *uncalled("SetMarker BeginEvent EndEvent"),
         Method("Signal", (POINTER, UINT64)),
-        *uncalled("Wait"),
+        Method("Wait", (POINTER, UINT64)),
         Method("GetTimestampFrequency", (ctypes.POINTER(UINT64),)),
         *uncalled("GetClockCalibration GetDesc"),
     ),
