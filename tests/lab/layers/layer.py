@@ -187,7 +187,7 @@ class DebugLayer:
 
 
 class SlowAdd:
-    """Dispatches ELEMENT_WISE_ADD 200 times where once is asked for."""
+    """Dispatches ELEMENT_WISE_ADD 5,000 times where once is asked for."""
 
     def __init__(self, device: Device) -> None:
         self._added: set[int] = set()
@@ -218,7 +218,7 @@ class SlowAdd:
         return result
 
     def record(self, original: Hook, this: int, commands: int, what: int, table: int) -> int:
-        for _ in range(200 if what in self._slow else 1):
+        for _ in range(5000 if what in self._slow else 1):
             original(this, commands, what, table)
         return 0
 
