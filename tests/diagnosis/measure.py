@@ -11,6 +11,7 @@ from typing import Final
 from dmlconf.backends import registry
 from dmlconf.cases.facts import read_tensor
 from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cli.cache import user_store
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.diagnose import diagnose
 from dmlconf.diagnosis.reduction.cost import element_count
@@ -58,7 +59,7 @@ def measure(defect: Defect) -> Measured:
     """Run the defect's operators on its backend, and diagnose the largest group of failures."""
     began = perf_counter()
     folders = [cases_directory() / name.lower() for name in defect.operators]
-    suite = load_suite(folders)
+    suite = load_suite(folders, store=user_store())
     plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
     bench = Bench(registry.parse(defect.backend), min(defect.timeout, 10), lambda case: None)
     try:
