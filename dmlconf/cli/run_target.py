@@ -12,6 +12,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.large_runs import shown_elsewhere
 from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.progress import progress
@@ -23,6 +24,7 @@ from dmlconf.cli.targets import Target, labelled
 from dmlconf.fleet.shards import Selected
 from dmlconf.runner.against import Expectations, expectations
 from dmlconf.runner.log import RunLog, read_log
+from dmlconf.runner.packed import MANY
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import OpenBackend, make_header
 from dmlconf.runner.verdict import Status
@@ -113,8 +115,9 @@ class TargetRun:
             total, color = len(logged.left), str(self.details["color"])
             with progress(total, quiet=quiet, color=color) as advance:
                 footer = logged.run(judge, advance)
-            written = read_log(log, own=True)
-            if self.dump_folder is not None:
+            large = len(self.chosen.cases) > MANY and self.dump_folder is None
+            written = None if large else read_log(log, own=True)
+            if self.dump_folder is not None and written is not None:
                 _dump(self.dump_folder, written, self.chosen.cases, backend, expected)
         finally:
             backend.close()
@@ -122,8 +125,11 @@ class TargetRun:
             for recording in expected.recordings:
                 warn(recording.stale_note(self.paths))
         reports = [(name, labelled(file, target.label)) for name, file in self.reports]
-        shown = show(written, reports, **self.details)
-        if footer.summary[Status.UNCHECKED] and not quiet:
+        if written is None:
+            shown = shown_elsewhere(log, reports, self.details)
+        else:
+            shown = show(written, reports, **self.details)
+        if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
         verdict_code, complaints = run_exit_code(footer, self.demands)
         for complaint in complaints:

@@ -95,7 +95,7 @@ class Cluster:
             BackendError: Dask is not installed, or the scheduler cannot be reached.
         """
         try:
-            import distributed
+            client_class = _client_class()
         except ImportError as error:
             message = "--scheduler needs Dask's scheduler"
             raise MissingDaskError(message, "pip install 'dmlconf[fleet]'") from error
@@ -107,7 +107,7 @@ class Cluster:
             if local == "local":
                 self._local = _local_cluster(int(count))
                 address = self._local.scheduler_address
-            self._client = distributed.Client(
+            self._client = client_class(
                 address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
             )
         except Exception as error:  # Whatever Dask raises here, it cannot be used.
@@ -239,6 +239,18 @@ class Cluster:
             if now - seen.at < _SILENT_SECONDS:
                 workers[address] = WorkerInfo(address, str(worker["name"]), adapters)
         self._workers, self._others, self._answered = workers, others, now
+
+
+def _client_class() -> Any:
+    import distributed
+
+    class Client(distributed.Client):  # type: ignore[misc]  # Dask has no types here.
+        """One that was refused has nothing to close, and Dask would wait for half a minute."""
+
+        def __del__(self) -> None:
+            pass
+
+    return Client
 
 
 def _silence_dask() -> None:
