@@ -19,6 +19,7 @@ settings.register_profile("explore", deadline=None, max_examples=1000, database=
 settings.load_profile("dmlconf")
 
 NEEDS: Final = {
+    "fuzz": "a minute or two (docs/fuzzing.md)",
     "hostile": "minutes (docs/reliability.md)",
     "lab": "the Wine lab (docs/wine-lab.md)",
     "layers": "many minutes (docs/precision.md)",

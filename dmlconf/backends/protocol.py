@@ -73,12 +73,15 @@ class Capabilities:
         memory: bytes that all tensors of a case may take; None where only the machine limits them.
         half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16 throughout, as
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; rules for sums are wider then.
+        circumstances: names of the circumstances under which it runs cases; it has the method of
+            `dmlconf.backends.circumstances.Exerciser` then.
     """
 
     feature_level: FeatureLevel
     data_types: frozenset[DataType]
     memory: int | None = None
     half_precision: bool = False
+    circumstances: frozenset[str] = frozenset()
 
 
 class FaultKind(StrEnum):
@@ -121,6 +124,7 @@ class Outputs:
         dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
             has none.
         samples: what is known of outputs that are not in `arrays`; a recording may have them.
+        warnings: what the driver or a debug layer warned of; they fail nothing.
     """
 
     arrays: Mapping[str, Array]
@@ -128,6 +132,7 @@ class Outputs:
     faults: tuple[Fault, ...] = ()
     dispatch_seconds: tuple[float, ...] = ()
     samples: Mapping[str, Sample] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +145,8 @@ class Rejection:
         constraints: names of the constraints that the backend says are broken, if it can tell.
         seconds: how long it took.
         node: name of the graph's node that was refused; empty where all of the case was.
+        message: why, as the driver or a debug layer says; empty where neither does.
+        warnings: what the driver or a debug layer warned of.
     """
 
     stage: str
@@ -147,6 +154,8 @@ class Rejection:
     constraints: tuple[str, ...] = ()
     seconds: float = 0.0
     node: str = ""
+    message: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class BreakdownKind(StrEnum):

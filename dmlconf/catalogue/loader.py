@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from dmlconf.catalogue.bounds import Bounds
 from dmlconf.catalogue.graph import GRAPHS, graph_entry, is_graphs
 from dmlconf.catalogue.model import (
     Constraint,
@@ -196,7 +197,10 @@ def _gap(data: Mapping[str, Any]) -> Gap:
 
 
 def _field(data: Mapping[str, Any]) -> Field:
-    return Field(**{**data, "kind": FieldKind(data["kind"])})
+    read = {**data, "kind": FieldKind(data["kind"])}
+    if "bounds" in data:
+        read["bounds"] = Bounds(**{**data["bounds"], "high": Expression(data["bounds"]["high"])})
+    return Field(**read)
 
 
 def _support_table(data: Mapping[str, Any]) -> SupportTable:

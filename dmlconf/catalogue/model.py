@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
+from dmlconf.catalogue.bounds import Bounds
 from dmlconf.catalogue.precision import PrecisionEntry, PrecisionRule
 from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
 from dmlconf.tensors.datatypes import DataType
@@ -109,6 +110,7 @@ class Field:
         wraps: for a scalar union, whether an unsigned number may be written as a negative one,
             which wraps around, as the page of FILL_VALUE_SEQUENCE has it.
         without_effect: for an attribute that changes no result, what decides instead.
+        bounds: for an input of indices or lengths, the values for which results are defined.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Field:
     type_field: str | None = None
     wraps: bool = False
     without_effect: str | None = None
+    bounds: Bounds | None = None
 
     @property
     def is_tensor(self) -> bool:

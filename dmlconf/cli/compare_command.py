@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from dmlconf.cli.command import Command, option
+from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option
 from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, write
 from dmlconf.cli.run_sources import read_run
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
 
 if TYPE_CHECKING:
     from dmlconf.comparison.compare import Comparison
@@ -29,6 +31,7 @@ _FORMATS = ("html", "json", "markdown")
         "limit.")  # fmt: skip
 @option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
         help="The case files that recordings are of; the bundled suite by default.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", help=FAIL_SLOWER_HELP)
 @report_option(_FORMATS)
 @option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
@@ -39,6 +42,7 @@ def command(
     new: tuple[Path, ...],
     drift: float,
     suite: tuple[Path, ...],
+    fail_slower: float | None,
     report_options: tuple[str, ...],
     verbose: bool,
     quiet: bool,
@@ -47,8 +51,9 @@ def command(
     """Compare the runs NEW with BASE: run logs, recordings or certificates.
 
     Shows what differs of their environments, then which cases fail newly, are mended, still fail,
-    changed their bits within the rule or drifted toward their limit. The exit code is 1 where
-    anything fails newly.
+    changed their bits within the rule or drifted toward their limit, and which operators take
+    longer on the device than noise allows. The exit code is 1 where anything fails newly, or
+    --fail-slower is not met.
     """
     from rich.console import Group
 
@@ -75,6 +80,10 @@ def command(
         for comparison, names in compared
     ]
     shown = write(formats, render, Group(*parts), color)
-    if any(comparison.fails_newly for comparison, _ in compared):
+    slower = [each for comparison, _ in compared for each in comparison.timing.slower]
+    failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
+    for each in failing:
+        say(f"--fail-slower {fail_slower:g}x: {each.operator} takes {each.ratio:.1f} times as long")
+    if failing or any(comparison.fails_newly for comparison, _ in compared):
         return ExitCode.FAILED
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

@@ -21,6 +21,7 @@ from dmlconf.cli.completion import complete_backend, complete_operator
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.logs import opened_log
 from dmlconf.cli.options import (
@@ -43,7 +44,8 @@ from dmlconf.cli.reporting import (
 )
 from dmlconf.diagnosis.shared import shared_properties
 from dmlconf.documents.problems import printable
-from dmlconf.fuzzing.plan import Fuzz
+from dmlconf.fuzzing.graphs import MOST_NODES
+from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
 from dmlconf.runner.against import expectations
 from dmlconf.runner.execution import limits_of
@@ -86,11 +88,19 @@ def _operators(
 @option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
         callback=_operators, shell_complete=complete_operator,
         help="Make cases of this operator; of all where none is given.")  # fmt: skip
+@option("--graphs", is_flag=True, group=_CHOICE_GROUP,
+        help="Make graphs of these operators instead of single operators.")  # fmt: skip
+@option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
+        group=_CHOICE_GROUP, help="Make graphs of at most so many nodes.")  # fmt: skip
+@option("--invalid", is_flag=True, group=_CHOICE_GROUP,
+        help="Make cases that break one constraint each, which the backend must refuse.",
+        )  # fmt: skip
 @option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
         help="Make the cases of this seed; of a new one where none is given. Seed and number make "
         "the same case on every machine.")  # fmt: skip
 @option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
-        help=f"Make so many cases of each operator; {_CASES} where not given.")  # fmt: skip
+        help=f"Make so many cases of each operator, or graphs; {_CASES} where not given.",
+        )  # fmt: skip
 @option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
         help="Make cases for so long.")  # fmt: skip
 @option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
@@ -104,6 +114,9 @@ def _operators(
 @option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
         "fuzz-failures where not given.")  # fmt: skip
+@option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
+        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group for so "
+        "long in all; 0 for not at all.")  # fmt: skip
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -112,6 +125,9 @@ def _operators(
 def command(
     backend: str,
     operators: tuple[str, ...],
+    graphs: bool,
+    nodes: int,
+    invalid: bool,
     seed: int | None,
     count: int | None,
     seconds: float | None,
@@ -123,6 +139,7 @@ def command(
     fail_fast: bool,
     max_failures: int | None,
     folder: Path | None,
+    reduce_seconds: float,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -137,10 +154,13 @@ def command(
     """
     if sum(map(bool, (count, seconds, numbers))) > 1:
         raise click.UsageError("--cases, --time and --number exclude each other")
+    if graphs and invalid:
+        raise click.UsageError("--graphs and --invalid exclude each other")
     reports = parse_reports(report_options, log=log_file)
     (name,) = with_directml([registry.parse(backend)], directml)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    fuzz = Fuzz(operators or tuple(operator_names()), seed)
+    kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
+    fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
     folder = folder or Path("fuzz-failures")
     files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
     files += [(f"--log {log_file}", log_file)] if log_file else []
@@ -153,6 +173,7 @@ def command(
     cases: dict[str, PlannedCase] = {}
     try:
         options: dict[str, Any] = {"seed": seed, "operator": list(operators)}
+        options |= {"kind": str(kind)} | ({"nodes": nodes} if graphs else {})
         options |= {"time": seconds} if seconds else {}
         suite = Suite((), fuzz.digest)
         expected = expectations(REFERENCE, opened, suite, (), ())
@@ -177,13 +198,16 @@ def command(
                 stream.truncate()
                 rewrite(written, LogWriter(stream))
                 written = read_log(log, own=True)
+        shown = show(
+            written, reports, verbose=verbose, quiet=quiet, color=color,
+            durations=durations, failures=failures,
+        )  # fmt: skip
+        chosen_cases = _save(folder, written, cases)
+        if reduce_seconds:
+            trial = Trial(opened, expected.against, known)
+            reduce_groups(folder, chosen_cases, trial, reduce_seconds)
     finally:
         opened.close()
-    shown = show(
-        written, reports, verbose=verbose, quiet=quiet, color=color,
-        durations=durations, failures=failures,
-    )  # fmt: skip
-    _save(folder, written, cases)
     code, complaints = run_exit_code(footer, Demands())
     for complaint in complaints:
         say(f"Error: {complaint}")
@@ -206,20 +230,20 @@ def _rounds(
             return
 
 
-def _save(folder: Path, log: RunLog, cases: dict[str, PlannedCase]) -> None:
-    """Write some failing cases of each group, and tell where."""
-    chosen = [
-        cases[verdict.case]
-        for group in shared_properties(log)
-        for verdict in group.failures[:_MOST_SAVED]
-    ]
+def _save(
+    folder: Path, log: RunLog, cases: dict[str, PlannedCase]
+) -> list[tuple[PlannedCase, Verdict]]:
+    """Write some failing cases of each group, tell where, and return one of each group."""
+    groups = [group.failures for group in shared_properties(log)]
+    chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:
-        return
+        return []
     try:
         paths = save_cases(folder, sorted(chosen, key=lambda each: each.template.index))
     except OSError as error:
         say(f"Error: --save {folder} could not be written: {error.strerror or error}")
-        return
+        return []
     saved = "failing case is" if len(chosen) == 1 else "failing cases are"
     written = "file" if len(paths) == 1 else "files"
     say(f"{len(chosen):,} {saved} in {folder} ({len(paths):,} {written})")
+    return [(cases[group[0].case], group[0]) for group in groups]

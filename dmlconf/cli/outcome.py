@@ -84,8 +84,16 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
     return run_exit_code(footer, demands)
 
 
-def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and what a reader of its table would not know of it."""
+def run_exit_code(
+    footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
+) -> tuple[ExitCode, list[str]]:
+    """Return the exit code of a run, and what a reader of its table would not know of it.
+
+    Args:
+        footer: the end of the run's log.
+        demands: what the counts of verdicts must meet.
+        shortcomings: other demands that the run does not meet.
+    """
     counts = {status: footer.summary.get(status, 0) for status in Status}
     complaints = [
         f"--fail-on {status}: {_cases(counts[status])} {status}"
@@ -97,6 +105,7 @@ def run_exit_code(footer: Footer, demands: Demands) -> tuple[ExitCode, list[str]
     if demands.min_passed is not None and share < demands.min_passed:
         pass_rate = f"{share:.2f}% of {_cases(total)} passed"
         complaints.append(f"--min-passed {demands.min_passed:g}: only {pass_rate}")
+    complaints += shortcomings
     if complaints or any(counts[status] for status in Status if status.fails_run):
         return ExitCode.FAILED, complaints
     if not footer.complete:

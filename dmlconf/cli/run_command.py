@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from dmlconf.backends import registry
+from dmlconf.cli.circumstances import parse_circumstances
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
@@ -45,9 +46,11 @@ from dmlconf.cli.targets import (
     opened_targets,
     scheduler_options,
 )
+from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
 from dmlconf.fleet.shards import Shard
 from dmlconf.runner.against import AUTO
 from dmlconf.runner.execution import limits_of
+from dmlconf.runner.log import read_log
 from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Status
 from dmlconf.runner.waiver_file import read_waivers
@@ -85,6 +88,10 @@ __all__ = ["command"]
 @option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
         "then, and how many bits are the same.")  # fmt: skip
+@option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
+        group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); those that cost little where not given, if the backend has "
+        "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -92,6 +99,11 @@ __all__ = ["command"]
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
 @demand_options
+@option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Tell which operators take longer on the device than in this earlier run log, by more "
+        "than noise allows.")  # fmt: skip
+@option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -117,11 +129,14 @@ def command(
     scheduler: str | None,
     by_adapter: bool,
     compare_unfused: bool,
+    circumstances: tuple[str, ...],
     fail_fast: bool,
     max_failures: int | None,
     fail_on: tuple[Status, ...],
     min_passed: float | None,
     waiver_file: Path | None,
+    slower_than: Path | None,
+    fail_slower: float | None,
     log_file: Path | None,
     report_options: tuple[str, ...],
     durations: int,
@@ -149,6 +164,9 @@ def command(
         raise click.UsageError(f"{option_name} takes one backend: give each its own run")
     if against != AUTO:
         registry.parse(against)
+    if fail_slower is not None and slower_than is None:
+        raise click.UsageError("--fail-slower compares with an earlier run: add --slower-than LOG")
+    base_run = read_log(slower_than) if slower_than else None
     accepted = read_waivers(waiver_file) if waiver_file else None
     suite, plan = load_runnable(paths, **selection)
     if accepted is not None:
@@ -187,6 +205,7 @@ def command(
                 options=options, waivers=accepted.waivers if accepted else (),
                 repeat=repeat, shuffle=shuffle, retries=retries,
                 most_failures=1 if fail_fast else max_failures, demands=demands,
+                base_run=base_run, fail_slower=fail_slower,
                 log_file=log_file, resume=resumed_log is not None, reports=reports,
                 dump_folder=dump_folder,
                 details={
@@ -194,7 +213,7 @@ def command(
                     "failures": failures,
                 },
             )  # fmt: skip
-            kind = RunKind(name, limits, known, compare_unfused)
+            kind = RunKind(name, limits, known, compare_unfused, circumstances)
             with opened_targets(cluster, kind, runner, by_adapter=by_adapter) as targets:
                 codes += [runner.run(target) for target in targets]
     return max(codes, key=severity)

@@ -21,6 +21,7 @@ from dmlconf.cli.resumption import earlier_run, require_same_run
 from dmlconf.cli.run_log import LoggedRun
 from dmlconf.cli.selection import suite_paths
 from dmlconf.cli.targets import Target, labelled
+from dmlconf.cli.timing_options import slower_complaints
 from dmlconf.fleet.shards import Selected
 from dmlconf.runner.against import Expectations, expectations
 from dmlconf.runner.log import RunLog, read_log
@@ -53,6 +54,8 @@ class TargetRun:
         retries: how often to run a failing case again.
         most_failures: after how many failing cases to stop; None for never.
         demands: what the run must meet.
+        base_run: an earlier run whose times are compared; None for none.
+        fail_slower: how many times as long an operator must take to fail the run; None for never.
         log_file: where the log goes; None for the folder of logs.
         resume: whether to go on with what the log has.
         reports: formats and files.
@@ -72,6 +75,8 @@ class TargetRun:
     retries: int
     most_failures: int | None
     demands: Demands
+    base_run: RunLog | None
+    fail_slower: float | None
     log_file: Path | None
     resume: bool
     reports: Sequence[Report]
@@ -95,7 +100,7 @@ class TargetRun:
             warn(expected.note)
             header = make_header(
                 self.suite, map(str, self.paths), len(self.chosen.cases), backend, expected.name,
-                self.options, digest=self.chosen.digest, shard=self.chosen.record,
+                self._options_on(target), digest=self.chosen.digest, shard=self.chosen.record,
                 workers=target.workers,
             )  # fmt: skip
             log = log_file or default_log()
@@ -131,13 +136,22 @@ class TargetRun:
             shown = show(written, reports, **self.details)
         if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
-        verdict_code, complaints = run_exit_code(footer, self.demands)
+        slower: list[str] = []
+        if self.base_run is not None:
+            lines, slower = slower_complaints(self.base_run, written, self.fail_slower)
+            say("\n".join(lines))
+        verdict_code, complaints = run_exit_code(footer, self.demands, slower)
         for complaint in complaints:
             say(f"Error: {complaint}")
         code = verdict_code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
         if code or target.label:
             say(f"The run log is {log}")
         return code
+
+    def _options_on(self, target: Target) -> dict[str, Any]:
+        """Return what was given, with what a target made of it."""
+        under = list(target.circumstances)
+        return self.options | ({"circumstances": under} if under else {})
 
 
 def _dump(

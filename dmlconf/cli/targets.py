@@ -14,13 +14,14 @@ from uuid import uuid4
 import click
 
 from dmlconf import __version__
-from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.circumstances import ALL, Circumstance, chosen_circumstances
+from dmlconf.backends.protocol import BackendError, Capabilities
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.cli.command import option, options
 from dmlconf.cli.configuration import BACKEND_GROUP
-from dmlconf.cli.console import say
+from dmlconf.cli.console import say, warn
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.execution import Limits
@@ -68,12 +69,14 @@ class Target:
     Attributes:
         backend: what is tested; its `close` ends what the target holds by itself.
         judge: returns what runs cases and yields a verdict on each.
+        circumstances: under which each case runs as well.
         workers: of a scheduler, as the log's header has them; none on this machine.
         label: tells the files of this target from those of others; empty where there is one.
     """
 
     backend: OpenBackend
     judge: Callable[[Expectations, Waivers], Judge]
+    circumstances: tuple[Circumstance, ...] = ()
     workers: tuple[Mapping[str, Any], ...] = ()
     label: str = ""
 
@@ -107,12 +110,14 @@ class RunKind:
         limits: of each machine.
         substrate: what lies below DirectML.
         compare_unfused: whether each graph's nodes run one by one as well.
+        circumstances: names, as `chosen_circumstances` takes them.
     """
 
     name: BackendName
     limits: Limits
     substrate: Substrate
     compare_unfused: bool
+    circumstances: tuple[str, ...]
 
 
 @contextmanager
@@ -139,14 +144,29 @@ def opened_targets(
 
 def _local_target(kind: RunKind) -> Target:
     backend = open_backend(kind.name, kind.limits, judged=True)
+    try:
+        under = _circumstances(kind.circumstances, backend.capabilities, kind.name)
+    except BackendError:
+        backend.close()
+        raise
 
     def judge(expected: Expectations, waivers: Waivers) -> Judge:
         return partial(
             verdicts, backend=backend, expected=expected, limits=kind.limits,
             substrate=kind.substrate, waivers=waivers, compare_unfused=kind.compare_unfused,
+            circumstances=under,
         )  # fmt: skip
 
-    return Target(backend, judge)
+    return Target(backend, judge, under)
+
+
+def _circumstances(
+    names: Sequence[str], capabilities: Capabilities, backend: BackendName
+) -> tuple[Circumstance, ...]:
+    under = chosen_circumstances(names, capabilities, str(backend))
+    if ALL in names and not under:
+        warn(f"{backend} has no circumstances: --circumstances all runs cases plainly")
+    return under
 
 
 def _job(kind: RunKind, run: TargetRun) -> Job:
@@ -166,6 +186,7 @@ def _job(kind: RunKind, run: TargetRun) -> Job:
         substrate=kind.substrate,
         waivers=run.waivers,
         compare_unfused=kind.compare_unfused,
+        circumstances=kind.circumstances,
     )
 
 
@@ -232,7 +253,8 @@ def _fleet_target(fleet: Fleet, job: Job, members: Sequence[Member], label: str)
         job.backend, prepared.environment, prepared.capabilities, execute, lambda: None,
         known_faults(prepared.environment),
     )  # fmt: skip
-    return Target(backend, judge, tuple(member.record for member in members), label)
+    under = _circumstances(job.circumstances, prepared.capabilities, job.backend)
+    return Target(backend, judge, under, tuple(member.record for member in members), label)
 
 
 def _different_devices(kinds: Sequence[Sequence[Member]]) -> BackendError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from dmlconf.comparison.timing import Timing, timing
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Status, Verdict
 
@@ -92,12 +93,14 @@ class Comparison:
         new: the other run.
         differences: what differs in their environments, suites and options.
         changes: one entry for each case of either run, the gravest first.
+        timing: which operators take longer on the device.
     """
 
     base: RunLog
     new: RunLog
     differences: tuple[Difference, ...]
     changes: tuple[Changed, ...]
+    timing: Timing
 
     def of(self, change: Change) -> list[Changed]:
         """Return the cases with this change, in the order of the runs."""
@@ -135,7 +138,8 @@ def compare(base: RunLog, new: RunLog, drift: float = DRIFT) -> Comparison:
     changes = [_changed(case, before.get(case), after.get(case), drift) for case in order]
     ranks = {change: rank for rank, change in enumerate(Change)}
     changes.sort(key=lambda entry: ranks[entry.change])
-    return Comparison(base, new, tuple(_differences(base, new)), tuple(changes))
+    differences = tuple(_differences(base, new))
+    return Comparison(base, new, differences, tuple(changes), timing(base, new))
 
 
 def _changed(case: str, base: Verdict | None, new: Verdict | None, drift: float) -> Changed:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dmlconf.comparison.compare import Change, Comparison
 from dmlconf.comparison.reports import closing_sentence, shared_lines, suite_note
+from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
 from dmlconf.reports.pages import render_page
 
@@ -48,6 +49,7 @@ def _values(number: int, comparison: Comparison, names: tuple[str, str]) -> dict
             {"headline": printable(line.sentence), "command": printable(line.command)}
             for line in shared_lines(comparison)
         ],
+        "slower": [printable(line) for line in timing_lines(comparison.timing)],
         "changes": list(_changes(number, comparison)),
         "operators": list(_operators(comparison)),
     }

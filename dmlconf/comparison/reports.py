@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.comparison.compare import Change, Changed, Comparison
+from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
 from dmlconf.reports import shared
 from dmlconf.reports.shared import SharedLine
@@ -29,6 +31,9 @@ __all__ = [
 
 VERSION: Final = 1
 """Version of the JSON form; it grows when a reader of the old form could be misled."""
+
+SLOWER: Final = "Slower than noise allows"
+"""The heading of operators that take longer on the device."""
 
 MOST_GROUPS: Final = 10
 """Groups of new failures that a report shows."""
@@ -100,6 +105,9 @@ def render_terminal(
     parts += [""] if comparison.fails_newly else []
     for change in (Change.FAILS_NEWLY,) if quiet else _LISTED:
         parts += _list(change, comparison.of(change), verbose=verbose)
+    lines = [] if quiet else timing_lines(comparison.timing)
+    if lines:
+        parts += [_text(SLOWER, "bold"), *(_text(f"  {line}") for line in lines), ""]
     return Group(*parts, _closing(comparison))
 
 
@@ -199,6 +207,9 @@ def render_markdown(comparison: Comparison, names: tuple[str, str]) -> str:
             more = len(entries) - len(shown)
             lines += [f"- and {more:,} more"] if more else []
             lines.append("")
+    slower = timing_lines(comparison.timing)
+    if slower:
+        lines += [f"## {SLOWER}", "", *(f"- {_escaped(line)}" for line in slower), ""]
     return "\n".join(lines)
 
 
@@ -242,6 +253,14 @@ def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str,
             }
             for entry in comparison.changes
             if entry.change is not Change.SAME
+        ],
+        "slower": [
+            {
+                **asdict(slowdown),
+                "ratio": round(slowdown.ratio, 3),
+                "least": round(slowdown.least, 3),
+            }
+            for slowdown in comparison.timing.slower
         ],
     }
 

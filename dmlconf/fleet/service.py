@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import dmlconf
+from dmlconf.backends.circumstances import chosen_circumstances
 from dmlconf.backends.protocol import BackendError, Capabilities, Environment
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import load_suite
@@ -56,6 +57,7 @@ class Job:
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
         compare_unfused: whether each graph's nodes run one by one as well.
+        circumstances: names, as `chosen_circumstances` takes them.
     """
 
     identifier: str
@@ -71,6 +73,7 @@ class Job:
     substrate: Substrate = NO_SUBSTRATE
     waivers: tuple[Waiver, ...] = ()
     compare_unfused: bool = False
+    circumstances: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,9 @@ class _Session:
         self._plan = {planned.identifier: planned for planned in suite.plan()}
         self._backend = open_backend(job.backend, job.limits, judged=True)
         try:
+            self._under = chosen_circumstances(
+                job.circumstances, self._backend.capabilities, str(job.backend)
+            )
             plan = list(self._plan.values())
             self._expected = expectations(job.against, self._backend, suite, plan, paths)
         except BaseException:
@@ -180,7 +186,7 @@ class _Session:
     def _run(self, cases: Sequence[PlannedCase]) -> Batch:
         reached = verdicts(
             cases, self._backend, self._expected, self._job.limits, self._job.substrate,
-            self._waivers, compare_unfused=self._job.compare_unfused,
+            self._waivers, compare_unfused=self._job.compare_unfused, circumstances=self._under,
         )  # fmt: skip
         done = tuple(reached)
         stale = tuple(tuple(each.stale) for each in self._expected.recordings)

@@ -11,7 +11,7 @@ from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import Operator
 from dmlconf.expressions import Expression, ExpressionError, namespace
 
-__all__ = ["Condition", "condition_over", "conditions_of"]
+__all__ = ["Condition", "condition_over", "conditions_of", "negated"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,3 +72,9 @@ def condition_over(
     used = set(require.names).union(*(term.names for term in terms.values()))
     fields = frozenset(field.name for field in operator.fields if field.name in used)
     return Condition(name, require, terms, fields, enforced)
+
+
+def negated(operator: Operator, condition: Condition) -> Condition:
+    """Return the condition that holds where another one can be formed and does not hold."""
+    require = Expression(f"not ({condition.require.source})")
+    return condition_over(operator, condition.name, require, enforced=condition.enforced)

@@ -8,18 +8,19 @@ from typing import Any, Final
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.indices import constant_writes, indices_of
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["Fills", "fills_of"]
+__all__ = ["InputData", "data_of"]
 
-Fills = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""For each input, a fill as a case file has it."""
+InputData = Mapping[str, Mapping[str, Any]]
+"""For each input `fill` or `values`, as a case file has them."""
 
 _SEEDS: Final = 1 << 32
 
 
-def fills_of(operator: Operator, desc: Desc, chance: Chance) -> Fills:
-    """Return fills for the inputs of a desc.
+def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
+    """Return data for the inputs of a desc.
 
     A case is either ordinary throughout, or has special or large numbers in some inputs, so that
     a NaN does not hide what else is wrong in most cases.
@@ -27,12 +28,17 @@ def fills_of(operator: Operator, desc: Desc, chance: Chance) -> Fills:
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)
     ordinary = not chance.once_in(3)
-    return {
-        name: _ordinary(tensor, longest, chance)
-        if ordinary or chance.once_in(2)
-        else _extraordinary(tensor, chance)
-        for name, _, tensor in inputs
-    }
+    data: dict[str, Mapping[str, Any]] = {}
+    for name, field, tensor in inputs:
+        if field.bounds is not None and not tensor.DataType.is_float:
+            data[name] = indices_of(operator, desc, field, tensor, chance)
+        elif ordinary or chance.once_in(2):
+            data[name] = {"fill": _ordinary(tensor, longest, chance)}
+        else:
+            data[name] = {"fill": _extraordinary(tensor, chance)}
+    for name in sorted(constant_writes(operator, desc, data)):
+        data[name] = {"fill": {"constant": {"value": chance.below(100)}}}
+    return data
 
 
 def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, Any]:

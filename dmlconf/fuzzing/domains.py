@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from dmlconf.catalogue.loader import enumeration, operator_sets
+from dmlconf.catalogue.loader import enumeration, operator_names, operator_sets
 from dmlconf.catalogue.loader import operator as catalogue_operator
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.fuzzing.chance import Chance
@@ -15,6 +15,7 @@ from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
     "attribute",
+    "foreign_operators",
     "length",
     "nested",
     "nested_operators",
@@ -146,3 +147,14 @@ def nested_operators(operator: Operator, field: str) -> tuple[str, ...]:
             ):
                 names[str(node.value)] = None
     return tuple(names)
+
+
+@cache
+def foreign_operators(operator: Operator, field: str) -> tuple[str, ...]:
+    """Return some operators that no constraint names for a field, such as FusedActivation."""
+    named = nested_operators(operator, field)
+    return tuple(
+        name
+        for name in operator_names()
+        if name.startswith(("ACTIVATION_", "ELEMENT_WISE_", "REDUCE")) and name not in named
+    )

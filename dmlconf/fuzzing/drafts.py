@@ -171,12 +171,14 @@ class Drafts:
         key, *inner = place
         if not isinstance(current, Mapping) or key not in current:
             raise UnfitError
+        if key == "operator":
+            if value is ANOTHER:
+                value = self._chance.pick(domains.foreign_operators(self._operator, field.name))
+            return domains.nested(_known_operator(value), self._chance)
         if inner:
             return {**current, key: _with_item(current[key], inner, value)}
         if value is None:
             return {**current, key: None}
-        if key == "operator":
-            return domains.nested(_known_operator(value), self._chance)
         least = 0 if field.attribute_kind is AttributeKind.SIZE_2D else -float("inf")
         if not _is_number(value) or value < least or isinstance(current[key], tuple):
             raise UnfitError
@@ -256,6 +258,8 @@ class Drafts:
         for field in self._operator.fields:
             if field.type_field is None or draft[field.name] is None:
                 continue
+            if draft[field.type_field] not in list(DataType):
+                continue  # Of no data type DirectML reads nothing.
             data_type = _type_named(draft[field.type_field])
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)

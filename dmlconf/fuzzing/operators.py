@@ -13,7 +13,7 @@ from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.model import Field, Operator
 from dmlconf.fuzzing.chance import Chance
-from dmlconf.fuzzing.data import Fills, fills_of
+from dmlconf.fuzzing.data import InputData, data_of
 from dmlconf.fuzzing.drafts import Drafts
 from dmlconf.fuzzing.dressing import dressed, in_place_pairs
 from dmlconf.fuzzing.goals import Goal, Part, goals_of
@@ -61,7 +61,7 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
     made = fuzzed_desc(operator, seed, number, chance)
     entry: dict[str, Any] = {
         "name": str(number),
-        "desc": desc_entry(operator, made.desc, fills_of(operator, made.desc, chance)),
+        "desc": desc_entry(operator, made.desc, data_of(operator, made.desc, chance)),
     }
     in_place = in_place_pairs(operator, made.desc)
     if in_place and chance.once_in(6):
@@ -120,30 +120,30 @@ def planned(
     return PlannedCase(identifier, template, {})
 
 
-def desc_entry(operator: Operator, desc: Desc, fills: Fills) -> dict[str, Any]:
+def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any]:
     """Return a desc as a case file has it.
 
     Args:
         operator: the operator.
         desc: its desc.
-        fills: for each input a fill.
+        data: of each input.
     """
     return {
-        field.name: _field_entry(field, desc[field.name], fills)
+        field.name: _field_entry(field, desc[field.name], data)
         for field in operator.fields
         if field.name not in operator.count_fields and desc[field.name] is not None
     }
 
 
-def _field_entry(field: Field, value: Any, fills: Fills) -> Any:
+def _field_entry(field: Field, value: Any, data: InputData) -> Any:
     if not field.is_tensor:
         return plain(value)
     if field.is_array:
-        return [tensor_entry(each, fills.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
-    return tensor_entry(value, fills.get(field.name))
+        return [tensor_entry(each, data.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
+    return tensor_entry(value, data.get(field.name))
 
 
-def tensor_entry(tensor: TensorDesc, fill: Mapping[str, Any] | None) -> dict[str, Any]:
+def tensor_entry(tensor: TensorDesc, data: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a tensor as a case file has it."""
     entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
     if tensor.Strides is not None:
@@ -154,9 +154,7 @@ def tensor_entry(tensor: TensorDesc, fill: Mapping[str, Any] | None) -> dict[str
         entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
     if tensor.GuaranteedBaseOffsetAlignment:
         entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
-    if fill is not None:
-        entry["fill"] = fill
-    return entry
+    return entry if data is None else {**entry, **data}
 
 
 def plain(value: Any) -> Any:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 from itertools import count
 
 from dmlconf.cases.model import PlannedCase
+from dmlconf.fuzzing.graphs import MOST_NODES, graph_case
+from dmlconf.fuzzing.invalid import invalid_case
 from dmlconf.fuzzing.operators import operator_case
 
-__all__ = ["Fuzz"]
+__all__ = ["Fuzz", "Kind"]
+
+
+class Kind(StrEnum):
+    """What is made."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+    GRAPHS = "graphs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,25 +31,33 @@ class Fuzz:
     Attributes:
         operators: names in the catalogue.
         seed: determines all cases, each with its operator's name and its number.
+        kind: valid cases of operators, invalid ones, or graphs of these operators.
+        nodes: how many nodes a graph has at most.
     """
 
     operators: tuple[str, ...]
     seed: int
+    kind: Kind = Kind.VALID
+    nodes: int = MOST_NODES
 
     def cases(self, numbers: Iterable[int] | None = None) -> Iterator[PlannedCase]:
-        """Yield the first case of each operator, then the second of each, and so on.
+        """Yield the first case of each operator, then the second of each, and so on; or graphs.
 
         Args:
             numbers: which cases; None for all, without an end.
         """
         for number in count() if numbers is None else numbers:
+            if self.kind is Kind.GRAPHS:
+                yield graph_case(self.operators, self.seed, number, self.nodes)
+                continue
+            make = invalid_case if self.kind is Kind.INVALID else operator_case
             for name in self.operators:
-                yield operator_case(name, self.seed, number)
+                yield make(name, self.seed, number)
 
     @property
     def width(self) -> int:
         """How many cases there are of each number."""
-        return len(self.operators)
+        return 1 if self.kind is Kind.GRAPHS else len(self.operators)
 
     @property
     def digest(self) -> str:

@@ -11,7 +11,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.loader import operator_sets
 from dmlconf.catalogue.model import FieldKind, Operator, SupportTable
 from dmlconf.fuzzing.chance import Chance
-from dmlconf.fuzzing.conditions import Condition, condition_over, conditions_of
+from dmlconf.fuzzing.conditions import Condition, condition_over, conditions_of, negated
 from dmlconf.fuzzing.drafts import Drafts, UnfitError
 from dmlconf.fuzzing.solving import Solver
 from dmlconf.fuzzing.terms import Changes, Scope, condition_of
@@ -32,6 +32,8 @@ def valid_desc(
     chance: Chance,
     goal: Callable[[Desc], bool],
     begin: Callable[[Desc, Drafts], Desc],
+    *,
+    broken: str | None = None,
 ) -> Desc | None:
     """Return a desc that meets all constraints and the goal; None where the walk finds none.
 
@@ -44,16 +46,20 @@ def valid_desc(
         chance: decides.
         goal: what else the desc must meet.
         begin: changes the first desc so that it meets the goal.
+        broken: the name of a constraint that is to be broken, while all others hold.
     """
     drafts = Drafts(operator, table, chance)
-    conditions = list(conditions_of(operator))
+    conditions = [
+        negated(operator, each) if each.name == broken else each for each in conditions_of(operator)
+    ]
     if table.when is not None:
         conditions.append(condition_over(operator, "table", table.when))
     try:
         desc = begin(drafts.first(), drafts)
     except UnfitError:
         return None
-    walk = _Walk(operator, table, drafts, conditions, chance, goal)
+    solver = Solver(chance, beyond_enums=broken is not None)
+    walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
     return walk.run(desc)
 
 
@@ -66,11 +72,12 @@ class _Walk:
         conditions: Sequence[Condition],
         chance: Chance,
         goal: Callable[[Desc], bool],
+        solver: Solver,
     ) -> None:
         self._operator, self._table = operator, table
         self._drafts, self._chance, self._goal = drafts, chance, goal
         self._conditions = conditions
-        self._solver = Solver(chance)
+        self._solver = solver
         self._tensor_names = frozenset(
             field.name for field in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT)
         )

@@ -60,10 +60,12 @@ def render(log: RunLog) -> str:
 
 def _notes(log: RunLog) -> Iterator[str]:
     yield from remarks.variant_lines(log)
+    yield from (f"warning of a debug layer: {line}" for line in remarks.warning_lines(log))
     yield from (f"waived for a known fault: {line}" for line in remarks.known_fault_lines(log))
+    yield from (f"under circumstances, {line}" for line in remarks.circumstance_lines(log))
     yield from remarks.room_lines(log)
     yield from (f"far from what devices give: {line}" for line in remarks.far_lines(log))
-    notes = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    notes = remarks.plain_notes(log)
     yield from (note for note in notes if note)
 
 

@@ -168,7 +168,9 @@ def _case(header: Header, entry: _Entry, sources: Sources) -> ElementTree.Elemen
         return case
     failing = kind != "skipped"
     if failing and verdict.facts:
-        _add_properties(case, {name: _fact(value) for name, value in verdict.facts.items()})
+        under = {"circumstance": verdict.circumstance} if verdict.circumstance else {}
+        facts = {name: _fact(value) for name, value in verdict.facts.items()}
+        _add_properties(case, under | facts)
     element = ElementTree.SubElement(case, kind, message=_clean(_message(verdict)))
     if failing:
         reason = verdict.reason

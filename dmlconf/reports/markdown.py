@@ -37,7 +37,7 @@ def _one_line(text: str) -> str:
 def _lines(log: RunLog) -> Iterator[str]:
     yield f"## {_escaped(summary.closing_sentence(log))}"
     yield ""
-    unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    unchecked = remarks.plain_notes(log)
     for note in (*remarks.room_lines(log), *unchecked):
         if note:
             yield f"{_escaped(note)}."
@@ -45,7 +45,9 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _shared(log)
     yield from _table(log)
     yield from _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
+    yield from _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
     yield from _listed("Nearest to their limit", summary.nearest_lines(log))
+    yield from _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
     yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))

@@ -12,21 +12,27 @@ from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import ReasonKind, Status, VariantResult, Verdict
 
 __all__ = [
+    "CIRCUMSTANCES_HEADING",
     "FAR_HEADING",
     "KNOWN_FAULTS_HEADING",
     "VARIANTS_HEADING",
     "WAIVERS_HEADING",
+    "WARNINGS_HEADING",
     "FarOperator",
     "RoomTotals",
+    "circumstance_lines",
+    "debug_layer_note",
     "far_lines",
     "far_operators",
     "known_fault_lines",
+    "plain_notes",
     "room_lines",
     "room_totals",
     "unchecked_note",
     "unchecked_outputs_note",
     "variant_lines",
     "waiver_lines",
+    "warning_lines",
 ]
 
 FAR_FROM_TYPICAL: Final = 10.0
@@ -38,7 +44,12 @@ WAIVERS_HEADING: Final = "Waived by the waivers of the run"
 
 FAR_HEADING: Final = "Right by the documentation, and far from what devices give"
 
+CIRCUMSTANCES_HEADING: Final = "Under circumstances"
 VARIANTS_HEADING: Final = "In each variant"
+
+WARNINGS_HEADING: Final = "Warnings of the debug layers"
+
+MOST_WARNINGS: Final = 10
 
 MOST_OPERATORS: Final = 5
 
@@ -135,6 +146,19 @@ class FarOperator:
     case: str
 
 
+def circumstance_lines(log: RunLog) -> list[str]:
+    """Say of each circumstance of the run what came of the cases, in the order of the run."""
+    counts: dict[str, Counter[str]] = {}
+    for verdict in log.verdicts:
+        for circumstance, result in verdict.circumstances.items():
+            counts.setdefault(circumstance, Counter())[result] += 1
+    names = [name for name in log.header.options.get("circumstances", ()) if name in counts]
+    return [
+        f"{name}: " + ", ".join(f"{n:,} {result}" for result, n in sorted(counts[name].items()))
+        for name in names
+    ]
+
+
 def far_operators(log: RunLog) -> list[FarOperator]:
     """Return the operators with passing cases far from what devices give, the farthest first."""
     operators: dict[str, FarOperator] = {}
@@ -200,3 +224,34 @@ def _variant_text(results: Sequence[tuple[str, VariantResult]]) -> str:
             f"({', '.join(named)})"
         )
     return ", ".join(parts)
+
+
+def warning_lines(log: RunLog) -> list[str]:
+    """Return what drivers and debug layers warn of, the most frequent first, with its cases."""
+    cases: dict[str, list[str]] = {}
+    for verdict in log.verdicts:
+        for warning in dict.fromkeys(verdict.warnings):
+            cases.setdefault(warning, []).append(verdict.case)
+    ordered = sorted(cases.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    lines = [
+        f"{len(names):,} case{'s' if len(names) != 1 else ''}, such as {names[0]}: {warning}"
+        for warning, names in ordered[:MOST_WARNINGS]
+    ]
+    left = len(ordered) - len(lines)
+    return [*lines, f"and {left:,} more: the log has all"] if left else lines
+
+
+def debug_layer_note(log: RunLog) -> str | None:
+    """Say which debug layers were asked for and were not there; None where all were."""
+    details = log.header.environment.get("details") or {}
+    missing = details.get("missing_debug_layers")
+    if not details.get("debug") or not missing:
+        return None
+    named = "; ".join(map(str, missing))
+    effect = "" if details.get("messages") else ", so no message was read"
+    return f"debug layers that are not there{effect}: {named}"
+
+
+def plain_notes(log: RunLog) -> tuple[str | None, ...]:
+    """Return what every report says in a sentence, or not at all."""
+    return unchecked_note(log), unchecked_outputs_note(log), debug_layer_note(log)

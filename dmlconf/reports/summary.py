@@ -177,7 +177,8 @@ def run_command(header: Header) -> list[str]:
 
 def repeat_command(header: Header, verdict: Verdict) -> str:
     """Return the command that runs just this case again, quoted for a shell."""
-    return shlex.join([*run_command(header), "--case", verdict.case])
+    under = ["--circumstances", verdict.circumstance] if verdict.circumstance else []
+    return shlex.join([*run_command(header), "--case", verdict.case, *under])
 
 
 def margin_text(margin: float) -> str:

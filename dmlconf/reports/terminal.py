@@ -55,7 +55,9 @@ def render(
     parts += _shared(log, MOST_GROUPS_VERBOSE if verbose else MOST_GROUPS)
     parts += [OperatorsTable(log), ""]
     parts += _listed(remarks.VARIANTS_HEADING, remarks.variant_lines(log))
+    parts += _listed(remarks.WARNINGS_HEADING, remarks.warning_lines(log))
     parts += _listed("Nearest to their limit", summary.nearest_lines(log))
+    parts += _listed(remarks.CIRCUMSTANCES_HEADING, remarks.circumstance_lines(log))
     parts += _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     parts += _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
     parts += _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
@@ -63,7 +65,7 @@ def render(
     if verbose:
         parts += _others(log)
         parts.append(Histograms(log))
-    unchecked = (remarks.unchecked_note(log), remarks.unchecked_outputs_note(log))
+    unchecked = remarks.plain_notes(log)
     parts += [_text(note, "dim") for note in (*remarks.room_lines(log), *unchecked) if note]
     return Group(*parts, _closing(log))
 

@@ -118,6 +118,7 @@ def _outputs(outcome: Any, elements: Mapping[str, int]) -> Outputs:
         faults=faults,
         dispatch_seconds=tuple(_seconds("dispatch_seconds", value) for value in dispatches),
         samples=_samples(outcome.samples, most),
+        warnings=tuple(_text("warnings", text) for text in _items("warnings", outcome.warnings)),
     )
 
 
@@ -166,6 +167,8 @@ def _rejection(outcome: Any, _: Mapping[str, int]) -> Rejection:
         constraints=tuple(_text("constraints", name) for name in constraints),
         seconds=_seconds("seconds", outcome.seconds),
         node=_text("node", outcome.node),
+        message=_text("message", outcome.message),
+        warnings=tuple(_text("warnings", text) for text in _items("warnings", outcome.warnings)),
     )
 
 
@@ -209,11 +212,13 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
     memory = capabilities.memory
     if memory is not None and (type(memory) is not int or memory < 0):
         raise _MalformedError(f"memory is {_named(memory)}, not a number of bytes or None")
+    circumstances = _items("circumstances", capabilities.circumstances)
     return Capabilities(
         feature_level=FeatureLevel(*level),
         data_types=frozenset(_member("data_types", value, DataType) for value in types),
         memory=memory,
         half_precision=half,
+        circumstances=frozenset(_text("circumstances", name) for name in circumstances),
     )
 
 

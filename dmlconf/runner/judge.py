@@ -162,6 +162,7 @@ def _verdict(
         example=case.about.example,
         facts=facts_of(case),
         feature_level=str(case.lowest_level),
+        warnings=outcome.warnings if isinstance(outcome, Outputs | Rejection) else (),
     )
 
 
@@ -230,7 +231,8 @@ def _judge_rejection(case: Case, outcome: Outcome, expected: ExpectedRejection) 
 def _spoken(rejection: Rejection) -> str:
     broken = f" for {', '.join(rejection.constraints)}" if rejection.constraints else ""
     node = f" of node {rejection.node}" if rejection.node else ""
-    return f"{rejection.hresult} by {rejection.stage}{node}{broken}"
+    explained = f" ({rejection.message})" if rejection.message else ""
+    return f"{rejection.hresult} by {rejection.stage}{node}{broken}{explained}"
 
 
 def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) -> Verdict:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
+from dmlconf.backends.circumstances import Circumstance
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.execution import Execution, Limits, execution_of
@@ -24,6 +25,7 @@ def verdicts(
     waivers: Waivers = NO_WAIVERS,
     *,
     compare_unfused: bool = False,
+    circumstances: tuple[Circumstance, ...] = (),
 ) -> Generator[Verdict, None, None]:
     """Return what runs the plan and yields a verdict on each case, as soon as it is reached.
 
@@ -35,6 +37,7 @@ def verdicts(
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
         compare_unfused: run each graph's nodes one by one as well, and tell of it.
+        circumstances: under which each case runs as well; the backend must have them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -48,8 +51,9 @@ def verdicts(
         )
     if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
         return judged(
-            plan, backend, expected.against, substrate, waivers, compare_unfused=compare_unfused
-        )
+            plan, backend, expected.against, substrate, waivers,
+            compare_unfused=compare_unfused, circumstances=circumstances,
+        )  # fmt: skip
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 

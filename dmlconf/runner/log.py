@@ -221,6 +221,12 @@ def verdict_data(verdict: Verdict) -> dict[str, Any]:
         data["facts"] = dict(verdict.facts)
     if verdict.feature_level is not None:
         data["feature_level"] = verdict.feature_level
+    if verdict.warnings:
+        data["warnings"] = list(verdict.warnings)
+    if verdict.circumstance is not None:
+        data["circumstance"] = verdict.circumstance
+    if verdict.circumstances:
+        data["circumstances"] = dict(verdict.circumstances)
     if verdict.variants:
         data["variants"] = variants_data(verdict.variants)
     if verdict.attempts:
@@ -339,6 +345,7 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
     data["tags"] = tuple(data["tags"])
     data["dispatch_seconds"] = tuple(data.get("dispatch_seconds", ()))
     data["unchecked_outputs"] = tuple(data.get("unchecked_outputs", ()))
+    data["warnings"] = tuple(data.get("warnings", ()))
     data["status"] = Status(data["status"])
     data["attempts"] = tuple(map(Status, data.get("attempts", ())))
     data["expectation"] = Provenance(data["expectation"]) if data["expectation"] else None

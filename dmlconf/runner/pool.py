@@ -19,6 +19,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, Generic, TypeVar
 
+from dmlconf.backends.circumstances import Exercise
 from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
@@ -46,7 +47,7 @@ _RESTART_SECONDS: Final = 0.5
 """How long to wait after a failed start, as a device that was reset needs a moment."""
 
 
-_Case = TypeVar("_Case", Case, PlannedCase)
+_Case = TypeVar("_Case", Case, PlannedCase, Case | Exercise)
 
 
 class _Queue(Generic[_Case]):
@@ -346,6 +347,6 @@ class WorkerPool:
         yield suspect, outcome
 
 
-def _operator(case: Case | PlannedCase) -> str:
+def _operator(case: Case | PlannedCase | Exercise) -> str:
     """Return the first part of a case's identifier, which a case that is not built has too."""
     return case.identifier.partition("/")[0]

@@ -16,21 +16,22 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
+from dmlconf.backends.circumstances import Circumstance, Exercise, exercises_of
 from dmlconf.backends.protocol import (
     Backend,
     BackendError,
     Capabilities,
     Environment,
     Outcome,
-    Outputs,
 )
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
+from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Execution, Limits, execution_of
-from dmlconf.runner.judge import Against, judge, not_asked, unsupported_reason
+from dmlconf.runner.exercising import run_items, tasks
+from dmlconf.runner.judge import Against, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Header
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
@@ -61,7 +62,8 @@ class OpenBackend:
         name: the backend as named on the command line.
         environment: what it runs on.
         capabilities: what it can run.
-        execute: yields each case with its outcome, as soon as it is known.
+        execute: yields each case with its outcome, as soon as it is known; of a backend that has
+            circumstances, each exercise with what came of it too.
         close: gives back what the backend holds.
         faults: the known faults of the DirectML that it runs.
         variants: the backends by label that each case runs on; nothing where it is this one alone.
@@ -70,7 +72,7 @@ class OpenBackend:
     name: registry.BackendName
     environment: Environment
     capabilities: Capabilities
-    execute: Callable[[Iterator[Case]], Iterator[tuple[Case, Outcome]]]
+    execute: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
     close: Callable[[], None]
     faults: KnownFaults = NO_KNOWN_FAULTS
     variants: Mapping[str, OpenBackend] = field(default_factory=dict)
@@ -103,14 +105,18 @@ def open_backend(
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
 
-        pool = WorkerPool(name, limits.jobs, limits.timeout)
+        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks)
         try:
             ready = pool.ready()
             faults = known_faults(ready.environment)
         except BaseException:
             pool.close()
             raise
-        execute = partial(pool.run, alone=faults.harms_others)
+
+        def alone(item: Case | Exercise) -> bool:
+            return faults.harms_others(item.case if isinstance(item, Exercise) else item)
+
+        execute = partial(pool.run, alone=alone)
         return OpenBackend(name, ready.environment, ready.capabilities, execute, pool.close, faults)
     return in_process(name, registry.create(name))
 
@@ -118,10 +124,11 @@ def open_backend(
 def in_process(name: registry.BackendName, backend: Backend) -> OpenBackend:
     """Return the backend as one that runs cases in this process, one by one."""
 
-    def execute(cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome]]:
-        for case in map(_with_inputs, cases):
-            for outcome in run_batch(backend, [case]):
-                yield case, outcome
+    def execute(items: Iterator[Case | Exercise]) -> Iterator[tuple[Case | Exercise, Any]]:
+        for item in items:
+            ready = item if isinstance(item, Exercise) else _with_inputs(item)
+            for result in run_items(backend, [ready]):
+                yield ready, result
 
     environment = backend.environment()
     return OpenBackend(
@@ -244,10 +251,11 @@ def judged(
     waivers: Waivers = NO_WAIVERS,
     *,
     compare_unfused: bool = False,
+    circumstances: tuple[Circumstance, ...] = (),
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
-    Graphs that run in other forms too get their verdicts some graphs later.
+    Cases that run once more, as graphs in other forms do, get their verdicts some cases later.
 
     Args:
         plan: what to run.
@@ -256,66 +264,61 @@ def judged(
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
         compare_unfused: run each graph's nodes one by one as well, and tell of it.
+        circumstances: under which each case runs as well; the backend must have them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
-    for part in _parts(plan, compare_unfused):
-        yield from _judged_part(part, backend, against, substrate, waivers, compare_unfused)
+    conclusion = Conclusion(
+        against,
+        backend.faults,
+        substrate,
+        waivers,
+        backend.capabilities.half_precision,
+        compare_unfused,
+        circumstances,
+    )
+    for part in _parts(plan, compare_unfused, bool(circumstances)):
+        yield from _judged_part(part, backend, conclusion)
 
 
 def _judged_part(
-    plan: Iterable[PlannedCase],
-    backend: OpenBackend,
-    against: Against,
-    substrate: Substrate,
-    waivers: Waivers,
-    compare_unfused: bool,
+    plan: Iterable[PlannedCase], backend: OpenBackend, conclusion: Conclusion
 ) -> Generator[Verdict, None, None]:
-    """Run a part of a plan at once, and then its graphs in other forms."""
+    """Run a part of a plan at once, and then what takes another run."""
     declined: deque[Verdict] = deque()
-    half = backend.capabilities.half_precision
-    again: list[tuple[GraphCase, Outputs, Verdict]] = []
-
-    def settled(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
-        verdict = backend.faults.waive(case, outcome, verdict)
-        verdict = substrate.excuse(case, outcome, verdict)
-        return waivers.applied(case, outcome, verdict)
-
-    for case, outcome in backend.execute(runnable(plan, backend.capabilities, declined)):
+    again: list[tuple[Case | Exercise, Any]] = []
+    cases = runnable(plan, backend.capabilities, declined)
+    for item, result in backend.execute(exercises_of(cases, conclusion.circumstances)):
         while declined:
             yield declined.popleft()
-        verdict = judge(case, outcome, against, half_precision=half)
-        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
-            compared = compare_unfused and not isinstance(case.expectation, ExpectedRejection)
-            if compared or case.relation is not None:
-                again.append((case, outcome, verdict))
-                continue
-        yield settled(case, outcome, verdict)
+        verdict = conclusion.of(item, result)
+        if verdict is None:
+            again.append((item, result))
+        else:
+            yield verdict
     yield from declined
-    if again:
-        from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
 
-        def run_one(case: Case) -> Outcome:
-            return next(outcome for _, outcome in backend.execute(iter([case])))
+    def run_one(item: Case | Exercise) -> Any:
+        return next(result for _, result in backend.execute(iter([item])))
 
-        def judge_again(case: Case, outcome: Outcome) -> Verdict:
-            return judge(case, outcome, against, half_precision=half)
-
-        for graph, outputs, verdict in again:
-            if graph.relation is not None:
-                verdict = judge_relation(graph, outputs, verdict, run_one, half=half)
-            else:
-                verdict = with_unfused(graph, outputs, verdict, run_one, judge_again)
-            yield settled(graph, outputs, verdict)
+    for item, result in again:
+        verdict = conclusion.of(item, result, run_one)
+        assert verdict is not None
+        yield verdict
 
 
 _GRAPHS_AT_ONCE: Final = 50
 """Of graphs that run in other forms too; their verdicts wait for the last of them."""
 
+_EXERCISED_AT_ONCE: Final = 512
+"""Of cases that run under circumstances: some run once more when all of them have run."""
 
-def _parts(plan: Iterable[PlannedCase], compare_unfused: bool) -> Iterator[list[PlannedCase]]:
+
+def _parts(
+    plan: Iterable[PlannedCase], compare_unfused: bool, exercised: bool
+) -> Iterator[list[PlannedCase]]:
     """Yield the plan in parts: graphs that run in other forms too, and all between these."""
 
     def apart(planned: PlannedCase) -> bool:
@@ -324,7 +327,8 @@ def _parts(plan: Iterable[PlannedCase], compare_unfused: bool) -> Iterator[list[
 
     for is_apart, group in groupby(plan, apart):
         cases = list(group)
-        size = _GRAPHS_AT_ONCE if is_apart else max(1, len(cases))
+        most = _EXERCISED_AT_ONCE if exercised else max(1, len(cases))
+        size = _GRAPHS_AT_ONCE if is_apart else most
         for start in range(0, len(cases), size):
             yield cases[start : start + size]
 

@@ -70,7 +70,12 @@ def open_variants(
         close = owner.pop_all().close
     first = next(iter(opened.values()))
     environment = _environment([variant.environment for variant in opened.values()])
-    return replace(first, name=name, environment=environment, close=close, variants=opened)
+    # Variants are compared plainly: circumstances are run on one of them at a time.
+    capabilities = replace(first.capabilities, circumstances=frozenset())
+    return replace(
+        first, name=name, environment=environment, capabilities=capabilities, close=close,
+        variants=opened,
+    )  # fmt: skip
 
 
 def _environment(environments: Sequence[Environment]) -> Environment:
@@ -203,6 +208,7 @@ def combined(
         "variants": variants,
         "seconds": math.fsum(verdict.seconds for verdict in verdicts.values()),
         "dispatch_seconds": first.dispatch_seconds,
+        "warnings": tuple(dict.fromkeys(w for v in verdicts.values() for w in v.warnings)),
     }
     if gravest.reason is not None:
         whole["reason"] = replace(gravest.reason, message=_message(variants, gravest.status))

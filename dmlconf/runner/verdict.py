@@ -156,8 +156,13 @@ class Verdict:
             the run never came to the case.
         feature_level: the lowest feature level that has all parts of the desc, such as `5_0`, by
             which `--feature-level` chooses; None where the run never came to the case.
+        circumstance: the circumstance under which the case failed, having passed plainly; None for
+            every other verdict.
+        circumstances: what came of the case under each circumstance: a status, or `not applicable`;
+            nothing where it ran only plainly.
         variants: what the case came to in each variant of the backend, by label; nothing where
             the backend has only one.
+        warnings: what the driver or a debug layer warned of; they fail nothing.
     """
 
     case: str
@@ -177,6 +182,9 @@ class Verdict:
     example: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     feature_level: str | None = None
+    circumstance: str | None = None
+    circumstances: Mapping[str, str] = field(default_factory=dict)
     variants: Mapping[str, VariantResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     attempts: tuple[Status, ...] = ()
     worker: str | None = None

@@ -12,6 +12,7 @@ from tests.cli.process import dmlconf_here
 NEGATED = ("fuzz", "-b", "miniature:negated,where=Axis > 1", "-o", "GATHER", "--seed", "1")
 
 
+@pytest.mark.fuzz
 def test_a_right_backend_passes(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, "fuzz", "-b", "miniature:level=6_4", "-o", "TILE", "--cases", "20")
     assert run.returncode == 0, run.stdout + run.stderr
@@ -19,6 +20,7 @@ def test_a_right_backend_passes(tmp_path: Path) -> None:
     assert not (tmp_path / "fuzz-failures").exists()
 
 
+@pytest.mark.fuzz
 def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *NEGATED, "--cases", "60")
     assert run.returncode == 1
@@ -30,6 +32,42 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
     assert " passed" not in again.stdout.splitlines()[-1]
 
 
+@pytest.mark.fuzz
+def test_one_case_of_each_group_is_reduced(tmp_path: Path) -> None:
+    run = dmlconf_here(tmp_path, *NEGATED, "--cases", "20", "--save", "saved")
+    assert "is reduced in" in run.stderr
+    (reduced,) = (tmp_path / "saved" / "reduced").glob("*.yaml")
+    again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], reduced, "--log", "again.jsonl")
+    assert again.returncode == 1
+    (verdict,) = verdicts(tmp_path / "again.jsonl")
+    facts = verdict["facts"]
+    assert isinstance(facts, dict)
+    assert facts["OutputTensor"] == "FLOAT32 1x1x1"
+
+
+@pytest.mark.fuzz
+def test_what_accepts_every_desc_fails_invalid_cases(tmp_path: Path) -> None:
+    zeros = ("fuzz", "-b", "miniature:zeros", "-o", "TILE", "--invalid", "--cases", "5")
+    run = dmlconf_here(tmp_path, *zeros, "--reduce", "0")
+    assert run.returncode == 1
+    assert "5 failed" in run.stdout.splitlines()[-1]
+    right = dmlconf_here(tmp_path, *zeros[:2], "miniature:level=6_4", *zeros[3:])
+    assert right.returncode == 0
+
+
+@pytest.mark.fuzz
+def test_graphs_run_like_other_cases(tmp_path: Path) -> None:
+    right = ("fuzz", "-b", "miniature:level=6_4", "--graphs", "--nodes", "3", "--cases", "8")
+    operators = ("-o", "ACTIVATION_RELU", "-o", "ELEMENT_WISE_ADD", "--seed", "1")
+    assert dmlconf_here(tmp_path, *right, *operators).returncode == 0
+    wrong = ("fuzz", "-b", "miniature:negated", *right[3:], *operators)
+    run = dmlconf_here(tmp_path, *wrong, "--save", "saved", "--reduce", "0")
+    assert run.returncode == 1
+    again = dmlconf_here(tmp_path, "run", "-b", "miniature:negated", "saved")
+    assert again.returncode == 1
+
+
+@pytest.mark.fuzz
 def test_a_number_makes_the_same_case_as_a_whole_run(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "12", "--log", "all.jsonl")
     dmlconf_here(tmp_path, *NEGATED, "--number", "11", "--log", "single.jsonl")
@@ -40,6 +78,7 @@ def test_a_number_makes_the_same_case_as_a_whole_run(tmp_path: Path) -> None:
     assert single["figures"] == of_all["figures"]
 
 
+@pytest.mark.fuzz
 def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *NEGATED, "--time", "0.1", "--log", "run.jsonl")
     assert run.returncode == 1
@@ -48,6 +87,7 @@ def test_a_run_by_time_ends_with_a_consistent_log(tmp_path: Path) -> None:
     assert dmlconf_here(tmp_path, "report", "run.jsonl").returncode == 0
 
 
+@pytest.mark.fuzz
 def test_stops_after_so_many_failures(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, *NEGATED, "--cases", "60", "--max-failures", "2", "--log", "run.jsonl")
     statuses = [verdict["status"] for verdict in verdicts(tmp_path / "run.jsonl")]
@@ -61,6 +101,7 @@ def test_stops_after_so_many_failures(tmp_path: Path) -> None:
         (("-o", "GATHR"), "did you mean GATHER?"),
         (("--cases", "5", "--time", "1"), "--cases, --time and --number exclude each other"),
         (("--cases", "0"), "0 is not in the range"),
+        (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],
 )
 def test_refuses_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from dmlconf.runner.log import RunLog, read_log
-from dmlconf.runner.verdict import Status
+from dmlconf.runner.verdict import ReasonKind, Status
 from tests.lab.test_bad_situations import lab
 
 pytestmark = pytest.mark.lab
@@ -58,3 +58,36 @@ def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
     assert not any(
         result.differing_bits for verdict in verdicts for result in verdict.variants.values()
     )
+
+
+def test_messages_of_a_debug_layer_fail_the_case_that_they_are_about(tmp_path: Path) -> None:
+    operators = [f"ELEMENT_WISE_{name}" for name in ("ADD", "MULTIPLY", "SUBTRACT")]
+    chosen = [word for name in operators for word in ("-o", name)]
+    chosen += ["-k", "(int8-wraps or one-element-longer) and not graphs"]
+    log = run(tmp_path, "DebugLayer", *chosen, "-b", "directml:debug=on")
+    ran = [verdict for verdict in log.verdicts if "/invalid/" not in verdict.case]
+    refused = [verdict for verdict in log.verdicts if "/invalid/" in verdict.case]
+    assert ran
+    assert refused
+    for verdict in ran:
+        error = "ERROR #1001: a buffer is in the wrong state"
+        warnings = ("WARNING #1002: a barrier is superfluous",)
+        if "ADD" in verdict.operator:
+            assert verdict.reason is not None
+            assert verdict.reason.kind is ReasonKind.ERROR_MESSAGE
+            assert verdict.reason.message == error
+        else:
+            assert verdict.status is Status.PASSED
+        assert verdict.warnings == (warnings if "SUBTRACT" in verdict.operator else ())
+    # The layer's error explains the refusal, and is no fault of it.
+    assert {verdict.status for verdict in refused} == {Status.PASSED}
+
+
+def test_debug_layers_that_are_not_there_are_told_of_once(tmp_path: Path) -> None:
+    done = lab(
+        "run", "--", "run", "-o", "TILE", "--tag", "documented", "-b", "directml:debug=on",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("debug layers that are not there, so no message was read:") == 1
+    assert "DirectML.Debug.dll" in done.stdout

@@ -18,7 +18,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from dmlconf.backends.circumstances import Circumstance, UnderCircumstance
 from dmlconf.backends.directml.adapters import Adapter, Adapters, choose_adapter
+from dmlconf.backends.directml.circumstances.exerciser import DirectMLExerciser
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
 from dmlconf.backends.directml.execution import Executor
@@ -128,7 +130,10 @@ class DirectMLBackend:
                     self._device.capabilities(), half_precision=self._options.half
                 )
                 self._executor = Executor(self._device, options.flags, graph=options.graph)
-                self._runner = Runner(self._executor)
+                self._runner = Runner(self._executor, self._device.messages)
+                self._exerciser = DirectMLExerciser(
+                    self._device, self._executor.operators, options.flags, graph=options.graph
+                )
             except HResultError as error:
                 raise BackendError(f"{self._adapter.description}: {error}") from error
             owned.pop_all()
@@ -154,20 +159,34 @@ class DirectMLBackend:
                 "metacommands": self._options.metacommands,
                 "half": self._options.half,
                 "debug": self._options.debug,
+                **self._debug_layers(),
                 "compile": _WAYS[self._options.graph],
             },
         )
 
+    def _debug_layers(self) -> dict[str, Any]:
+        if not self._options.debug:
+            return {}
+        missing = list(self._device.missing_layers)
+        return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
+
     def capabilities(self) -> Capabilities:
         """Return what DirectML says that the adapter can do."""
-        return replace(self._capabilities, memory=self._adapter.memory)
+        circumstances = frozenset(map(str, Circumstance))
+        memory = self._adapter.memory
+        return replace(self._capabilities, memory=memory, circumstances=circumstances)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order; those of a batch become known together."""
         return self._runner.run(cases)
 
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        """Run a case under a circumstance."""
+        return self._exerciser.exercise(case, circumstance)
+
     def close(self) -> None:
         """Give back the device and its memory."""
+        self._exerciser.close()
         self._executor.close()
         self._device.close()
 

@@ -19,6 +19,8 @@ __all__ = [
     "D3D12_GPU_DESCRIPTOR_HANDLE",
     "D3D12_HEAP_PROPERTIES",
     "D3D12_HEAP_TYPE",
+    "D3D12_MESSAGE",
+    "D3D12_MESSAGE_SEVERITY",
     "D3D12_QUERY_HEAP_DESC",
     "D3D12_QUERY_HEAP_TYPE",
     "D3D12_QUERY_TYPE",
@@ -37,6 +39,7 @@ __all__ = [
     "ID3D12_DEVICE_CHILD",
     "ID3D12_FENCE",
     "ID3D12_GRAPHICS_COMMAND_LIST",
+    "ID3D12_INFO_QUEUE",
     "ID3D12_OBJECT",
     "ID3D12_PAGEABLE",
     "ID3D12_QUERY_HEAP",
@@ -71,6 +74,16 @@ class D3D12_HEAP_TYPE(IntEnum):
     DEFAULT = 1
     UPLOAD = 2
     READBACK = 3
+
+
+class D3D12_MESSAGE_SEVERITY(IntEnum):
+    """How grave a message of the debug layer is."""
+
+    CORRUPTION = 0
+    ERROR = 1
+    WARNING = 2
+    INFO = 3
+    MESSAGE = 4
 
 
 class D3D12_QUERY_HEAP_TYPE(IntEnum):
@@ -163,6 +176,18 @@ class D3D12_RESOURCE_DESC(ctypes.Structure):
         ("SampleDesc", DXGI_SAMPLE_DESC),
         ("Layout", UINT),
         ("Flags", UINT),
+    )
+
+
+class D3D12_MESSAGE(ctypes.Structure):
+    """A message of the debug layer; its description lies behind it."""
+
+    _fields_ = (
+        ("Category", UINT),
+        ("Severity", UINT),
+        ("ID", UINT),
+        ("pDescription", POINTER),
+        ("DescriptionByteLength", SIZE_T),
     )
 
 
@@ -341,4 +366,29 @@ ID3D12_DEBUG: Final = Interface(
     "344488b7-6846-474b-b989-f027448245e0",
     IUNKNOWN,
     (Method("EnableDebugLayer", (), None),),
+)
+
+ID3D12_INFO_QUEUE: Final = Interface(
+    "ID3D12InfoQueue",
+    "0742a90b-c387-483f-b946-30a7e4e61458",
+    IUNKNOWN,
+    (
+        *uncalled("SetMessageCountLimit"),
+        Method("ClearStoredMessages", (), None),
+        Method("GetMessage", (UINT64, POINTER, ctypes.POINTER(SIZE_T))),
+        *uncalled("GetNumMessagesAllowedByStorageFilter GetNumMessagesDeniedByStorageFilter"),
+        Method("GetNumStoredMessages", (), UINT64),
+        *uncalled(
+            "GetNumStoredMessagesAllowedByRetrievalFilter "
+            "GetNumMessagesDiscardedByMessageCountLimit GetMessageCountLimit "
+            "AddStorageFilterEntries GetStorageFilter ClearStorageFilter "
+            "PushEmptyStorageFilter PushCopyOfStorageFilter PushStorageFilter PopStorageFilter "
+            "GetStorageFilterStackSize AddRetrievalFilterEntries GetRetrievalFilter "
+            "ClearRetrievalFilter PushEmptyRetrievalFilter PushCopyOfRetrievalFilter "
+            "PushRetrievalFilter PopRetrievalFilter GetRetrievalFilterStackSize AddMessage "
+            "AddApplicationMessage SetBreakOnCategory SetBreakOnSeverity SetBreakOnID "
+            "GetBreakOnCategory GetBreakOnSeverity GetBreakOnID SetMuteDebugOutput "
+            "GetMuteDebugOutput"
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, Final
 
 from dmlconf.backends.directml import d3d12, dml
@@ -16,6 +17,7 @@ from dmlconf.backends.directml.d3d12 import (
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, function
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
+from dmlconf.backends.directml.messages import InfoQueue
 from dmlconf.backends.directml.structs import data_type_value
 from dmlconf.backends.directml.vtable import (
     NEW_OBJECT,
@@ -46,6 +48,8 @@ class Device:
         recorder: the IDMLCommandRecorder.
         queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
+        messages: what the debug layers say; None where none was asked for or is active.
+        missing_layers: which debug layers were asked for and are not there, and why; else empty.
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
@@ -62,6 +66,8 @@ class Device:
         self._owned = ExitStack()
         self._submitted = 0
         self._recording = False
+        self.messages: InfoQueue | None = None
+        self.missing_layers: tuple[str, ...] = ()
         try:
             self._open(libraries, adapter, debug)
         except (HResultError, NativeFaultError) as error:
@@ -73,8 +79,12 @@ class Device:
 
     def _open(self, libraries: Libraries, adapter: ComObject, debug: bool) -> None:
         if debug:
-            _enable_debug_layer(libraries)
+            self._enable_debug_layer(libraries)
         self.d3d, kind = self._create_d3d(libraries, adapter)
+        if debug:
+            self.messages = InfoQueue.of(self.d3d)
+        if self.messages is not None:
+            self._owned.callback(self.messages.release)
         queue_desc = d3d12.D3D12_COMMAND_QUEUE_DESC(Type=kind)
         self.queue = self._own(
             "CreateCommandQueue", d3d12.ID3D12_COMMAND_QUEUE, ctypes.byref(queue_desc)
@@ -85,17 +95,35 @@ class Device:
         )
         self.commands.call("Close")
         self._fence = self._own("CreateFence", d3d12.ID3D12_FENCE, 0, 0)
-        flag = dml.DML_CREATE_DEVICE_FLAGS.DEBUG if debug else dml.DML_CREATE_DEVICE_FLAGS.NONE
+        self.dml = self._owned.enter_context(self._create_dml(libraries, debug))
+        recorder = self.dml.create("CreateCommandRecorder", dml.IDML_COMMAND_RECORDER)
+        self.recorder = self._owned.enter_context(recorder)
+
+    def _create_dml(self, libraries: Libraries, debug: bool) -> ComObject:
         create = function(
             libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
             *NEW_OBJECT,
         )  # fmt: skip
+        new = partial(_new, "DMLCreateDevice1", create, dml.IDML_DEVICE, self.d3d)
         lowest = dml.FEATURE_LEVELS[0]
-        self.dml = self._owned.enter_context(
-            _new("DMLCreateDevice1", create, dml.IDML_DEVICE, self.d3d, flag, lowest)
-        )
-        recorder = self.dml.create("CreateCommandRecorder", dml.IDML_COMMAND_RECORDER)
-        self.recorder = self._owned.enter_context(recorder)
+        if debug:
+            try:
+                return new(dml.DML_CREATE_DEVICE_FLAGS.DEBUG, lowest)
+            except HResultError as error:
+                self.missing_layers += (
+                    f"DirectML's ({error}): it needs DirectML.Debug.dll beside DirectML.dll",
+                )
+        return new(dml.DML_CREATE_DEVICE_FLAGS.NONE, lowest)
+
+    def _enable_debug_layer(self, libraries: Libraries) -> None:
+        get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
+        try:
+            with _new("D3D12GetDebugInterface", get, d3d12.ID3D12_DEBUG) as layer:
+                layer.call("EnableDebugLayer")
+        except HResultError as error:
+            self.missing_layers += (
+                f"Direct3D 12's ({error}): it needs the Windows feature Graphics Tools",
+            )
 
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
@@ -238,15 +266,3 @@ def _new(name: str, create: Callable[..., int], interface: Interface, *arguments
         raise NativeFaultError(name, str(error)) from error
     check(name, hresult)
     return ComObject(interface, pointer.value or 0)
-
-
-def _enable_debug_layer(libraries: Libraries) -> None:
-    get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
-    try:
-        with _new("D3D12GetDebugInterface", get, d3d12.ID3D12_DEBUG) as layer:
-            layer.call("EnableDebugLayer")
-    except HResultError as error:
-        raise BackendError(
-            f"debug=on: {error}; it needs the Windows feature Graphics Tools, and "
-            "DirectML.Debug.dll beside DirectML.dll"
-        ) from error

@@ -17,8 +17,14 @@ from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.inspection import Inspection, inspect
-from dmlconf.backends.directml.memory import Buffer, DescriptorHeap, Region
-from dmlconf.backends.directml.operators import OperatorCache
+from dmlconf.backends.directml.memory import (
+    LARGE_BYTES,
+    Buffer,
+    Buffers,
+    DescriptorHeap,
+    Region,
+)
+from dmlconf.backends.directml.operators import MOST_KEPT, OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
 from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
@@ -30,8 +36,6 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Executor", "Result"]
 
-_FIRST_BYTES: Final = 1 << 22
-_LARGE_BYTES: Final = 1 << 26
 _POISON_BYTES: Final = 1 << 20
 _ROUNDS: Final = len(POISONS)
 
@@ -83,19 +87,22 @@ class Executor:
         self._graph = graph
         self._operators = OperatorCache(device.dml, flags)
         self._timestamps = Timestamps(device.d3d, device.queue)
-        self._buffers: dict[str, Buffer] = {}
+        self._buffers = Buffers(device.d3d)
         self._heap = DescriptorHeap(device.d3d, MOST_DESCRIPTORS)
         self._poison = self._buffer("poison", _POISON_BYTES * _ROUNDS, _Heap.UPLOAD)
         for index, byte in enumerate(POISONS):
             ctypes.memset(self._poison.memory + index * _POISON_BYTES, byte, _POISON_BYTES)
 
+    @property
+    def operators(self) -> OperatorCache:
+        """What compiles operators, and keeps them."""
+        return self._operators
+
     def close(self) -> None:
         """Give back the operators, the buffers and the heap."""
         self._operators.close()
         self._timestamps.close()
-        for buffer in self._buffers.values():
-            buffer.release()
-        self._buffers.clear()
+        self._buffers.release()
         self._heap.release()
 
     def prepare(self, case: Case) -> Prepared:
@@ -111,9 +118,9 @@ class Executor:
         compiled = self._operators.get(compilation)
         return Prepared(case, compiled, placement, perf_counter() - began)
 
-    def trim(self) -> None:
-        """Give back operators that need not be kept; none that was prepared may be run any more."""
-        self._operators.trim()
+    def trim(self, most: int = MOST_KEPT) -> None:
+        """Give back operators beyond so many; none that was prepared may be run any more."""
+        self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
         """Initialise the operators, dispatch each twice, and return what they made, in order.
@@ -122,7 +129,7 @@ class Executor:
             HResultError: a call failed, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
-        if batch.arena > _LARGE_BYTES and len(batch) == 1:
+        if batch.arena > LARGE_BYTES and len(batch) == 1:
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
@@ -292,14 +299,7 @@ class Executor:
         return self._buffer(name, size, _Heap.DEFAULT) if size else None
 
     def _buffer(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the kept buffer of that name, made larger where it is too small."""
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size:
-            if buffer is not None:
-                self._buffers.pop(name).release()
-            room = size if size > _LARGE_BYTES else max(_FIRST_BYTES, 1 << (size - 1).bit_length())
-            buffer = self._buffers[name] = Buffer(self._device.d3d, room, kind)
-        return buffer
+        return self._buffers.get(name, size, kind)
 
 
 class _Inputs(Mapping[str, Array]):

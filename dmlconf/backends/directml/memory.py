@@ -11,7 +11,12 @@ from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STAT
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.vtable import ComObject
 
-__all__ = ["Buffer", "DescriptorHeap", "Region"]
+__all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
+
+LARGE_BYTES: Final = 1 << 26
+"""Larger buffers are made as large as needed, others somewhat larger, so that they last."""
+
+_FIRST_BYTES: Final = 1 << 22
 
 _ALLOW_UNORDERED_ACCESS: Final = 4
 _CBV_SRV_UAV: Final = 0
@@ -73,6 +78,41 @@ class Buffer:
     def release(self) -> None:
         """Give the buffer back."""
         self.resource.release()
+
+
+class Buffers:
+    """Buffers that are kept by name, and made larger where they are too small."""
+
+    def __init__(self, device: ComObject, first_bytes: int = _FIRST_BYTES) -> None:
+        """Begin with none.
+
+        Args:
+            device: the ID3D12Device.
+            first_bytes: the least size of a buffer.
+        """
+        self._device = device
+        self._first_bytes = first_bytes
+        self._buffers: dict[str, Buffer] = {}
+
+    def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
+        """Return the buffer of that name, of that size at least.
+
+        Raises:
+            HResultError: there is not enough memory, or the device is gone.
+        """
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size:
+            if buffer is not None:
+                self._buffers.pop(name).release()
+            least = max(self._first_bytes, 1 << (size - 1).bit_length())
+            room = size if size > LARGE_BYTES else least
+            buffer = self._buffers[name] = Buffer(self._device, room, kind)
+        return buffer
+
+    def release(self) -> None:
+        """Give all buffers back."""
+        while self._buffers:
+            self._buffers.popitem()[1].release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dmlconf.backends.directml.graph import compile_graph, create_operator
 from dmlconf.backends.directml.plans import GraphPlan, Plan
 from dmlconf.backends.directml.vtable import ComObject
 
-__all__ = ["CompiledOperator", "OperatorCache"]
+__all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
 
 MOST_KEPT: Final = 256
 """Compiled operators that are kept."""
@@ -88,9 +88,9 @@ class OperatorCache:
             self._cache[key] = compiled, owner.pop_all()
         return compiled
 
-    def trim(self) -> None:
+    def trim(self, most: int = MOST_KEPT) -> None:
         """Give back what was not used for longest, where more is kept than may be."""
-        while len(self._cache) > MOST_KEPT:
+        while len(self._cache) > most:
             _, (_, owner) = self._cache.popitem(last=False)
             owner.close()
 

@@ -18,6 +18,7 @@ from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.execution import Executor, Result
 from dmlconf.backends.directml.graph import NodeRefusalError
 from dmlconf.backends.directml.hresult import HResultError, is_removal
+from dmlconf.backends.directml.messages import InfoQueue, with_messages
 from dmlconf.backends.directml.vtable import NativeFaultError
 from dmlconf.backends.protocol import (
     Breakdown,
@@ -29,7 +30,7 @@ from dmlconf.backends.protocol import (
 )
 from dmlconf.cases.model import Case
 
-__all__ = ["Runner", "failure"]
+__all__ = ["Runner", "die", "failure"]
 
 MOST_SECONDS: Final = 1.0
 """Seconds of compiling after which a batch is run as it is, so that outcomes keep coming."""
@@ -47,12 +48,30 @@ _ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 class Runner:
     """Runs cases in batches that fit the memory meant for them."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: Executor, messages: InfoQueue | None = None) -> None:
+        """Run on an executor.
+
+        Args:
+            executor: runs batches.
+            messages: what debug layers say; each case then runs alone, so that it is known whose
+                messages they are.
+        """
         self._executor = executor
+        self._messages = messages
         self._removed: Outcome | None = None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
+        if self._messages is None:
+            yield from self._batched(cases)
+            return
+        for case in cases:
+            self._executor.trim(0)  # Layers also speak when an operator is created.
+            self._messages.take()
+            for outcome in self._batched([case]):
+                yield with_messages(outcome, self._messages.take())
+
+    def _batched(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         batch = Batch()
         # What is known of the cases of this batch; those that it holds have no outcome yet.
         waiting: deque[Outcome | None] = deque()
@@ -90,7 +109,7 @@ class Runner:
         except HResultError as error:
             return self._failed(error, perf_counter() - began)
         except NativeFaultError as error:
-            _die([case], error)
+            die([case], error)
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
         if self._removed is not None:
@@ -109,7 +128,7 @@ class Runner:
                 yield from self._singly(batch)
             return
         except NativeFaultError as error:
-            _die([member.prepared.case for member in batch], error)
+            die([member.prepared.case for member in batch], error)
         if len(batch) > 1 and any(map(_strayed, results)):
             yield from self._singly(batch)
             return
@@ -157,7 +176,7 @@ def _strayed(result: Result) -> bool:
     return any(fault.kind in _STRAYING for fault in result.faults)
 
 
-def _die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
+def die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
     """End the process as Windows would have done, had Python not caught the exception."""
     identifiers = cases[0].identifier
     if len(cases) > 1:

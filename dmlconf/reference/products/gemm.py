@@ -100,7 +100,7 @@ def gemm_error_scale(
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
-            return scale.open_where(np.asarray(beyond.any(tuple(axes), keepdims=True)))
+            return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
         return fused_error_scale(sums, sizes, FusedActivation, ATensor.dtype)
 
 

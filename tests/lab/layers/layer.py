@@ -14,6 +14,11 @@ from typing import Any, Final
 
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.adapters import Adapters, choose_adapter
+from dmlconf.backends.directml.d3d12 import (
+    D3D12_MESSAGE,
+    D3D12_MESSAGE_SEVERITY,
+    ID3D12_INFO_QUEUE,
+)
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.vtable import NEW_OBJECT, ComObject, prototype
@@ -122,7 +127,72 @@ def wrong_graph(device: Device) -> None:
     SubtractsForAdd(device, wrong=lambda flags: True, graphs=True)
 
 
-LAYERS: Final = {layer.__name__: layer for layer in (wrong_metacommand, wrong_half, wrong_graph)}
+class DebugLayer:
+    """Plays the debug layers: an ID3D12InfoQueue, and messages when operators are created."""
+
+    def __init__(self, device: Device) -> None:
+        self._messages: list[tuple[D3D12_MESSAGE_SEVERITY, str]] = []
+        self._queue = self._new_queue()
+        replace_method(device.d3d, "QueryInterface", NEW_OBJECT, self.query_interface)
+        replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)
+
+    def _new_queue(self) -> Any:
+        """Return a COM object; methods that dmlconf does not call, DirectML may, and do nothing."""
+        methods: dict[str, tuple[Any, tuple[Any, ...], Hook]] = {
+            "AddRef": (ctypes.c_uint32, (), lambda this: 2),
+            "Release": (ctypes.c_uint32, (), lambda this: 1),
+            "ClearStoredMessages": (None, (), lambda this: self._messages.clear()),
+            "GetNumStoredMessages": (ctypes.c_uint64, (), lambda this: len(self._messages)),
+            "GetMessage": (HRESULT, (ctypes.c_uint64, POINTER, POINTER), self.message),
+        }
+        table = (POINTER * ID3D12_INFO_QUEUE.length)()
+        for name, (slot, _) in ID3D12_INFO_QUEUE.slots.items():
+            nothing: tuple[Any, tuple[Any, ...], Hook] = (HRESULT, (), lambda this: 0)
+            result, arguments, method = methods.get(name, nothing)
+            kind: Any = prototype(result, POINTER, *arguments)
+            callback = kind(method)
+            table[slot] = ctypes.cast(callback, POINTER).value
+            _alive.append(callback)
+        _alive.append(table)
+        return POINTER(ctypes.addressof(table))
+
+    def query_interface(self, original: Hook, this: int, iid: Any, new: Any) -> int:
+        if str(iid.contents) == ID3D12_INFO_QUEUE.iid:
+            new[0] = ctypes.addressof(self._queue)
+            return 0
+        return int(original(this, iid, new))
+
+    def create(self, original: Hook, this: int, desc: int, iid: Any, new: Any) -> int:
+        result = int(original(this, desc, iid, new))
+        number = ctypes.c_uint32.from_address(desc).value
+        self._messages.append((D3D12_MESSAGE_SEVERITY.INFO, "an operator is created"))
+        if result < 0:
+            self._messages.append((D3D12_MESSAGE_SEVERITY.ERROR, "the desc is not valid"))
+        if number in SPOKEN_OF:
+            self._messages.append(SPOKEN_OF[number])
+        return result
+
+    def message(self, this: int, index: int, memory: int, size: int) -> int:
+        severity, text = self._messages[index]
+        content = text.encode() + b"\0"
+        needed = ctypes.sizeof(D3D12_MESSAGE) + len(content)
+        if memory:
+            end = memory + ctypes.sizeof(D3D12_MESSAGE)
+            ctypes.memmove(end, content, len(content))
+            message = D3D12_MESSAGE(0, severity, 1000 + severity, end, len(content))
+            ctypes.memmove(memory, ctypes.byref(message), ctypes.sizeof(message))
+        ctypes.c_size_t.from_address(size).value = needed
+        return 0
+
+
+SPOKEN_OF: Final = {
+    ELEMENT_WISE_ADD: (D3D12_MESSAGE_SEVERITY.ERROR, "a buffer is in the wrong state"),
+    ELEMENT_WISE_SUBTRACT: (D3D12_MESSAGE_SEVERITY.WARNING, "a barrier is superfluous"),
+}
+
+LAYERS: Final = {
+    layer.__name__: layer for layer in (wrong_metacommand, wrong_half, wrong_graph, DebugLayer)
+}
 
 
 def install(name: str) -> None:

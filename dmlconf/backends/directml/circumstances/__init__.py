@@ -1,0 +1,1 @@
+"""How the backend `directml` runs a case under circumstances: a module for each."""

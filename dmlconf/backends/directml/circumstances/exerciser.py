@@ -1,0 +1,68 @@
+"""What the backend runs a case under a circumstance with, and what becomes of failed calls."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from dmlconf.backends.circumstances import Circumstance, UnderCircumstance
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.directml.circumstances.running import exercise
+from dmlconf.backends.directml.device import Device
+from dmlconf.backends.directml.dml import DML_EXECUTION_FLAGS
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.operators import OperatorCache
+from dmlconf.backends.directml.running import die, failure
+from dmlconf.backends.directml.vtable import NativeFaultError
+from dmlconf.backends.protocol import Breakdown, BreakdownKind, Rejection
+from dmlconf.cases.model import Case
+
+__all__ = ["DirectMLExerciser"]
+
+
+class DirectMLExerciser:
+    """Runs cases under circumstances on one device."""
+
+    def __init__(
+        self, device: Device, operators: OperatorCache, flags: DML_EXECUTION_FLAGS, *, graph: bool
+    ) -> None:
+        """Begin without memory.
+
+        Args:
+            device: where to run.
+            operators: those of the plain runs, which need not be compiled again.
+            flags: how these are compiled.
+            graph: whether each operator is compiled as a graph of one node.
+        """
+        self._device = device
+        self._flags = flags
+        self._operators = {DML_EXECUTION_FLAGS.NONE: operators}
+        self._bench = Bench(device, self._compiler, graph=graph)
+
+    def _compiler(self, flags: DML_EXECUTION_FLAGS) -> OperatorCache:
+        """Return what compiles with flags beside those of the plain runs."""
+        if flags not in self._operators:
+            self._operators[flags] = OperatorCache(self._device.dml, self._flags | flags)
+        return self._operators[flags]
+
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        """Run a case under a circumstance."""
+        began = perf_counter()
+        try:
+            return exercise(self._bench, case, circumstance)
+        except HResultError as error:
+            outcome = failure(error, perf_counter() - began)
+            if isinstance(outcome, Rejection | Breakdown):
+                return outcome
+            return Breakdown(BreakdownKind.ERROR, str(error))
+        except NativeFaultError as error:
+            die([case], error)
+        finally:
+            for cache in self._operators.values():
+                cache.trim()
+
+    def close(self) -> None:
+        """Give back the memory, and the operators that plain runs do not have."""
+        self._bench.close()
+        for flags, cache in self._operators.items():
+            if flags:
+                cache.close()

@@ -1,0 +1,45 @@
+"""Owned: constant inputs that DirectML takes over from an upload heap.
+
+Constant are all inputs but the first, as applications have them: weights, biases, scales, zero
+points, tables. An operator with one input has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from dmlconf.backends.circumstances import Dispatch, Inapplicable
+from dmlconf.backends.directml.circumstances.bench import Bench, Step
+from dmlconf.backends.directml.circumstances.descs import with_tensors
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc
+
+__all__ = ["exercise"]
+
+_OWNED: Final = "OWNED_BY_DML"
+
+
+def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
+    """Initialise the operator twice with other data, and dispatch with either copy in turn."""
+    if isinstance(case, GraphCase):
+        return Inapplicable("a graph's case says itself which inputs DirectML owns")
+    chosen = frozenset(case.input_names()[1:]) - frozenset(case.in_place.values())
+    if not chosen:
+        return Inapplicable("it has no input that can be constant")
+
+    def owned(name: str, tensor: TensorDesc) -> TensorDesc:
+        if name not in chosen or _OWNED in tensor.Flags:
+            return tensor
+        return replace(tensor, Flags=(*tensor.Flags, _OWNED))
+
+    flagged = with_tensors(case, owned)
+    broken = set(flagged.violations()) - set(case.violations())
+    if broken:
+        return Inapplicable(f"the operator does not permit it: {', '.join(sorted(broken))}")
+    first, second = bench.site(flagged), bench.site(flagged)
+    bench.initialize(first, 0, from_upload=True)
+    bench.initialize(second, 1, from_upload=True)
+    steps = [Step(first, 0), Step(second, 1), Step(first, 0)]
+    return bench.run(steps)

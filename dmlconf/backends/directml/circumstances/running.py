@@ -1,0 +1,58 @@
+"""Run a case under a circumstance, and put together what its dispatches left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
+from typing import Final
+
+from dmlconf.backends.circumstances import (
+    Circumstance,
+    Dispatch,
+    Exercised,
+    Inapplicable,
+)
+from dmlconf.backends.directml.circumstances import offset, owned, rebound, repeated
+from dmlconf.backends.directml.circumstances.bench import Bench, TooLargeError
+from dmlconf.cases.model import Case
+from dmlconf.tensors.sample import elements_digest
+
+__all__ = ["EXERCISES", "exercise"]
+
+EXERCISES: Final[Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | Inapplicable]]] = {
+    Circumstance.REPEATED: repeated.exercise,
+    Circumstance.REBOUND: rebound.exercise,
+    Circumstance.OFFSET: offset.exercise,
+    Circumstance.OWNED: owned.exercise,
+}
+"""What runs a case on a bench, by circumstance."""
+
+
+def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
+    """Run a case under a circumstance.
+
+    Raises:
+        HResultError: DirectML refuses a form of the case, a call failed, or the device is gone.
+        NativeFaultError: DirectML crashed, and Windows told.
+    """
+    began = perf_counter()
+    with bench:
+        try:
+            seen = EXERCISES[circumstance](bench, case)
+        except TooLargeError as error:
+            return Inapplicable(str(error))
+    if isinstance(seen, Inapplicable):
+        return seen
+    return Exercised(_together(seen), perf_counter() - began)
+
+
+def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
+    """Return dispatches that had the same inputs and left the same as one."""
+    distinct: dict[tuple[object, ...], Dispatch] = {}
+    for each in dispatches:
+        digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())
+        key = each.variation, digests, each.faults
+        known = distinct.get(key)
+        times = each.times + (known.times if known else 0)
+        distinct[key] = Dispatch(each.variation, each.arrays, each.faults, times)
+    return tuple(distinct.values())

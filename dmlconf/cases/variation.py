@@ -1,0 +1,54 @@
+"""The same case with other inputs, for dispatches that follow each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.model import Case, Fill
+from dmlconf.tensors.fills import challenged
+
+__all__ = ["VARIATIONS", "is_judged", "varied"]
+
+VARIATIONS: Final = 3
+"""So many inputs a case has under circumstances, its own included."""
+
+
+def varied(case: Case, number: int) -> Case:
+    """Return the case with other inputs; number 0 is the case itself.
+
+    Generated data gets another seed, as `challenged` says, and what the case expects is left to the
+    reference. Where no data is generated, each input has its elements in another order: whether
+    the outputs are right then is not asked (`is_judged`), since indices that a case gives may not
+    be permitted in each order.
+
+    Args:
+        case: the case.
+        number: from 0 to `VARIATIONS` - 1.
+    """
+    if number == 0:
+        return case
+    identifier = f"{case.identifier}#inputs-{number}"
+    if is_judged(case):
+        data = {
+            name: replace(part, arguments=challenged(part.name, part.arguments, number))
+            if isinstance(part, Fill)
+            else part
+            for name, part in case.data.items()
+        }
+        return replace(case, identifier=identifier, data=data, expectation=None)
+    turned = {
+        name: np.roll(array.ravel(), number).reshape(array.shape)
+        for name, array in case.inputs().items()
+    }
+    return replace(case, identifier=identifier, data=turned, expectation=None)
+
+
+def is_judged(case: Case) -> bool:
+    """Tell whether the outputs of a case's variations can be judged: some data is generated."""
+    return any(
+        isinstance(part, Fill) and challenged(part.name, part.arguments, 1) != part.arguments
+        for part in case.data.values()
+    )

@@ -1,0 +1,27 @@
+"""The values of indices and lengths for which the documentation defines results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dmlconf.expressions import Expression
+
+__all__ = ["Bounds"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The values of an input for which the documentation defines results.
+
+    Attributes:
+        high: the greatest value, over the desc's fields and terms.
+        low: the least value.
+        from_end: whether negative values of signed types count from the end, down to `-high - 1`.
+        writes: the tensor whose elements go where the values say, so that of equal values it is
+            not defined which element stays; None where they only say where to read.
+    """
+
+    high: Expression
+    low: int = 0
+    from_end: bool = False
+    writes: str | None = None

@@ -1,0 +1,70 @@
+"""Options that compare the times of a run with those of an earlier one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+if TYPE_CHECKING:
+    from dmlconf.runner.log import RunLog
+
+__all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints"]
+
+
+class _Factor(click.ParamType[float]):
+    """A number of times, such as `3x` or `1.5`, above 1."""
+
+    name = "factor"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number.
+
+        Raises:
+            click.BadParameter: it is none, or not above 1.
+        """
+        text = str(value)
+        try:
+            number = float(text.removesuffix("x"))
+        except ValueError:
+            number = math.nan
+        if not 1 < number < math.inf:
+            self.fail(f"{text!r} is not a factor above 1, such as 3x", param, ctx)
+        return number
+
+
+FACTOR: Final = _Factor()
+
+FAIL_SLOWER_HELP: Final = "Fail where an operator takes so many times as long, such as 3x."
+
+
+def slower_complaints(
+    base: RunLog, new: RunLog, factor: float | None
+) -> tuple[list[str], list[str]]:
+    """Return what to say of operators that are slower, and which of them fail the run.
+
+    Args:
+        base: the earlier run.
+        new: the run.
+        factor: how many times as long an operator must take to fail the run; None for never.
+    """
+    from dmlconf.comparison.timing import timing, timing_lines  # Few runs need it.
+
+    compared = timing(base, new)
+    if not compared.cases:
+        return ["no case has a time on the device in both runs, so no time was compared"], []
+    cases = f"{compared.cases:,} case{'s' if compared.cases != 1 else ''}"
+    lines = timing_lines(compared)
+    begin = f"Slower than in the earlier run ({cases} timed in both)"
+    said = [f"{begin}:", *(f"  {line}" for line in lines)] if lines else [f"{begin}: no operator"]
+    devices = [log.header.environment.get("adapter") for log in (base, new)]
+    if devices[0] != devices[1]:
+        said.append(f"  The devices differ: {devices[0]}, now {devices[1]}")
+    failing = compared.slower_than(factor) if factor is not None else []
+    return said, [
+        f"--fail-slower {factor:g}x: {each.operator} takes {each.ratio:.1f} times as long"
+        for each in failing
+    ]

@@ -1,0 +1,203 @@
+"""Which operators take longer on the device than in an earlier run, by more than noise allows.
+
+A case's time is that of its quickest dispatch by the device's own clock, since whatever disturbs a
+dispatch only adds to it. Two figures of an operator may show that it is slower: the median of its
+cases' ratios, and the ratio of their sums, which the large cases decide. Each has a standard error
+of two parts: how much cases of one operator differ among themselves, by which the error falls with
+their number, and how much operators differ among themselves, which any number of cases shares, as
+where the machine was busy for a while. Both are estimated by medians of absolute deviations, from
+the two runs themselves, so that a few operators that are really slower hardly matter.
+
+Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
+distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from dmlconf.runner.log import RunLog
+
+__all__ = ["Slowdown", "Timing", "timing", "timing_lines"]
+
+DEVIATIONS: Final = 4.0
+"""Standard errors beyond which a ratio is no noise."""
+
+LEAST_RATIO: Final = 1.1
+"""Smaller ratios are not told of, however sure."""
+
+LEAST_NOISE: Final = 0.05
+"""Logarithm that two runs of any operator may differ by: the fewest operators tell less."""
+
+MOST_LINES: Final = 20
+
+_NORMAL: Final = 1.4826
+_OF_MEDIAN: Final = 1.2533
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """An operator that takes longer than in the base.
+
+    Attributes:
+        operator: its name.
+        cases: how many of its cases both runs timed.
+        ratio: how many times as long it takes.
+        least: the least ratio that noise leaves open.
+        base_seconds: of all these cases in the base.
+        seconds: in the new run.
+        slowest: the case whose time grew by the greatest factor.
+        slowest_ratio: that factor.
+    """
+
+    operator: str
+    cases: int
+    ratio: float
+    least: float
+    base_seconds: float
+    seconds: float
+    slowest: str
+    slowest_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The times of two runs side by side.
+
+    Attributes:
+        cases: how many cases both runs timed.
+        ratio: the median of all operators' ratios; 1 where nothing was timed.
+        slower: the operators that take longer by more than noise allows, the worst first.
+    """
+
+    cases: int
+    ratio: float
+    slower: tuple[Slowdown, ...]
+
+    def slower_than(self, factor: float) -> list[Slowdown]:
+        """Return the operators that take at least so many times as long."""
+        return [slowdown for slowdown in self.slower if slowdown.ratio >= factor]
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """The cases of an operator that both runs timed, with the seconds of each in both."""
+
+    operator: str
+    cases: tuple[str, ...]
+    base: tuple[float, ...]
+    new: tuple[float, ...]
+
+    @property
+    def logs(self) -> list[float]:
+        return [math.log(new / base) for base, new in zip(self.base, self.new, strict=True)]
+
+    @property
+    def of_sums(self) -> float:
+        return math.log(math.fsum(self.new) / math.fsum(self.base))
+
+
+def timing(base: RunLog, new: RunLog) -> Timing:
+    """Compare the times of two runs on the device.
+
+    Args:
+        base: the earlier run.
+        new: the later one.
+    """
+    operators = _timed(base, new)
+    if not operators:
+        return Timing(0, 1.0, ())
+    medians = {each.operator: median(each.logs) for each in operators}
+    sums = {each.operator: each.of_sums for each in operators}
+    among_medians, among_sums = _between(medians.values()), _between(sums.values())
+    among_cases = _spread(
+        value - medians[each.operator]
+        for each in operators
+        if len(each.cases) > 2
+        for value in each.logs
+    )
+    slower = []
+    for each in operators:
+        middle, total = medians[each.operator], sums[each.operator]
+        noise = max(among_cases, LEAST_NOISE, _spread(value - middle for value in each.logs))
+        share = math.sqrt(math.fsum(t * t for t in each.base)) / math.fsum(each.base)
+        errors = {
+            middle: math.hypot(among_medians, _OF_MEDIAN * noise / math.sqrt(len(each.cases))),
+            total: math.hypot(among_sums, noise * share),
+        }
+        least, value = max((value - DEVIATIONS * error, value) for value, error in errors.items())
+        if least > 0 and value >= math.log(LEAST_RATIO):
+            slower.append(_slowdown(each, value, least))
+    slower.sort(key=lambda slowdown: -slowdown.ratio)
+    cases = sum(len(each.cases) for each in operators)
+    return Timing(cases, math.exp(median(medians.values())), tuple(slower))
+
+
+def _slowdown(timed: _Timed, value: float, least: float) -> Slowdown:
+    ratio, slowest = max(zip(timed.logs, timed.cases, strict=True))
+    return Slowdown(
+        operator=timed.operator,
+        cases=len(timed.cases),
+        ratio=math.exp(value),
+        least=math.exp(least),
+        base_seconds=math.fsum(timed.base),
+        seconds=math.fsum(timed.new),
+        slowest=slowest,
+        slowest_ratio=math.exp(ratio),
+    )
+
+
+def _timed(base: RunLog, new: RunLog) -> list[_Timed]:
+    before = _seconds(base)
+    by_operator: dict[str, list[tuple[str, float, float]]] = {}
+    operators = {verdict.case: verdict.operator for verdict in new.verdicts}
+    for case, seconds in _seconds(new).items():
+        if case in before:
+            entry = case, before[case], seconds
+            by_operator.setdefault(operators[case], []).append(entry)
+    return [
+        _Timed(name, *map(tuple, zip(*entries, strict=True)))
+        for name, entries in by_operator.items()
+    ]
+
+
+def _seconds(log: RunLog) -> Mapping[str, float]:
+    """Return the seconds of each case's quickest dispatch; cases without a clock are left out."""
+    return {
+        verdict.case: min(verdict.dispatch_seconds)
+        for verdict in log.verdicts
+        if verdict.dispatch_seconds and min(verdict.dispatch_seconds) > 0
+    }
+
+
+def _spread(deviations: Iterable[float]) -> float:
+    """Return a robust standard deviation of values around 0."""
+    sizes = [abs(value) for value in deviations]
+    return _NORMAL * median(sizes) if sizes else 0.0
+
+
+def _between(figures: Collection[float]) -> float:
+    """Return how much figures of operators differ by noise."""
+    middle = median(figures)
+    return max(LEAST_NOISE, _spread(figure - middle for figure in figures))
+
+
+def timing_lines(compared: Timing) -> list[str]:
+    """Say which operators are slower, the worst first; nothing where none is."""
+    lines = [
+        f"{each.operator}: {each.ratio:.1f} times as long, at least {each.least:.1f} times beyond "
+        f"noise ({_time(each.seconds)}, was {_time(each.base_seconds)}, in {each.cases:,} "
+        f"case{'s' if each.cases != 1 else ''}; most in {each.slowest}, "
+        f"{each.slowest_ratio:.1f} times)"
+        for each in compared.slower[:MOST_LINES]
+    ]
+    left = len(compared.slower) - len(lines)
+    return [*lines, f"and {left:,} more"] if left else lines
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:,.2f} s" if seconds >= 1 else f"{1000 * seconds:,.3g} ms"

@@ -1,0 +1,224 @@
+"""Graphs made by chance: node after node, each fed by what earlier ones give.
+
+As NNSmith does, a graph grows by one valid operator at a time. The next operator is chosen first,
+and then its desc is solved with one input held fast: the tensor that an earlier node gives. So
+edges fit, and no graph is thrown away for one bad edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Final
+
+from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue import loader as catalogue
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.graph import GRAPHS
+from dmlconf.catalogue.model import FieldKind, Operator
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.data import data_of
+from dmlconf.fuzzing.drafts import Drafts
+from dmlconf.fuzzing.operators import plain, planned, tensor_entry
+from dmlconf.fuzzing.search import valid_desc
+from dmlconf.tensors.layout import LAYOUTS
+
+__all__ = ["MOST_NODES", "graph_case"]
+
+MOST_NODES: Final = 5
+_ATTEMPTS: Final = 6
+_KIND: Final = "fuzz"
+
+
+def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> PlannedCase:
+    """Return a valid graph, which all arguments together determine.
+
+    Args:
+        operators: names of the operators that nodes may be of.
+        seed: of all cases of a run.
+        number: of the case, from 0.
+        nodes: how many there are at most; at least 1.
+    """
+    chance = Chance(seed, GRAPHS, number, nodes, *operators)
+    growth = _Growth(chance)
+    for _ in range(chance.between(min(2, nodes), nodes)):
+        growth.add_node(operators)
+    return planned(catalogue.operator(GRAPHS), seed, number, growth.entry(str(number)), _KIND)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A tensor that nodes may be fed by.
+
+    Attributes:
+        source: as a case file names it: a graph input, or `NODE.TENSOR`.
+        tensor: its desc.
+    """
+
+    source: str
+    tensor: TensorDesc
+
+
+@dataclass
+class _Growth:
+    """A graph that grows.
+
+    Attributes:
+        chance: decides.
+        inputs: entries of the graph's inputs by name.
+        nodes: entries of the nodes by name.
+        values: what inputs and nodes give.
+        unused: sources of outputs of nodes that feed nothing yet.
+    """
+
+    chance: Chance
+    inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    values: list[_Value] = field(default_factory=list)
+    unused: dict[str, None] = field(default_factory=dict)
+
+    def add_node(self, operators: Sequence[str]) -> None:
+        """Add a node of some operator, fed by an earlier one where that is possible."""
+        for attempt in range(_ATTEMPTS):
+            operator = catalogue.operator(self.chance.pick(operators))
+            feeder = self._feeder() if attempt < _ATTEMPTS - 1 else None
+            fields = _fed_fields(operator)
+            if feeder is not None and not fields:
+                continue
+            name = self.chance.pick(fields) if feeder is not None else ""
+            desc = self._desc(operator, name, feeder)
+            if desc is not None:
+                self._place(operator, desc, {name: feeder.source} if feeder else {})
+                return
+
+    def _feeder(self) -> _Value | None:
+        """Return a value for the next node: rather the latest that feeds nothing yet."""
+        if not self.values:
+            return None
+        unused = [value for value in self.values if value.source in self.unused]
+        if unused and not self.chance.once_in(4):
+            return unused[-1]
+        return self.chance.pick(self.values)
+
+    def _desc(self, operator: Operator, name: str, feeder: _Value | None) -> Desc | None:
+        """Return a valid desc, one of whose inputs is the tensor that feeds it."""
+
+        def fits(desc: Desc) -> bool:
+            return feeder is None or (
+                isinstance(desc[name], TensorDesc) and _alike(desc[name], feeder.tensor)
+            )
+
+        def begin(desc: Desc, drafts: Drafts) -> Desc:
+            if feeder is None:
+                return desc
+            tensor = feeder.tensor
+            if desc[name] is None:
+                desc = {**desc, name: tensor}
+            return drafts.changed(
+                desc,
+                (((name, "DataType"), tensor.DataType), ((name, "Sizes"), tensor.Sizes)),
+            )
+
+        table = self.chance.pick(operator.support)
+        if feeder is not None:
+            row = table.tensors[name]
+            in_ranks = row.ranks[0] <= len(feeder.tensor.Sizes) <= row.ranks[1]
+            if not in_ranks or feeder.tensor.DataType not in row.data_types:
+                return None
+        return valid_desc(operator, table, self.chance, fits, begin)
+
+    def _place(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> None:
+        """Add the node, with graph inputs for what nothing feeds."""
+        node = f"n{len(self.nodes)}"
+        data = data_of(operator, desc, self.chance)
+        desc = self._laid_out(operator, desc, sources)
+        entries: dict[str, Any] = {}
+        for name, entry, tensor in tensors_of(operator, desc, FieldKind.INPUT):
+            source = sources.get(name) or self._other_source(operator, entry.name, tensor)
+            if source is None:
+                source = f"x{len(self.inputs)}"
+                self.inputs[source] = tensor_entry(tensor, data[name])
+                if entry.bounds is None and not tensor.Flags:
+                    self.values.append(_Value(source, tensor))
+            self.unused.pop(source, None)
+            entries[name] = {"from": source, **tensor_entry(tensor, None)}
+        for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT):
+            entries[name] = tensor_entry(tensor, None)
+            self.values.append(_Value(f"{node}.{name}", tensor))
+            self.unused[f"{node}.{name}"] = None
+        self.nodes[node] = {"operator": operator.name, "desc": _entry(operator, desc, entries)}
+
+    def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
+        """Return an earlier value for an input beside the one that was held fast."""
+        if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
+            return None
+        fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]
+        return self.chance.pick(fitting).source if fitting else None
+
+    def _laid_out(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> Desc:
+        """Return the desc with the feeder's layout, and layouts and flags of its own elsewhere."""
+        by_source = {value.source: value.tensor for value in self.values}
+        for name, source in sources.items():
+            tensor = by_source[source]
+            desc = {**desc, name: replace(desc[name], Strides=tensor.Strides)}
+        for entry in operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT):
+            tensor = desc[entry.name]
+            if entry.name in sources or not isinstance(tensor, TensorDesc):
+                continue
+            if self.chance.once_in(6):
+                layout = self.chance.pick(("packed", "padded", "transposed"))
+                desc = _if_valid(operator, desc, entry.name, Strides=LAYOUTS[layout](tensor.Sizes))
+            if entry.kind is FieldKind.INPUT and self.chance.once_in(12):
+                desc = _if_valid(operator, desc, entry.name, Flags=("OWNED_BY_DML",))
+        return desc
+
+    def entry(self, name: str) -> dict[str, Any]:
+        """Return the graph as a case file has it; what feeds nothing is an output, and more is."""
+        given = [value.source for value in self.values if value.source.startswith("n")]
+        outputs = [source for source in given if source in self.unused or self.chance.once_in(5)]
+        return {
+            "name": name,
+            "inputs": self.inputs,
+            "nodes": self.nodes,
+            "outputs": {f"y{place}": source for place, source in enumerate(outputs)},
+        }
+
+
+def _alike(tensor: TensorDesc, other: TensorDesc) -> bool:
+    return tensor.DataType is other.DataType and tensor.Sizes == other.Sizes
+
+
+def _same_buffer(tensor: TensorDesc, other: TensorDesc) -> bool:
+    return _alike(tensor, other) and tensor.Strides == other.Strides and not tensor.Flags
+
+
+def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc:
+    other = {**desc, name: replace(desc[name], **changes)}
+    return desc if violations(operator, other, documented=True) else other
+
+
+@cache
+def _fed_fields(operator: Operator) -> tuple[str, ...]:
+    """Return the inputs that another node may feed: no indices, whose values must fit."""
+    return tuple(
+        entry.name
+        for entry in operator.of_kind(FieldKind.INPUT)
+        if entry.bounds is None and not entry.is_array
+    )
+
+
+def _entry(operator: Operator, desc: Desc, tensors: dict[str, Any]) -> dict[str, Any]:
+    entry: dict[str, Any] = {}
+    for part in operator.fields:
+        value = desc[part.name]
+        if part.name in operator.count_fields or value is None:
+            continue
+        if not part.is_tensor:
+            entry[part.name] = plain(value)
+        elif part.is_array:
+            entry[part.name] = [tensors[f"{part.name}[{place}]"] for place in range(len(value))]
+        else:
+            entry[part.name] = tensors[part.name]
+    return entry

@@ -1,0 +1,87 @@
+"""Indices and lengths for which the documentation defines results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import Field, Operator
+from dmlconf.fuzzing.chance import Chance
+
+__all__ = ["constant_writes", "indices_of"]
+
+
+def indices_of(
+    operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, chance: Chance
+) -> Mapping[str, Any]:
+    """Return the data of an input with `bounds`, as a case file has them.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+        field: the input.
+        tensor: its desc.
+        chance: decides.
+    """
+    bounds = field.bounds
+    assert bounds is not None
+    high = bounds.high.evaluate(operator.names(desc))
+    largest = min(int(tensor.DataType.maximum), max(high, bounds.low))
+    low = -high - 1 if bounds.from_end and tensor.DataType.is_signed else bounds.low
+    low = max(low, int(tensor.DataType.minimum))
+    if chance.once_in(3):  # None from the end.
+        low = bounds.low
+    listed = bounds.writes is not None and not tensor.OverlappingStrides
+    distinct = _distinct(desc, tensor, largest + 1, chance) if listed else None
+    if distinct is not None:
+        return {"values": distinct}
+    return {"fill": {"integers": {"low": low, "high": largest, "seed": chance.below(1 << 32)}}}
+
+
+def constant_writes(
+    operator: Operator, desc: Desc, data: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """Return the inputs whose elements must be equal, since indices of writes may be equal.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+        data: the data by input; indices that are listed are distinct.
+    """
+    return frozenset(
+        field.bounds.writes
+        for field in operator.fields
+        if field.bounds is not None
+        and field.bounds.writes is not None
+        and desc[field.name] is not None
+        and "values" not in data[field.name]
+    )
+
+
+def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list[int] | None:
+    """Return indices of which no two lead to the same element; None where there are none.
+
+    With an Axis all others beside it are coordinates of their own; else each is a place by itself.
+    """
+    axis = desc.get("Axis")
+    if axis is None:
+        count = tensor.ElementCount
+        single = tensor.Sizes[-1] == 1 or "InputDimensionCount" not in desc
+        return _permuted(size, count, chance) if single and count <= size <= 1 << 14 else None
+    count = tensor.Sizes[axis]
+    if count > size:
+        return None
+    after = prod(tensor.Sizes[axis + 1 :])
+    values = [0] * tensor.ElementCount
+    for line in range(tensor.ElementCount // count):
+        start = line // after * after * count + line % after
+        for place, index in enumerate(_permuted(size, count, chance)):
+            values[start + place * after] = index
+    return values
+
+
+def _permuted(size: int, count: int, chance: Chance) -> list[int]:
+    order: Sequence[int] = chance.shuffled(range(size))
+    return list(order[:count])

@@ -1,0 +1,123 @@
+"""From what a backend made of a case to the verdict on it, with all that a run asks beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
+from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.runner.judge import Against, judge
+from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
+from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.runner.waivers import NO_WAIVERS, Waivers
+
+__all__ = ["Conclusion", "Execute", "RunOne", "verdict_of"]
+
+RunOne = Callable[[Case | Exercise], Any]
+"""Runs a case or an exercise on the backend under test, alone."""
+
+Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
+"""Yields each case or exercise with what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """Draws the verdict on a case.
+
+    Attributes:
+        against: gives the expected outcome of cases that state none.
+        faults: the known faults of the DirectML under test.
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted.
+        half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
+        compare_unfused: whether each graph's nodes run one by one as well.
+        circumstances: under which each case runs as well.
+    """
+
+    against: Against
+    faults: KnownFaults = NO_KNOWN_FAULTS
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: Waivers = NO_WAIVERS
+    half: bool = False
+    compare_unfused: bool = False
+    circumstances: tuple[Circumstance, ...] = ()
+
+    def judge(self, case: Case, outcome: Outcome) -> Verdict:
+        """Return the verdict on an outcome of a case, whatever may excuse it."""
+        return judge(case, outcome, self.against, half_precision=self.half)
+
+    def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
+        """Return the verdict, or another one where what is known explains the failure."""
+        waived = self.faults.waive(case, outcome, verdict)
+        return self.substrate.excuse(case, outcome, waived)
+
+    def of(self, item: Case | Exercise, result: Any, run: RunOne | None = None) -> Verdict | None:
+        """Return the verdict; None where it takes another run, and there is nothing to run with.
+
+        Args:
+            item: what was run.
+            result: what came of it.
+            run: runs a case or an exercise; None while others are still at work.
+        """
+        case = item.case if isinstance(item, Exercise) else item
+        if isinstance(item, Exercise) and isinstance(result, Breakdown):
+            if run is None:
+                return None
+            from dmlconf.runner.circumstances import run_under  # Few runs need it.
+
+            result = run_under(case, item.circumstances, run)
+        under = result.under if isinstance(result, Exercises) else {}
+        outcome = result.plain if isinstance(result, Exercises) else result
+        verdict: Verdict | None
+        if isinstance(outcome, Outputs) and isinstance(case, GraphCase):
+            verdict = self._of_graph(case, outcome, run)
+        else:
+            verdict = self.judge(case, outcome)
+        if verdict is None:
+            return None
+        verdict = self.excused(case, outcome, verdict)
+        if under and verdict.status is Status.PASSED:
+            from dmlconf.runner.circumstances import judge_circumstances  # Few runs need it.
+
+            exercised = judge_circumstances(case, verdict, under, self.judge, self.excused, run)
+            if exercised is None:
+                return None
+            verdict = exercised
+        return self.waivers.applied(case, outcome, verdict)
+
+    def _of_graph(self, case: GraphCase, outcome: Outputs, run: RunOne | None) -> Verdict | None:
+        """Return the verdict on a graph, which may run in other forms as well."""
+        verdict = self.judge(case, outcome)
+        rejected = isinstance(case.expectation, ExpectedRejection)
+        if case.relation is None and (not self.compare_unfused or rejected):
+            return verdict
+        if run is None:
+            return None
+        from dmlconf.runner.relations import judge_relation, with_unfused  # Few runs need it.
+
+        if case.relation is not None:
+            return judge_relation(case, outcome, verdict, run, half=self.half)
+        return with_unfused(case, outcome, verdict, run, self.judge)
+
+
+def verdict_of(item: Case | Exercise, execute: Execute, conclusion: Conclusion) -> Verdict:
+    """Run a case, or a case under circumstances, and return the verdict on it.
+
+    Args:
+        item: what to run; an `Exercise` runs plainly first, and the verdict names the first
+            circumstance under which it fails.
+        execute: as an `OpenBackend` has it, with nothing else to do.
+        conclusion: judges what came of it.
+    """
+
+    def run_one(each: Case | Exercise) -> Any:
+        return next(result for _, result in execute(iter([each])))
+
+    verdict = conclusion.of(item, run_one(item), run_one)
+    assert verdict is not None
+    return verdict

@@ -1,0 +1,107 @@
+"""What becomes of the messages of debug layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.backends.directml.d3d12 import D3D12_MESSAGE_SEVERITY
+from dmlconf.backends.directml.messages import Message, with_messages
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Fault,
+    FaultKind,
+    Outcome,
+    Outputs,
+    Rejection,
+)
+from dmlconf.cases.build import build
+from dmlconf.reports.remarks import debug_layer_note, warning_lines
+from dmlconf.runner.judge import judge
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import ReasonKind, Status
+from tests.reports.logs import HEADER, verdict
+from tests.runner.cases import plan
+
+CORRUPTION = Message(D3D12_MESSAGE_SEVERITY.CORRUPTION, 3, "a heap is corrupt")
+ERROR = Message(D3D12_MESSAGE_SEVERITY.ERROR, 7, "a state is wrong")
+WARNING = Message(D3D12_MESSAGE_SEVERITY.WARNING, 9, "a barrier is superfluous")
+STRAY = Fault(FaultKind.GUARD_BAND, "3 bytes")
+
+
+def test_errors_are_faults_the_gravest_first_and_warnings_are_kept() -> None:
+    outcome = with_messages(Outputs({}, faults=(STRAY,)), [WARNING, ERROR, WARNING, CORRUPTION])
+    assert outcome == Outputs(
+        {},
+        faults=(
+            Fault(FaultKind.MESSAGE, "CORRUPTION #3: a heap is corrupt"),
+            Fault(FaultKind.MESSAGE, "ERROR #7: a state is wrong"),
+            STRAY,
+        ),
+        warnings=("WARNING #9: a barrier is superfluous (2 times)",),
+    )
+
+
+def test_an_error_explains_a_refusal() -> None:
+    outcome = with_messages(Rejection("CreateOperator", "E_INVALIDARG"), [ERROR, WARNING])
+    assert isinstance(outcome, Rejection)
+    assert outcome.message == "ERROR #7: a state is wrong"
+    assert outcome.warnings == ("WARNING #9: a barrier is superfluous",)
+
+
+def test_a_refusal_with_corruption_is_a_breakdown() -> None:
+    outcome = with_messages(Rejection("CreateOperator", "E_INVALIDARG"), [CORRUPTION])
+    assert outcome == Breakdown(BreakdownKind.ERROR, "CORRUPTION #3: a heap is corrupt")
+
+
+def test_messages_stand_with_what_a_breakdown_left() -> None:
+    broken = Breakdown(BreakdownKind.DEVICE_REMOVED, "removed", "before")
+    outcome = with_messages(broken, [ERROR])
+    assert isinstance(outcome, Breakdown)
+    assert outcome.diagnostics == "before\nERROR #7: a state is wrong"
+
+
+def test_no_message_changes_nothing() -> None:
+    for outcome in (
+        Outputs({}, faults=(STRAY,)),
+        Rejection("a", "b"),
+        Breakdown(BreakdownKind.HANG, ""),
+    ):
+        assert with_messages(outcome, []) == outcome
+
+
+def test_many_different_messages_are_counted() -> None:
+    many = [Message(D3D12_MESSAGE_SEVERITY.WARNING, n, "w") for n in range(25)]
+    outcome = with_messages(Outputs({}), many)
+    assert isinstance(outcome, Outputs)
+    assert len(outcome.warnings) == 21
+    assert outcome.warnings[-1] == "and 5 other messages"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "message"),
+    [(Outputs({}, faults=(Fault(FaultKind.MESSAGE, "ERROR #7: x"),)), ReasonKind.ERROR_MESSAGE,
+      "ERROR #7: x"),
+     (Rejection("CreateOperator", "E_INVALIDARG", message="ERROR #7: x"),
+      ReasonKind.REJECTED_SUPPORTED, "E_INVALIDARG by CreateOperator (ERROR #7: x), but")],
+)  # fmt: skip
+def test_a_case_fails_with_the_message(
+    tmp_path: Path, outcome: Outcome, kind: ReasonKind, message: str
+) -> None:
+    reached = judge(build(plan(tmp_path, "stated")[0]), outcome, lambda case: None)
+    assert reached.status is Status.FAILED
+    assert reached.reason is not None
+    assert reached.reason.kind is kind
+    assert reached.reason.message.startswith(message)
+
+
+def test_reports_count_the_cases_of_a_warning() -> None:
+    verdicts = tuple(verdict(f"tile/a/{n}", warnings=("WARNING #9: x",)) for n in range(3))
+    log = RunLog(HEADER, (*verdicts, verdict("tile/a/other", warnings=("w",))), None)
+    assert warning_lines(log) == [
+        "3 cases, such as tile/a/0: WARNING #9: x",
+        "1 case, such as tile/a/other: w",
+    ]
+    assert debug_layer_note(log) is None

@@ -1,0 +1,55 @@
+"""Other inputs for the dispatches that follow the first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.cases.variation import VARIATIONS, is_judged, varied
+
+SUITE: Final = """
+operator: ELEMENT_WISE_ADD
+cases:
+  - name: generated
+    desc:
+      ATensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
+      BTensor: {Sizes: [7], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6, 7]}
+      OutputTensor: {Sizes: [7], DataType: FLOAT32}
+  - name: stated
+    desc:
+      ATensor: {Sizes: [3], DataType: FLOAT32, values: [1, 2, 3]}
+      BTensor: {Sizes: [3], DataType: FLOAT32, values: [4, 5, 6]}
+      OutputTensor: {Sizes: [3], DataType: FLOAT32}
+    expect: {OutputTensor: [5, 7, 9]}
+"""
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> dict[str, Case]:
+    (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
+    plan = load_suite([tmp_path]).plan()
+    return {planned.identifier.rpartition("/")[2]: valid_case(planned) for planned in plan}
+
+
+def test_generated_inputs_differ_and_what_the_case_states_stays(cases: dict[str, Case]) -> None:
+    case = cases["generated"]
+    inputs = [varied(case, number).inputs() for number in range(VARIATIONS)]
+    assert len({each["ATensor"].tobytes() for each in inputs}) == VARIATIONS
+    assert len({each["BTensor"].tobytes() for each in inputs}) == 1
+    assert is_judged(case)
+    assert varied(case, 0) is case
+    assert varied(case, 1).identifier != case.identifier
+
+
+def test_stated_inputs_are_turned_and_their_outputs_left_unjudged(cases: dict[str, Case]) -> None:
+    case = cases["stated"]
+    turned = varied(case, 1)
+    assert turned.inputs()["ATensor"].tolist() == [3, 1, 2]
+    assert turned.expectation is None
+    assert not is_judged(case)
+    np.testing.assert_array_equal(case.inputs()["ATensor"], [1, 2, 3])

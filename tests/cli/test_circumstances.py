@@ -1,0 +1,53 @@
+"""`--circumstances`, where a backend has none: refused or told of, never ignored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import dmlconf_here, write
+
+
+def test_4_for_a_backend_without_the_circumstance_that_is_named(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "repeated,owned")
+    assert done.returncode == 4
+    assert "numpy cannot run cases repeated, owned: it has no circumstances" in done.stderr
+
+
+def test_all_of_a_backend_without_any_is_told_of(tmp_path: Path) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", "all")
+    assert done.returncode == 0
+    assert "numpy has no circumstances: --circumstances all runs cases plainly" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["none", ""])
+def test_without_circumstances_nothing_is_told(value: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    given = ("--circumstances", value) if value else ()
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", *given)
+    assert (done.returncode, "circumstances" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("twice", "'twice' is no circumstance; choose from repeated, rebound"),
+        ("all,owned", "all stands alone, without other names"),
+    ],
+)
+def test_2_for_what_is_no_circumstance(value: str, told: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_the_configuration_file_names_them(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "dmlconf.toml").write_text('[run]\ncircumstances = ["owned"]\n', encoding="utf-8")
+    done = dmlconf_here(tmp_path, "run", "tile.yaml")
+    assert done.returncode == 4
+    assert "it has no circumstances" in done.stderr

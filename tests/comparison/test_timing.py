@@ -1,0 +1,147 @@
+"""Which operators are slower than in an earlier run, by more than noise allows."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlconf.comparison.compare import compare
+from dmlconf.comparison.html import render_html
+from dmlconf.comparison.reports import render_json, render_markdown
+from dmlconf.comparison.timing import timing, timing_lines
+from dmlconf.documents.schema import bundled_schema, validator
+from dmlconf.runner.log import Footer, LogWriter, RunLog
+from dmlconf.runner.log_consistency import cases_digest
+from tests.cli.process import TILE, dmlconf_here, write
+from tests.reports import logs
+
+OPERATORS = {"GEMM": 40, "TILE": 30, "GATHER": 20, "CAST": 3, "SLICE": 1, "PADDING": 12}
+
+
+def log(
+    seed: int,
+    factors: Mapping[str, float] = {},
+    *,
+    jitter: float = 0.1,
+    large: float = 1.0,
+) -> RunLog:
+    """Return a run whose times jitter; `large` slows the first, longest case of GEMM."""
+    chance = random.Random(seed)
+    verdicts = []
+    for operator, count in OPERATORS.items():
+        for number in range(count):
+            base = 1e-4 * (1 + number % 7) if number else 1e-1
+            seconds = base * factors.get(operator, 1.0) * chance.lognormvariate(0, jitter)
+            seconds *= large if (operator, number) == ("GEMM", 0) else 1
+            verdicts.append(
+                logs.verdict(
+                    f"{operator.lower()}/a/{number}", operator=operator,
+                    dispatch_seconds=(3 * seconds, seconds),
+                )
+            )  # fmt: skip
+    header = replace(logs.HEADER, selected=len(verdicts))
+    digest = cases_digest(verdict.case for verdict in verdicts)
+    footer = Footer("2026-11-22T05:00:00+00:00", 1.0, True, {"passed": len(verdicts)}, digest)
+    return RunLog(header, tuple(verdicts), footer)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("jitter", [0.0, 0.1, 0.5])
+def test_noise_alone_makes_nothing_slower(seed: int, jitter: float) -> None:
+    compared = timing(log(seed, jitter=jitter), log(seed + 100, jitter=jitter))
+    assert compared.cases == sum(OPERATORS.values())
+    assert compared.slower == ()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_operator_that_takes_twice_as_long_is_named_and_no_other(seed: int) -> None:
+    (slower,) = timing(log(seed), log(seed + 100, {"TILE": 2.0})).slower
+    assert slower.operator == "TILE"
+    assert slower.cases == 30
+    assert 1.8 < slower.ratio < 2.2
+    assert 1 < slower.least < slower.ratio
+
+
+def test_one_large_case_that_takes_longer_is_enough() -> None:
+    (slower,) = timing(log(1), log(2, large=5)).slower
+    assert slower.operator == "GEMM"
+    assert slower.slowest == "gemm/a/0"
+    assert 3 < slower.slowest_ratio < 7
+
+
+def test_a_device_that_is_slower_throughout_is_slower_in_every_operator_of_many_cases() -> None:
+    compared = timing(log(1), log(2, dict.fromkeys(OPERATORS, 3.0)))
+    assert compared.ratio == pytest.approx(3, rel=0.1)
+    assert {"GEMM", "TILE", "GATHER", "PADDING"} <= {each.operator for each in compared.slower}
+
+
+def test_what_became_quicker_is_not_slower() -> None:
+    assert timing(log(1), log(2, {"TILE": 0.3})).slower == ()
+
+
+def test_cases_without_a_clock_are_left_out() -> None:
+    untimed = replace(log(1), verdicts=(logs.verdict("tile/a/0", operator="TILE"),))
+    assert timing(untimed, log(2)).cases == 0
+
+
+def test_a_line_says_by_how_much_and_where() -> None:
+    (line,) = timing_lines(timing(log(1), log(2, {"TILE": 4.0})))
+    assert line.startswith("TILE: 4.")
+    assert "in 30 cases; most in tile/a/" in line
+
+
+def test_reports_of_a_comparison_name_slower_operators() -> None:
+    comparison = compare(log(1), log(2, {"TILE": 4.0}))
+    pair = (comparison, ("a.jsonl", "b.jsonl"))
+    data = json.loads(render_json([pair]))
+    validator(bundled_schema("comparison")).validate(data)
+    assert [each["operator"] for each in data["comparisons"][0]["slower"]] == ["TILE"]
+    assert "## Slower than noise allows" in render_markdown(*pair)
+    assert "Slower than noise allows" in render_html([pair])
+
+
+def write_log(path: Path, run: RunLog) -> Path:
+    with path.open("w", encoding="utf-8") as stream:
+        writer = LogWriter(stream)
+        writer.header(run.header)
+        for place, verdict in enumerate(run.verdicts):
+            writer.verdict(verdict, place)
+        assert run.footer is not None
+        writer.footer(run.footer)
+    return path
+
+
+@pytest.mark.parametrize(("factor", "code"), [("3x", 1), ("5", 0)])
+def test_compare_fails_by_time_only_where_asked(tmp_path: Path, factor: str, code: int) -> None:
+    base = write_log(tmp_path / "a.jsonl", log(1))
+    new = write_log(tmp_path / "b.jsonl", log(2, {"TILE": 4.0}))
+    assert dmlconf_here(tmp_path, "compare", base, new).returncode == 0
+    done = dmlconf_here(tmp_path, "compare", base, new, "--fail-slower", factor)
+    assert done.returncode == code
+    assert ("--fail-slower 3x: TILE takes 4" in done.stderr) is bool(code)
+
+
+def test_run_says_where_no_time_can_be_compared(tmp_path: Path) -> None:
+    base = write_log(tmp_path / "a.jsonl", log(1))
+    write(tmp_path, TILE)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", "--slower-than", base)
+    assert "so no time was compared" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(("--fail-slower", "3x"), "add --slower-than LOG"),
+     (("--fail-slower", "0.5"), "'0.5' is not a factor above 1, such as 3x")],
+)  # fmt: skip
+def test_run_refuses_a_factor_that_means_nothing(
+    tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    write(tmp_path, TILE)
+    done = dmlconf_here(tmp_path, "run", "tile.yaml", *options)
+    assert done.returncode == 2
+    assert message in done.stderr

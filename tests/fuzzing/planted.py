@@ -1,0 +1,62 @@
+"""How many cases `dmlconf fuzz` needs to find each defect of `tests/diagnosis/defects.yaml`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.diagnosis.defects import Defect
+
+__all__ = ["Finding", "find", "table"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What fuzzing made of a defect.
+
+    Attributes:
+        defect: the defect.
+        cases: how many cases of the operator were made until one failed; None where none did.
+    """
+
+    defect: Defect
+    cases: int | None
+
+
+def find(defect: Defect, seed: int, most: int) -> Finding:
+    """Make cases of the defect's operators until one fails, or there are so many of each."""
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "run.jsonl"
+        operators = [part for name in defect.operators for part in ("-o", name)]
+        command = [
+            sys.executable, "-m", "dmlconf", "fuzz", "-b", defect.backend, *operators,
+            "--seed", str(seed), "--cases", str(most), "--max-failures", "1", "--quiet",
+            "--timeout", str(defect.timeout), "--reduce", "0", "--save", folder, "--log", str(log),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+        assert done.returncode in (0, 1, 7), done.stderr
+        lines = map(json.loads, log.read_text("utf-8").splitlines())
+        failing = [
+            int(line["case"].rpartition("/")[2])
+            for line in lines
+            if line["record"] == "verdict" and line["status"] in ("failed", "broken")
+        ]
+    return Finding(defect, failing[0] + 1 if failing else None)
+
+
+def table(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the lines of a Markdown table, the sum first."""
+    findings = list(findings)
+    found = sum(each.cases is not None for each in findings)
+    yield f"{found} of {len(findings)} defects are found ({100 * found / len(findings):.0f}%)."
+    yield ""
+    yield "| Defect | Operators | Cases |"
+    yield "|---|---|---:|"
+    for each in findings:
+        cases = "not found" if each.cases is None else f"{each.cases:,}"
+        yield f"| {each.defect.name} | {', '.join(each.defect.operators)} | {cases} |"

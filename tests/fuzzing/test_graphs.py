@@ -1,0 +1,58 @@
+"""Graphs made by chance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from hashlib import sha256
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import valid_case
+from dmlconf.fuzzing.graphs import graph_case
+
+OPERATORS = (
+    "ACTIVATION_RELU",
+    "CONVOLUTION",
+    "ELEMENT_WISE_ADD",
+    "GEMM",
+    "REDUCE",
+    "SPLIT",
+    "CAST",
+)
+
+
+def graphs(count: int, nodes: int = 5) -> list[GraphCase]:
+    cases = [valid_case(graph_case(OPERATORS, 1, number, nodes)) for number in range(count)]
+    return [case for case in cases if isinstance(case, GraphCase)]
+
+
+def test_graphs_are_valid_and_their_nodes_feed_each_other() -> None:
+    made = graphs(30)
+    assert len(made) == 30
+    assert not any(case.violations() for case in made)
+    fed = [case for case in made if case.graph.intermediate_edges]
+    assert len(fed) >= 27
+    assert len({repr(case.graph) for case in made}) == 30
+
+
+def test_graphs_have_up_to_so_many_nodes() -> None:
+    counts = Counter(len(case.graph.nodes) for case in graphs(30, 7))
+    assert max(counts) == 7
+    assert len(counts) >= 4
+    assert {len(case.graph.nodes) for case in graphs(5, 1)} == {1}
+
+
+def test_some_values_feed_several_nodes_and_some_intermediates_are_outputs() -> None:
+    made = graphs(60)
+    feeders = [Counter(edge.from_node for edge in case.graph.intermediate_edges) for case in made]
+    assert any(count > 1 for each in feeders for count in each.values())
+    assert any(
+        {edge.from_node for edge in case.graph.intermediate_edges}
+        & {edge.node for edge in case.graph.output_edges}
+        for case in made
+    )
+
+
+def test_seed_and_number_make_the_same_graph_on_every_machine_and_python() -> None:
+    entries = [graph_case(OPERATORS, 7, number, 5).template.data for number in range(4)]
+    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "56b385fc90c8b51c"

@@ -1,0 +1,50 @@
+"""Cases that break one constraint each."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.model import ExpectedRejection
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.loader import operator, operator_names
+from dmlconf.fuzzing.chance import Chance
+from dmlconf.fuzzing.invalid import breakable, invalid_case, invalid_desc
+
+SAMPLE = ["GATHER", "GEMM", "JOIN", "LSTM", "TILE"]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_case_breaks_the_constraint_that_it_names_and_no_other(name: str) -> None:
+    for number in range(len(breakable(operator(name)))):
+        case = build(invalid_case(name, 1, number))
+        assert isinstance(case.expectation, ExpectedRejection)
+        broken = violations(case.operator, case.desc, documented=True)
+        assert broken == (case.expectation.constraint,)
+
+
+def test_constraints_take_turns() -> None:
+    numbers = range(len(breakable(operator("GATHER"))))
+    broken = [build(invalid_case("GATHER", 1, number)).expectation for number in numbers]
+    names = {part.constraint for part in broken if isinstance(part, ExpectedRejection)}
+    assert {"same-data-type", "axis-in-range", "output-sizes", "base-offset-alignment"} <= names
+
+
+def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
+    entries = [invalid_case(name, 7, 3).template.data for name in SAMPLE]
+    assert sha256(json.dumps(entries).encode()).hexdigest()[:16] == "524b3cb5329d4fd0"
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", [name for name in operator_names() if operator(name).fields])
+def test_most_constraints_can_be_broken_alone(name: str) -> None:
+    constraints = breakable(operator(name))
+    broken = [
+        constraint
+        for constraint in constraints
+        if invalid_desc(operator(name), constraint, Chance(1, name, constraint)) is not None
+    ]
+    assert len(broken) >= 0.6 * len(constraints)

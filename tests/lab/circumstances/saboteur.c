@@ -1,0 +1,222 @@
+/* A DirectML that is wrong in one circumstance only, as DMLCONF_SABOTEUR names it.
+
+   It lies between dmlconf and the DirectML that DMLCONF_DIRECTML names, and changes the functions of
+   that one's objects:
+
+   repeated   From its third dispatch on, a binding table that is not bound again is passed over.
+   rebound    Of a table that is bound again without a reset, the first bindings stay.
+   offset     Bindings begin at a multiple of 256.
+   owned      What lies in an upload heap is read when the operator runs, not at its initialisation. */
+
+#include <initguid.h>
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#define COBJMACROS
+#include <d3d12.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Places in the tables of functions, as DirectML.h declares the methods. */
+enum { CREATE_COMMAND_RECORDER = 11, CREATE_BINDING_TABLE = 12 };
+enum { BIND_INPUTS = 8, BIND_OUTPUTS = 9, RESET = 12 };
+enum { RECORD_DISPATCH = 8 };
+enum { BINDING_BUFFER = 1, BINDING_BUFFER_ARRAY = 2 };
+enum { MOST = 4096, ALIGNMENT = 256, DISPATCHES = 2 };
+
+typedef struct { UINT type; const void *desc; } Binding;
+typedef struct { ID3D12Resource *buffer; UINT64 offset, size; } BufferBinding;
+typedef struct { UINT count; const BufferBinding *bindings; } ArrayBinding;
+
+typedef HRESULT (WINAPI *CreateDevice)(void *, UINT, const GUID *, void **);
+typedef HRESULT (WINAPI *CreateDevice1)(void *, UINT, UINT, const GUID *, void **);
+typedef HRESULT (WINAPI *CreateRecorder)(void *, const GUID *, void **);
+typedef HRESULT (WINAPI *CreateTable)(void *, const void *, const GUID *, void **);
+typedef void (WINAPI *Bind)(void *, UINT, const Binding *);
+typedef HRESULT (WINAPI *ResetTable)(void *, const void *);
+typedef void (WINAPI *Record)(void *, ID3D12GraphicsCommandList *, void *, void *);
+
+typedef struct {
+    void *table;
+    UINT inputs, outputs, dispatches;
+    void *late;
+} State;
+
+static State states[MOST];
+static UINT used;
+static CreateRecorder create_recorder;
+static CreateTable create_table;
+static Bind bind_inputs, bind_outputs;
+static ResetTable reset_table;
+static Record record_dispatch;
+
+static int is(const char *circumstance)
+{
+    const char *name = getenv("DMLCONF_SABOTEUR");
+    return name && !strcmp(name, circumstance);
+}
+
+static State *state_of(void *table)
+{
+    for (UINT i = 0; i < used && i < MOST; i++)
+        if (states[i].table == table)
+            return &states[i];
+    State *state = &states[used++ % MOST];
+    memset(state, 0, sizeof *state);
+    state->table = table;
+    return state;
+}
+
+/* Put a function into an object's table of functions; return the one that was there. */
+static void *replaced(void *object, int place, void *function)
+{
+    void **entry = *(void ***)object + place, *before = *entry;
+    DWORD protection;
+    if (before != function && VirtualProtect(entry, sizeof *entry, PAGE_READWRITE, &protection)) {
+        *entry = function;
+        VirtualProtect(entry, sizeof *entry, protection, &protection);
+    }
+    return before;
+}
+
+static void replace(void *object, int place, void *function, void **before)
+{
+    void *old = replaced(object, place, function);
+    if (old != function)
+        *before = old;
+}
+
+static int in_upload_heap(UINT count, const Binding *bindings)
+{
+    if (!count || bindings[0].type != BINDING_BUFFER_ARRAY)
+        return 0;
+    const ArrayBinding *array = bindings[0].desc;
+    for (UINT i = 0; i < array->count; i++) {
+        D3D12_HEAP_PROPERTIES heap = {0};
+        if (array->bindings[i].buffer) {
+            ID3D12Resource_GetHeapProperties(array->bindings[i].buffer, &heap, NULL);
+            if (heap.Type == D3D12_HEAP_TYPE_UPLOAD)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static void bind(Bind real, void *table, UINT count, const Binding *bindings)
+{
+    Binding moved[64];
+    BufferBinding ranges[64];
+    if (!is("offset") || !bindings || count > 64) {
+        real(table, count, bindings);
+        return;
+    }
+    for (UINT i = 0; i < count; i++) {
+        moved[i] = bindings[i];
+        if (bindings[i].type == BINDING_BUFFER) {
+            ranges[i] = *(const BufferBinding *)bindings[i].desc;
+            ranges[i].offset -= ranges[i].offset % ALIGNMENT;
+            moved[i].desc = &ranges[i];
+        }
+    }
+    real(table, count, moved);
+}
+
+static void WINAPI bind_inputs_wrongly(void *table, UINT count, const Binding *bindings)
+{
+    State *state = state_of(table);
+    state->dispatches = 0;
+    if (is("owned") && in_upload_heap(count, bindings))
+        state->late = table;
+    if (!state->inputs++ || !is("rebound"))
+        bind(bind_inputs, table, count, bindings);
+}
+
+static void WINAPI bind_outputs_wrongly(void *table, UINT count, const Binding *bindings)
+{
+    if (!state_of(table)->outputs++ || !is("rebound"))
+        bind(bind_outputs, table, count, bindings);
+}
+
+static HRESULT WINAPI reset_wrongly(void *table, const void *desc)
+{
+    memset(state_of(table), 0, sizeof(State));
+    return reset_table(table, desc);
+}
+
+static void WINAPI record_wrongly(
+    void *recorder, ID3D12GraphicsCommandList *commands, void *dispatchable, void *table)
+{
+    static struct { void *initializer, *table; } late[2];
+    static UINT waiting;
+    State *state = state_of(table);
+    if (state->late) {
+        late[waiting % 2].initializer = dispatchable;
+        late[waiting++ % 2].table = table;
+        state->late = NULL;
+        return;
+    }
+    if (is("repeated") && state->dispatches++ >= DISPATCHES)
+        return;
+    for (UINT i = 0; i < waiting && i < 2; i++) {
+        D3D12_RESOURCE_BARRIER barrier = {.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV};
+        record_dispatch(recorder, commands, late[i].initializer, late[i].table);
+        ID3D12GraphicsCommandList_ResourceBarrier(commands, 1, &barrier);
+    }
+    if (waiting >= 2)
+        waiting = 0;
+    record_dispatch(recorder, commands, dispatchable, table);
+}
+
+static HRESULT WINAPI create_recorder_wrongly(void *device, const GUID *iid, void **recorder)
+{
+    HRESULT result = create_recorder(device, iid, recorder);
+    if (SUCCEEDED(result))
+        replace(*recorder, RECORD_DISPATCH, record_wrongly, (void **)&record_dispatch);
+    return result;
+}
+
+static HRESULT WINAPI create_table_wrongly(
+    void *device, const void *desc, const GUID *iid, void **table)
+{
+    HRESULT result = create_table(device, desc, iid, table);
+    if (FAILED(result))
+        return result;
+    replace(*table, BIND_INPUTS, bind_inputs_wrongly, (void **)&bind_inputs);
+    replace(*table, BIND_OUTPUTS, bind_outputs_wrongly, (void **)&bind_outputs);
+    replace(*table, RESET, reset_wrongly, (void **)&reset_table);
+    State *state = state_of(*table);
+    memset(state, 0, sizeof *state);
+    state->table = *table;
+    return result;
+}
+
+static HRESULT sabotaged(HRESULT result, void **device)
+{
+    if (SUCCEEDED(result) && device && *device) {
+        replace(*device, CREATE_COMMAND_RECORDER, create_recorder_wrongly,
+                (void **)&create_recorder);
+        replace(*device, CREATE_BINDING_TABLE, create_table_wrongly, (void **)&create_table);
+    }
+    return result;
+}
+
+static void *real_function(const char *name)
+{
+    static HMODULE directml;
+    if (!directml)
+        directml = LoadLibraryA(getenv("DMLCONF_DIRECTML"));
+    return directml ? (void *)GetProcAddress(directml, name) : NULL;
+}
+
+__declspec(dllexport) HRESULT WINAPI DMLCreateDevice(
+    void *device, UINT flags, const GUID *iid, void **result)
+{
+    CreateDevice create = (CreateDevice)real_function("DMLCreateDevice");
+    return create ? sabotaged(create(device, flags, iid, result), result) : E_FAIL;
+}
+
+__declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(
+    void *device, UINT flags, UINT level, const GUID *iid, void **result)
+{
+    CreateDevice1 create = (CreateDevice1)real_function("DMLCreateDevice1");
+    return create ? sabotaged(create(device, flags, level, iid, result), result) : E_FAIL;
+}

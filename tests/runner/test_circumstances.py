@@ -1,0 +1,196 @@
+"""Verdicts name the circumstance that a failure needs, and no other one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+
+from dmlconf.backends import registry
+from dmlconf.backends.circumstances import (
+    Circumstance,
+    Dispatch,
+    Exercise,
+    Exercised,
+    Inapplicable,
+    UnderCircumstance,
+)
+from dmlconf.backends.numpy.backend import NumpyBackend
+from dmlconf.backends.protocol import (
+    Breakdown,
+    BreakdownKind,
+    Capabilities,
+    Fault,
+    FaultKind,
+    Outputs,
+)
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.cases.variation import varied
+from dmlconf.documents.schema import bundled_schema
+from dmlconf.runner.conclusion import Conclusion, verdict_of
+from dmlconf.runner.log import verdict_data
+from dmlconf.runner.session import in_process, judged, reference
+from dmlconf.runner.verdict import ReasonKind, Status, Verdict
+
+SUITE: Final = """
+operator: ELEMENT_WISE_ADD
+cases:
+  - name: sum
+    desc:
+      ATensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
+      BTensor: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
+      OutputTensor: {Sizes: [7], DataType: FLOAT32}
+"""
+ALL: Final = tuple(Circumstance)
+
+
+class Right(NumpyBackend):
+    """The reference, which runs a case under circumstances as it runs it plainly."""
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), circumstances=frozenset(map(str, Circumstance)))
+
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        return Exercised((self.dispatch(case, 0), self.dispatch(case, 1)))
+
+    def dispatch(self, case: Case, variation: int) -> Dispatch:
+        [outcome] = self.run([varied(case, variation)])
+        assert isinstance(outcome, Outputs)
+        return Dispatch(variation, outcome.arrays)
+
+
+class WrongWhenRebound(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        stale = replace(self.dispatch(case, 0), variation=1)
+        if circumstance is Circumstance.REBOUND:
+            return Exercised((self.dispatch(case, 0), stale))
+        return super().exercise(case, circumstance)
+
+
+class WritesBesideWhenOffset(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        fault = Fault(FaultKind.GUARD_BAND, "4 bytes of a guard band changed")
+        if circumstance is Circumstance.OFFSET:
+            return Exercised((replace(self.dispatch(case, 0), faults=(fault,)),))
+        return super().exercise(case, circumstance)
+
+
+class WrongForOtherData(Right):
+    """Wrong for data that only later dispatches have, however it is run."""
+
+    def run(self, cases: Any) -> Iterator[Any]:
+        for case, outcome in zip(cases, super().run(cases), strict=True):
+            if "#inputs" in case.identifier and isinstance(outcome, Outputs):
+                arrays = {name: -array for name, array in outcome.arrays.items()}
+                outcome = replace(outcome, arrays=arrays)
+            yield outcome
+
+
+class RaisesWhenOwned(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        if circumstance is Circumstance.OWNED:
+            raise RuntimeError("no such copy")
+        return super().exercise(case, circumstance)
+
+
+class BreaksDownWhenRepeated(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        if circumstance is Circumstance.REPEATED:
+            return Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
+        return super().exercise(case, circumstance)
+
+
+class NeverOffset(Right):
+    def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
+        if circumstance is Circumstance.OFFSET:
+            return Inapplicable("it has no offsets")
+        return super().exercise(case, circumstance)
+
+
+@contextmanager
+def opened(backend: NumpyBackend) -> Iterator[Any]:
+    yield in_process(registry.parse("miniature:zeros"), backend)
+
+
+def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
+    (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
+    plan = load_suite([tmp_path]).plan()
+    name = registry.parse("miniature:zeros")
+    with opened(backend) as ready:
+        [verdict] = judged(plan, ready, reference("numpy", name), circumstances=ALL)
+    schema = bundled_schema("run-log")
+    jsonschema.validate(
+        json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})), schema,
+        cls=jsonschema.Draft202012Validator,
+    )  # fmt: skip
+    return verdict
+
+
+def test_what_is_right_under_all_circumstances_passes(tmp_path: Path) -> None:
+    verdict = run(tmp_path, Right())
+    assert (verdict.status, verdict.circumstance) == (Status.PASSED, None)
+    assert verdict.circumstances == dict.fromkeys(ALL, "passed")
+
+
+def test_a_circumstance_is_blamed_where_a_plain_run_with_the_same_inputs_is_right(
+    tmp_path: Path,
+) -> None:
+    verdict = run(tmp_path, WrongWhenRebound())
+    assert (verdict.status, verdict.circumstance) == (Status.FAILED, "rebound")
+    assert verdict.circumstances == {"repeated": "passed", "rebound": "failed"}
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.WRONG_VALUES
+    assert verdict.reason.message.startswith("only when rebound (inputs 1): 7 of 7 elements")
+    assert verdict.reason.differences
+
+
+def test_no_circumstance_is_blamed_for_what_is_wrong_plainly_with_other_inputs(
+    tmp_path: Path,
+) -> None:
+    verdict = run(tmp_path, WrongForOtherData())
+    assert (verdict.status, verdict.circumstance) == (Status.FAILED, None)
+    assert verdict.reason is not None
+    assert verdict.reason.message.startswith("with other inputs (1), plainly too: ")
+
+
+def test_conduct_counts_though_the_values_are_right(tmp_path: Path) -> None:
+    verdict = run(tmp_path, WritesBesideWhenOffset())
+    assert verdict.circumstance == "offset"
+    assert verdict.reason is not None
+    assert verdict.reason.kind is ReasonKind.GUARD_BAND_TOUCHED
+
+
+def test_a_backend_that_raises_under_a_circumstance_is_broken_there(tmp_path: Path) -> None:
+    verdict = run(tmp_path, RaisesWhenOwned())
+    assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "owned")
+    assert verdict.circumstances["offset"] == "passed"
+
+
+def test_the_circumstance_that_removes_the_device_is_named(tmp_path: Path) -> None:
+    verdict = run(tmp_path, BreaksDownWhenRepeated())
+    assert (verdict.status, verdict.circumstance) == (Status.BROKEN, "repeated")
+
+
+def test_a_circumstance_that_does_not_concern_a_case_says_so(tmp_path: Path) -> None:
+    verdict = run(tmp_path, NeverOffset())
+    assert verdict.status is Status.PASSED
+    assert verdict.circumstances["offset"] == "not applicable"
+
+
+def test_one_case_under_one_circumstance(tmp_path: Path) -> None:
+    (tmp_path / "add.yaml").write_text(SUITE, encoding="utf-8")
+    [planned] = load_suite([tmp_path]).plan()
+    case = valid_case(planned)
+    conclusion = Conclusion(reference("numpy", registry.parse("miniature:zeros")))
+    with opened(WrongWhenRebound()) as ready:
+        rebound = Exercise(case, (Circumstance.REBOUND,))
+        repeated = Exercise(case, (Circumstance.REPEATED,))
+        assert verdict_of(case, ready.execute, conclusion).status is Status.PASSED
+        assert verdict_of(repeated, ready.execute, conclusion).status is Status.PASSED
+        assert verdict_of(rebound, ready.execute, conclusion).circumstance == "rebound"
