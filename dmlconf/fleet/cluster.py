@@ -269,6 +269,6 @@ def _local_cluster(workers: int) -> Any:
     dask.config.set(quiet)
     return LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, resources={RESOURCE: 1},
-        dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+        dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs=logging.CRITICAL,
         protocol="tcp://", host="127.0.0.1",
     )  # fmt: skip
