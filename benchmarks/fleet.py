@@ -63,7 +63,7 @@ def waits(folder: Path) -> None:
 
 def overhead(folder: Path) -> None:
     """A scheduler with one worker beside a worker process of this machine."""
-    count = 10_000
+    count = 4_000
     arguments = (suite(folder, count), "-b", "miniature:slow,seconds=0")
     each = []
     for _ in range(_REPEATS):

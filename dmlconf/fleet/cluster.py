@@ -136,7 +136,7 @@ class Cluster:
         self._ended.set()
         with suppress(Exception):  # What is gone needs no end.
             for future in self._futures.values():
-                future.cancel(asynchronous=True)
+                future.release()
         with suppress(Exception):
             self._client.close(timeout=2)
         self._close_local()
@@ -185,7 +185,7 @@ class Cluster:
         future = self._futures.pop(call, None)
         if future is not None:
             with suppress(Exception):
-                future.cancel(asynchronous=True)
+                future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on each worker, beside its tasks, and wait a moment for it."""
