@@ -120,7 +120,8 @@ class TargetRun:
             total, color = len(logged.left), str(self.details["color"])
             with progress(total, quiet=quiet, color=color) as advance:
                 footer = logged.run(judge, advance)
-            large = len(self.chosen.cases) > MANY and self.dump_folder is None
+            compared = self.dump_folder is not None or self.base_run is not None
+            large = len(self.chosen.cases) > MANY and not compared
             written = None if large else read_log(log, own=True)
             if self.dump_folder is not None and written is not None:
                 _dump(self.dump_folder, written, self.chosen.cases, backend, expected)
@@ -137,7 +138,7 @@ class TargetRun:
         if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
         slower: list[str] = []
-        if self.base_run is not None:
+        if self.base_run is not None and written is not None:
             lines, slower = slower_complaints(self.base_run, written, self.fail_slower)
             say("\n".join(lines))
         verdict_code, complaints = run_exit_code(footer, self.demands, slower)

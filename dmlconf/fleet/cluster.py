@@ -256,7 +256,7 @@ def _client_class() -> Any:
 def _silence_dask() -> None:
     """Keep Dask from telling of each worker that is lost, which is told of here."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    for name in (*names, "distributed", "asyncio"):
+    for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
