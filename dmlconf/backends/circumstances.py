@@ -48,6 +48,10 @@ class Circumstance(StrEnum):
     REBOUND = "rebound"
     OFFSET = "offset"
     OWNED = "owned"
+    ALIASED = "aliased"
+    VOLATILE = "volatile"
+    EVICTED = "evicted"
+    INTERLEAVED = "interleaved"
 
 
 SHOWS: Final[Mapping[Circumstance, str]] = {
@@ -55,10 +59,19 @@ SHOWS: Final[Mapping[Circumstance, str]] = {
     Circumstance.REBOUND: "bindings that outlive their table's next binding, and tables mixed up",
     Circumstance.OFFSET: "offsets that are rounded or ignored, and tensor sizes taken for granted",
     Circumstance.OWNED: "data that DirectML should have copied, and another one's copy",
+    Circumstance.ALIASED: "outputs written before all that depends on the input was read",
+    Circumstance.VOLATILE: "descriptors that are read before the list is submitted",
+    Circumstance.EVICTED: "memory and operators that do not survive an eviction",
+    Circumstance.INTERLEAVED: "state that dispatches, lists or threads share, and fences ignored",
 }
 """What each circumstance shows where something is wrong."""
 
-CHEAP: Final = tuple(Circumstance)
+CHEAP: Final = (
+    Circumstance.REPEATED,
+    Circumstance.REBOUND,
+    Circumstance.OFFSET,
+    Circumstance.OWNED,
+)
 """Those that cost less than half of a plain run: what a run exercises by default."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -11,12 +11,15 @@ from dmlconf.backends.options import BOTH, choose
 from dmlconf.backends.protocol import Backend, BackendError
 
 if TYPE_CHECKING:
+    from dmlconf.backends.checks import DeviceChecks, OnResult
     from dmlconf.backends.survey import Survey
+    from dmlconf.cases.model import Case
 
 __all__ = [
     "ENTRY_POINT_GROUP",
     "BackendName",
     "backend_names",
+    "check_devices",
     "create",
     "option_words",
     "parse",
@@ -140,6 +143,26 @@ def survey_adapters(path: str | None = None) -> Survey:
     """
     survey: Survey = import_module("dmlconf.backends.directml.survey").survey(path)
     return survey
+
+
+def check_devices(
+    path: str | None,
+    identities: Sequence[Case],
+    on_result: OnResult,
+) -> DeviceChecks:
+    """Check the devices of every adapter of this machine.
+
+    Args:
+        path: the file of DirectML, or None to look for it.
+        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
+        on_result: is called with each result as it is reached.
+
+    Raises:
+        BackendError: DirectML cannot be used, or there is no adapter.
+    """
+    module = import_module("dmlconf.backends.directml.device_checks")
+    checks: DeviceChecks = module.check_devices(path, identities, on_result)
+    return checks
 
 
 def _plugins() -> Mapping[str, Callable[[], Callable[[str], Backend]]]:

@@ -39,7 +39,8 @@ FILE_NAMES: Final = ("dmlconf.toml", "pyproject.toml")
 
 COMMANDS: Final = (
     "run", "list", "show", "validate", "operators", "coverage", "strength", "fuzz", "devices",
-    "record", "report", "compare", "merge", "waive", "certify", "verify", "sign", "keygen",
+    "record", "report", "diagnose", "compare", "merge", "waive", "certify", "verify", "sign",
+    "keygen",
 )  # fmt: skip
 """The commands whose options the file may set."""
 

@@ -28,13 +28,19 @@ _WIDE: Final = 120
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
 @option("--directml", "path", metavar="FILE", help="Use this DirectML, and do not look for one.")
+@option("--check", is_flag=True, help="Check what devices must do beside running operators: "
+        "minimum levels, queries, creation and release, removal.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option
-def command(path: str | None, as_json: bool, color: str) -> int:
+def command(path: str | None, check: bool, as_json: bool, color: str) -> int:
     """List the adapters that `--backend directml:adapter=INDEX` can run on.
 
-    Exit code 4 where DirectML cannot be used on this machine.
+    Exit codes: 1 a check fails or breaks; 4 DirectML cannot be used on this machine.
     """
+    if check:
+        from dmlconf.cli.device_checks import checked_devices  # Most only list.
+
+        return checked_devices(path, as_json=as_json, color=color)
     devices = survey_devices(path)
     if as_json:
         click.echo(json.dumps(_plain(devices), indent=2))

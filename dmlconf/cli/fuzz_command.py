@@ -15,6 +15,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import PlannedCase
+from dmlconf.catalogue.graph import is_graphs
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend, complete_operator
@@ -73,6 +74,8 @@ def _operators(
 ) -> tuple[str, ...]:
     names = []
     for value in values:
+        if is_graphs(value):
+            raise click.BadParameter("graphs are made with --graphs", context, parameter)
         try:
             names.append(operator_name(value))
         except UnknownOperatorError as error:

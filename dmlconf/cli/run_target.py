@@ -21,7 +21,7 @@ from dmlconf.cli.resumption import earlier_run, require_same_run
 from dmlconf.cli.run_log import LoggedRun
 from dmlconf.cli.selection import suite_paths
 from dmlconf.cli.targets import Target, labelled
-from dmlconf.cli.timing_options import slower_complaints
+from dmlconf.cli.timing_options import slower_complaints, timed_again
 from dmlconf.fleet.shards import Selected
 from dmlconf.runner.against import Expectations, expectations
 from dmlconf.runner.log import RunLog, read_log
@@ -110,9 +110,12 @@ class TargetRun:
                 log, header, self.chosen.cases, self.chosen.places, earlier, self.retries,
                 self.most_failures,
             )  # fmt: skip
+            judge_once = target.judge(
+                expected, effective_waivers(self.waivers, backend.environment)
+            )
             judge = partial(
                 repeated,
-                judge=target.judge(expected, effective_waivers(self.waivers, backend.environment)),
+                judge=judge_once,
                 times=self.repeat,
                 seed=self.shuffle,
                 on_repetition=partial(_announce_repetition, of=self.repeat, quiet=quiet),
@@ -125,6 +128,9 @@ class TargetRun:
             written = None if large else read_log(log, own=True)
             if self.dump_folder is not None and written is not None:
                 _dump(self.dump_folder, written, self.chosen.cases, backend, expected)
+            timed = written
+            if self.base_run is not None and written is not None:
+                timed = timed_again(self.base_run, written, self.chosen.cases, judge_once)
         finally:
             backend.close()
         if self.suite.challenge is None:  # Recordings are of the data that the files say.
@@ -138,8 +144,8 @@ class TargetRun:
         if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
         slower: list[str] = []
-        if self.base_run is not None and written is not None:
-            lines, slower = slower_complaints(self.base_run, written, self.fail_slower)
+        if self.base_run is not None and timed is not None:
+            lines, slower = slower_complaints(self.base_run, timed, self.fail_slower)
             say("\n".join(lines))
         verdict_code, complaints = run_exit_code(footer, self.demands, slower)
         for complaint in complaints:

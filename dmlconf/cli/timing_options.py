@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 if TYPE_CHECKING:
-    from dmlconf.runner.log import RunLog
+    from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints"]
+    from dmlconf.cases.model import PlannedCase
+    from dmlconf.runner.log import RunLog
+    from dmlconf.runner.repetition import Judge
+    from dmlconf.runner.verdict import Verdict
+
+__all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
 
 
 class _Factor(click.ParamType[float]):
@@ -39,6 +44,25 @@ class _Factor(click.ParamType[float]):
 FACTOR: Final = _Factor()
 
 FAIL_SLOWER_HELP: Final = "Fail where an operator takes so many times as long, such as 3x."
+
+
+def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: Judge) -> RunLog:
+    """Return the run with the cases of operators that seem slower timed once or twice more.
+
+    Args:
+        base: the earlier run.
+        new: the run.
+        plan: its cases.
+        judge: runs cases.
+    """
+    from dmlconf.comparison.timing import retimed  # Few runs need it.
+
+    by_name = {planned.identifier: planned for planned in plan}
+
+    def again(cases: Collection[str]) -> Iterable[Verdict]:
+        return judge([by_name[case] for case in cases if case in by_name])
+
+    return retimed(base, new, again)
 
 
 def slower_complaints(

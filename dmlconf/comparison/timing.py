@@ -15,14 +15,15 @@ distribution's standard deviation; the standard error of a median is 1.2533 time
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Final
 
 from dmlconf.runner.log import RunLog
+from dmlconf.runner.verdict import Verdict
 
-__all__ = ["Slowdown", "Timing", "timing", "timing_lines"]
+__all__ = ["Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
 """Standard errors beyond which a ratio is no noise."""
@@ -32,6 +33,9 @@ LEAST_RATIO: Final = 1.1
 
 LEAST_NOISE: Final = 0.05
 """Logarithm that two runs of any operator may differ by: the fewest operators tell less."""
+
+TIMED_AGAIN: Final = 2
+"""How often operators that seem slower are timed again."""
 
 MOST_LINES: Final = 20
 
@@ -135,6 +139,34 @@ def timing(base: RunLog, new: RunLog) -> Timing:
     slower.sort(key=lambda slowdown: -slowdown.ratio)
     cases = sum(len(each.cases) for each in operators)
     return Timing(cases, math.exp(median(medians.values())), tuple(slower))
+
+
+def retimed(
+    base: RunLog, new: RunLog, time_again: Callable[[Collection[str]], Iterable[Verdict]]
+) -> RunLog:
+    """Return a run in which operators that seem slower were timed again.
+
+    Whatever disturbs the machine for a while makes an operator seem slower, and is over later.
+
+    Args:
+        base: the earlier run.
+        new: the later one.
+        time_again: runs the cases with these identifiers again.
+    """
+    for _ in range(TIMED_AGAIN):
+        slower = {slowdown.operator for slowdown in timing(base, new).slower}
+        if not slower:
+            break
+        cases = [verdict.case for verdict in new.verdicts if verdict.operator in slower]
+        again = {verdict.case: verdict.dispatch_seconds for verdict in time_again(cases)}
+        verdicts = (
+            replace(verdict, dispatch_seconds=(*verdict.dispatch_seconds, *again[verdict.case]))
+            if verdict.dispatch_seconds and verdict.case in again
+            else verdict
+            for verdict in new.verdicts
+        )
+        new = replace(new, verdicts=tuple(verdicts))
+    return new
 
 
 def _slowdown(timed: _Timed, value: float, least: float) -> Slowdown:

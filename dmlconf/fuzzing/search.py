@@ -58,7 +58,9 @@ def valid_desc(
         desc = begin(drafts.first(), drafts)
     except UnfitError:
         return None
-    solver = Solver(chance, beyond_enums=broken is not None)
+    # A number that no constant has may break a constraint on its field alone.
+    beyond = any(each.name == broken and len(each.fields) == 1 for each in conditions)
+    solver = Solver(chance, beyond_enums=beyond)
     walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
     return walk.run(desc)
 

@@ -210,7 +210,9 @@ class Accumulation:
             limit = np.where(exact, place, limit + _STORES * place) + stored
             held = self._held(self.stored_deviation)
             deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
+            # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
             exact = self._exact(error_scale, _FLOAT16_BITS) & (stored == 0)
+            exact &= error_scale <= float(info.max)
         return np.where(exact, 0.0, limit), deviation
 
     @staticmethod

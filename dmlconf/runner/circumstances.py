@@ -84,7 +84,8 @@ def judge_circumstances(
         if finding is None:
             results[circumstance] = Status.PASSED
             continue
-        settled = excuse(case, finding.outcome, finding.verdict)
+        named = replace(finding.verdict, circumstance=str(circumstance))
+        settled = excuse(case, finding.outcome, named)
         if settled.status.fails_run and finding.variation:
             if run_one is None:
                 return None

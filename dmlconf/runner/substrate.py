@@ -38,6 +38,7 @@ class Limit:
         operators: names of the operators that it is known for; None for any.
         data_types: by tensor, the data types that it is known for; None for any.
         cases: identifiers of the only cases that it explains; None for all.
+        circumstance: the only circumstance in which it shows; None for any, and for plain runs.
     """
 
     name: str
@@ -47,9 +48,18 @@ class Limit:
     operators: frozenset[str] | None
     data_types: Mapping[str, frozenset[DataType]] | None
     cases: frozenset[str] | None
+    circumstance: str | None = None
 
-    def explains(self, case: Case, outcome: Outcome) -> bool:
-        """Tell whether the limit is why a case that should have passed did not."""
+    def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
+        """Tell whether the limit is why a case that should have passed did not.
+
+        Args:
+            case: the case.
+            outcome: what came of it.
+            circumstance: that in which it failed; None where it failed plainly.
+        """
+        if self.circumstance is not None and self.circumstance != circumstance:
+            return False
         if self.operators is not None and case.operator_name not in self.operators:
             return False
         if self.cases is not None and case.identifier not in self.cases:
@@ -89,7 +99,7 @@ class Substrate:
         if verdict.status is not Status.FAILED:
             return verdict
         for limit in self.limits:
-            if limit.explains(case, outcome):
+            if limit.explains(case, outcome, verdict.circumstance):
                 reason = Reason(ReasonKind.SUBSTRATE, f"{limit.name}: {limit.reason}")
                 return replace(verdict, status=Status.UNSUPPORTED, reason=reason)
         return verdict
@@ -125,4 +135,5 @@ def _limit(data: Mapping[str, Any]) -> Limit:
         operators=None if data["operators"] == "any" else frozenset(data["operators"]),
         data_types=types,
         cases=frozenset(data["cases"]) if "cases" in data else None,
+        circumstance=data.get("circumstance"),
     )

@@ -101,6 +101,7 @@ def test_stops_after_so_many_failures(tmp_path: Path) -> None:
         (("-o", "GATHR"), "did you mean GATHER?"),
         (("--cases", "5", "--time", "1"), "--cases, --time and --number exclude each other"),
         (("--cases", "0"), "0 is not in the range"),
+        (("-o", "GRAPHS"), "graphs are made with --graphs"),
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +13,11 @@ import pytest
 from dmlconf.comparison.compare import compare
 from dmlconf.comparison.html import render_html
 from dmlconf.comparison.reports import render_json, render_markdown
-from dmlconf.comparison.timing import timing, timing_lines
+from dmlconf.comparison.timing import retimed, timing, timing_lines
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.runner.log import Footer, LogWriter, RunLog
 from dmlconf.runner.log_consistency import cases_digest
+from dmlconf.runner.verdict import Verdict
 from tests.cli.process import TILE, dmlconf_here, write
 from tests.reports import logs
 
@@ -87,6 +88,21 @@ def test_what_became_quicker_is_not_slower() -> None:
 def test_cases_without_a_clock_are_left_out() -> None:
     untimed = replace(log(1), verdicts=(logs.verdict("tile/a/0", operator="TILE"),))
     assert timing(untimed, log(2)).cases == 0
+
+
+@pytest.mark.parametrize(("factor", "named"), [(1.0, []), (4.0, ["TILE"])])
+def test_what_seems_slower_is_timed_again(factor: float, named: list[str]) -> None:
+    base, new, later = log(1), log(2, {"TILE": 4.0}), log(3, {"TILE": factor})
+    asked: list[set[str]] = []
+
+    def again(cases: Collection[str]) -> list[Verdict]:
+        asked.append(set(cases))
+        return [verdict for verdict in later.verdicts if verdict.case in cases]
+
+    slower = timing(base, retimed(base, new, again)).slower
+    assert [each.operator for each in slower] == named
+    assert asked[0] == {f"tile/a/{number}" for number in range(30)}
+    assert len(asked) == (2 if named else 1)
 
 
 def test_a_line_says_by_how_much_and_where() -> None:

@@ -1,17 +1,26 @@
-"""Measure for every planted defect whether its condition is named: `python -m tests.diagnosis`."""
+"""Measure what is told of planted defects: `python -m tests.diagnosis`.
+
+`python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
+`python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
+defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from time import perf_counter
 
-from tests.diagnosis.planted import DEFECTS
+from tests.diagnosis import planted
+from tests.diagnosis.defects import DEFECTS
+from tests.diagnosis.measure import LARGEST, measure, table
 from tests.diagnosis.test_planted import first_lines, is_named, run_log
 
 
-def main() -> None:
-    """Print a line for each defect, and how many are named."""
+def measure_shared() -> None:
+    """Print a line for each defect of `planted.yaml`, and how many are named."""
     named = 0
-    for defect in DEFECTS:
+    for defect in planted.DEFECTS:
         log = run_log(defect)
         began = perf_counter()
         text = first_lines(log)
@@ -21,7 +30,40 @@ def main() -> None:
         print(f"{'named' if hit else 'MISSED':7} {seconds:6.2f} s  {defect.name}", flush=True)
         if not hit:
             print(text)
-    print(f"{named} of {len(DEFECTS)} are named")
+    print(f"{named} of {len(planted.DEFECTS)} are named")
 
 
-main()
+def measure_defects(names: Sequence[str]) -> None:
+    """Print the table of defects, and how many are told rightly."""
+    chosen = [d for d in DEFECTS if not names or any(name in d.name for name in names)]
+    measured = []
+    for defect in chosen:
+        each = measure(defect)
+        measured.append(each)
+        print(f"{each.seconds:6.1f} s  {defect.name}", file=sys.stderr, flush=True)
+        if not each.named:
+            print(each.lines, file=sys.stderr, flush=True)
+    print("\n".join(table(measured)))
+    blamed = [each for each in measured if each.defect.culprit is not None]
+    counts = (
+        ("conditions named in the first ten lines", measured, "named"),
+        ("culprits right, of defects that have one", blamed, "culprit_right"),
+        ("culprits right, of all defects", measured, "culprit_right"),
+        (f"reduced cases of at most {LARGEST} elements", measured, "small"),
+    )
+    print("\n| Measure | Defects | Share |\n|---|---|---|")
+    for text, of, attribute in counts:
+        hits = sum(getattr(each, attribute) for each in of)
+        print(f"| {text} | {hits} of {len(of)} | {hits / max(len(of), 1):.1%} |")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure what the arguments name; without any, both."""
+    if arguments[:1] in ([], ["shared"]):
+        measure_shared()
+    if arguments[:1] in ([], ["defects"]):
+        measure_defects(arguments[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from dmlconf.catalogue.graph import GRAPHS
 from tests.diagnosis.defects import Defect
 
 __all__ = ["Finding", "find", "table"]
@@ -33,6 +34,8 @@ def find(defect: Defect, seed: int, most: int) -> Finding:
     with TemporaryDirectory() as folder:
         log = Path(folder) / "run.jsonl"
         operators = [part for name in defect.operators for part in ("-o", name)]
+        if defect.operators == (GRAPHS,):
+            operators = ["--graphs"]
         command = [
             sys.executable, "-m", "dmlconf", "fuzz", "-b", defect.backend, *operators,
             "--seed", str(seed), "--cases", str(most), "--max-failures", "1", "--quiet",

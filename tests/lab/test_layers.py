@@ -1,8 +1,13 @@
-"""Layers between dmlconf and DirectML in the lab, each wrong in one circumstance, are found out."""
+"""Layers between dmlconf and DirectML in the lab, each wrong in one circumstance, are found out.
+
+CI runs some; `pytest -m saboteurs tests/lab` runs the others.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,8 +36,9 @@ def run(directory: Path, layer: str, *arguments: str, exit_code: int = 1) -> Run
 
 @pytest.mark.parametrize(
     ("layer", "option", "wrong", "right"),
-    [("wrong_metacommand", "metacommands", "on", "off"), ("wrong_half", "half", "on", "off"),
-     ("wrong_graph", "compile", "graph", "operator")],
+    [("wrong_metacommand", "metacommands", "on", "off"),
+     pytest.param("wrong_half", "half", "on", "off", marks=pytest.mark.saboteurs),
+     pytest.param("wrong_graph", "compile", "graph", "operator", marks=pytest.mark.saboteurs)],
 )  # fmt: skip
 def test_the_wrong_variant_is_named_and_no_other(
     layer: str, option: str, wrong: str, right: str, tmp_path: Path
@@ -47,6 +53,7 @@ def test_the_wrong_variant_is_named_and_no_other(
         assert verdict.reason.message.startswith(f"only with {option}={wrong}: ")
 
 
+@pytest.mark.saboteurs
 def test_variants_of_real_directml_agree(tmp_path: Path) -> None:
     done = lab(
         "run", "--", "run", *ADD, "-b", "directml:metacommands=both,compile=both",
@@ -91,3 +98,54 @@ def test_debug_layers_that_are_not_there_are_told_of_once(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("debug layers that are not there, so no message was read:") == 1
     assert "DirectML.Debug.dll" in done.stdout
+
+
+@pytest.mark.saboteurs
+def test_an_operator_that_became_slow_is_named(tmp_path: Path) -> None:
+    operators = ("ELEMENT_WISE_ADD", "ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MULTIPLY")
+    chosen = [word for name in operators for word in ("-o", name)]
+    chosen += ["-k", "boundary and not graphs and not in-place", "-b", "directml"]
+    done = lab("run", "--", "run", *chosen, "-q", "--log", "base.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copy(LAYER, tmp_path)
+    done = lab(
+        "python", "--", "layer.py", "SlowAdd", "run", *chosen, "-q", "--log", "run.jsonl",
+        "--slower-than", "base.jsonl", "--fail-slower", "2x", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "PASSED" in done.stdout
+    assert "Error: --fail-slower 2x: ELEMENT_WISE_ADD takes" in done.stderr
+    assert "ELEMENT_WISE_SUBTRACT" not in done.stderr
+
+
+def checks(directory: Path, layer: str = "") -> tuple[int, Mapping[str, tuple[str, str]]]:
+    """Check the lab's device; return the exit code, and status and message by check."""
+    shutil.copy(LAYER, directory)
+    command = ("python", "--", "layer.py", layer) if layer else ("run", "--")
+    done = lab(*command, "devices", "--check", "--json", cwd=directory)
+    [adapter] = json.loads(done.stdout)["adapters"]
+    results = {each["name"]: (each["status"], each["message"]) for each in adapter["checks"]}
+    return done.returncode, results
+
+
+def test_checks_of_real_directml_pass(tmp_path: Path) -> None:
+    code, results = checks(tmp_path)
+    assert code == 0
+    assert {status for status, _ in results.values()} == {"passed"}
+    assert len(results) == 7
+
+
+@pytest.mark.saboteurs
+@pytest.mark.parametrize(
+    ("layer", "check", "message"),
+    [("wrong_level", "minimum feature levels", "a device of 6_3 accepts the minimum 6_4"),
+     ("leaking", "made and released 100 times", "references to the ID3D12Device")],
+)  # fmt: skip
+def test_what_a_device_does_wrong_fails_its_check_and_no_other(
+    layer: str, check: str, message: str, tmp_path: Path
+) -> None:
+    code, results = checks(tmp_path, layer)
+    assert code == 1
+    assert results[check][0] == "failed"
+    assert message in results[check][1]
+    assert [name for name, (status, _) in results.items() if status != "passed"] == [check]

@@ -287,3 +287,13 @@ def test_subnormal_float16_results_may_be_one_step_off() -> None:
     pair = Product(np.array([[20 * smallest]], np.float16), np.ones((1, 1), np.float16))
     assert pair.judged(np.array([[19 * smallest]]), np.float16).passed
     assert not pair.judged(np.array([[17 * smallest]]), np.float16).passed
+
+
+def test_an_exact_sum_beyond_float16_may_be_its_largest_number_or_infinity() -> None:
+    sums = np.array([240000.0])
+    infinite, largest = np.array([np.inf], np.float16), np.array([65504], np.float16)
+    rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "a test", products=1)
+    allowed = Allowed(sums, common=128.0, exact=infinite)
+    assert compare(largest, infinite, rule, allowed).passed
+    assert compare(infinite, largest, rule, allowed).passed
+    assert not compare(np.array([60000], np.float16), infinite, rule, allowed).passed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +90,16 @@ def test_the_limits_of_the_lab_are_readable() -> None:
     lab = Path(__file__).resolve().parents[2] / "lab" / "substrate.yaml"
     names = [limit.name for limit in read_substrate(lab).limits]
     assert "kernels-in-dxil-only" in names
+
+
+def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    text = FILE.replace("    cases: [tile/mixed/stated]\n", "    circumstance: volatile\n")
+    path.write_text(text, encoding="utf-8")
+    substrate, stated = read_substrate(path), case(tmp_path, "stated")
+    failed = judge(stated, WRONG, lambda _: None)
+    assert substrate.excuse(stated, WRONG, failed) is failed
+    late = replace(failed, circumstance="volatile")
+    assert substrate.excuse(stated, WRONG, late).status is Status.UNSUPPORTED
+    other = replace(failed, circumstance="rebound")
+    assert substrate.excuse(stated, WRONG, other) is other

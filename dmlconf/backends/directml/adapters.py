@@ -115,10 +115,9 @@ class Adapters:
 
     def _add_by_dxcore(self, library: ctypes.CDLL) -> None:
         """Add the adapters that are not listed yet."""
-        known = {adapter.luid for adapter in self.found}
         for native in dxcore.dxcore_adapters(library):
             adapter = _by_dxcore(native, len(self._native))
-            if adapter.luid in known:
+            if adapter.luid in {known.luid for known in self.found}:
                 native.release()
             else:
                 self._add(native, adapter)

@@ -11,13 +11,22 @@ from dmlconf.backends.directml.operators import CompiledOperator
 from dmlconf.backends.directml.placement import Placement
 from dmlconf.cases.model import Case
 
-__all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "Batch", "Member", "Prepared"]
+__all__ = ["MOST_BYTES", "MOST_DESCRIPTORS", "MOST_WORK", "Batch", "Member", "Prepared"]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of arena, scratch and persistent memory that a batch of several cases may take."""
 
 MOST_DESCRIPTORS: Final = 1 << 12
 """Descriptors that a batch of several cases may take."""
+
+
+MOST_WORK: Final = 1 << 28
+"""Terms that a submission of several cases may compute, as `dmlconf.cases.work` counts them.
+
+Windows may remove a device whose submission takes more than 2 s, and WSL ends one of more than 10 s
+as an error. A batch computes each case twice. A device of 1 GFLOP/s, which no GPU is below, and the
+processor in the Wine lab is about, takes half a second for as much.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +38,14 @@ class Prepared:
         compiled: its operator or graph.
         placement: where the tensors lie in the case's arena.
         seconds: how long that took.
+        work: about how many terms the device computes in a dispatch.
     """
 
     case: Case
     compiled: CompiledOperator
     placement: Placement
     seconds: float = 0.0
+    work: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,7 @@ class Batch:
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
         descriptors: of all.
+        work: about how many terms the device computes in a dispatch of each.
     """
 
     members: list[Member] = field(default_factory=list)
@@ -73,6 +85,7 @@ class Batch:
     temporary: int = 0
     persistent: int = 0
     descriptors: int = 0
+    work: int = 0
 
     def __len__(self) -> int:
         return len(self.members)
@@ -94,12 +107,17 @@ class Batch:
         temporary = member.temporary + compiled.temporary_size
         persistent = member.persistent + compiled.persistent_size
         descriptors = self.descriptors + sum(compiled.descriptors)
-        large = arena + temporary + persistent > MOST_BYTES or descriptors > MOST_DESCRIPTORS
+        work = self.work + prepared.work
+        large = (
+            arena + temporary + persistent > MOST_BYTES
+            or descriptors > MOST_DESCRIPTORS
+            or work > MOST_WORK
+        )
         if large and self.members:
             return False
         self.members.append(member)
         self.arena, self.temporary, self.persistent = arena, temporary, persistent
-        self.descriptors = descriptors
+        self.descriptors, self.work = descriptors, work
         return True
 
 

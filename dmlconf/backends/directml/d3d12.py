@@ -19,8 +19,6 @@ __all__ = [
     "D3D12_GPU_DESCRIPTOR_HANDLE",
     "D3D12_HEAP_PROPERTIES",
     "D3D12_HEAP_TYPE",
-    "D3D12_MESSAGE",
-    "D3D12_MESSAGE_SEVERITY",
     "D3D12_QUERY_HEAP_DESC",
     "D3D12_QUERY_HEAP_TYPE",
     "D3D12_QUERY_TYPE",
@@ -33,13 +31,12 @@ __all__ = [
     "ID3D12_COMMAND_ALLOCATOR",
     "ID3D12_COMMAND_LIST",
     "ID3D12_COMMAND_QUEUE",
-    "ID3D12_DEBUG",
     "ID3D12_DESCRIPTOR_HEAP",
     "ID3D12_DEVICE",
+    "ID3D12_DEVICE5",
     "ID3D12_DEVICE_CHILD",
     "ID3D12_FENCE",
     "ID3D12_GRAPHICS_COMMAND_LIST",
-    "ID3D12_INFO_QUEUE",
     "ID3D12_OBJECT",
     "ID3D12_PAGEABLE",
     "ID3D12_QUERY_HEAP",
@@ -74,16 +71,6 @@ class D3D12_HEAP_TYPE(IntEnum):
     DEFAULT = 1
     UPLOAD = 2
     READBACK = 3
-
-
-class D3D12_MESSAGE_SEVERITY(IntEnum):
-    """How grave a message of the debug layer is."""
-
-    CORRUPTION = 0
-    ERROR = 1
-    WARNING = 2
-    INFO = 3
-    MESSAGE = 4
 
 
 class D3D12_QUERY_HEAP_TYPE(IntEnum):
@@ -179,18 +166,6 @@ class D3D12_RESOURCE_DESC(ctypes.Structure):
     )
 
 
-class D3D12_MESSAGE(ctypes.Structure):
-    """A message of the debug layer; its description lies behind it."""
-
-    _fields_ = (
-        ("Category", UINT),
-        ("Severity", UINT),
-        ("ID", UINT),
-        ("pDescription", POINTER),
-        ("DescriptionByteLength", SIZE_T),
-    )
-
-
 class D3D12_RESOURCE_TRANSITION_BARRIER(ctypes.Structure):
     """A change of a resource's state."""
 
@@ -251,8 +226,10 @@ ID3D12_DEVICE: Final = Interface(
         ),
         *uncalled(
             "CreateHeap CreatePlacedResource CreateReservedResource CreateSharedHandle "
-            "OpenSharedHandle OpenSharedHandleByName MakeResident Evict"
+            "OpenSharedHandle OpenSharedHandleByName"
         ),
+        Method("MakeResident", (UINT, POINTER)),
+        Method("Evict", (UINT, POINTER)),
         Method("CreateFence", (UINT64, UINT, *NEW_OBJECT)),
         Method("GetDeviceRemovedReason", ()),
         *uncalled("GetCopyableFootprints"),
@@ -261,6 +238,28 @@ ID3D12_DEVICE: Final = Interface(
         Method("GetAdapterLuid", (), LUID),
     ),
 )
+
+ID3D12_DEVICE5: Final = Interface(
+    "ID3D12Device5",
+    "8b4f173b-2fea-4b80-8f58-4307191ab95d",
+    ID3D12_DEVICE,
+    (
+        *uncalled(
+            "CreatePipelineLibrary SetEventOnMultipleFenceCompletion SetResidencyPriority "
+            "CreatePipelineState OpenExistingHeapFromAddress OpenExistingHeapFromFileMapping "
+            "EnqueueMakeResident CreateCommandList1 CreateProtectedResourceSession "
+            "CreateCommittedResource1 CreateHeap1 CreateReservedResource1 "
+            "GetResourceAllocationInfo1 CreateLifetimeTracker"
+        ),
+        Method("RemoveDevice", (), None),
+        *uncalled(
+            "EnumerateMetaCommands EnumerateMetaCommandParameters CreateMetaCommand "
+            "CreateStateObject GetRaytracingAccelerationStructurePrebuildInfo "
+            "CheckDriverMatchingIdentifier"
+        ),
+    ),
+)
+"""ID3D12Device5 with what it inherits from ID3D12Device1 to 4."""
 
 ID3D12_COMMAND_QUEUE: Final = Interface(
     "ID3D12CommandQueue",
@@ -271,7 +270,7 @@ ID3D12_COMMAND_QUEUE: Final = Interface(
         Method("ExecuteCommandLists", (UINT, POINTER), None),
         *uncalled("SetMarker BeginEvent EndEvent"),
         Method("Signal", (POINTER, UINT64)),
-        *uncalled("Wait"),
+        Method("Wait", (POINTER, UINT64)),
         Method("GetTimestampFrequency", (ctypes.POINTER(UINT64),)),
         *uncalled("GetClockCalibration GetDesc"),
     ),
@@ -358,37 +357,5 @@ ID3D12_FENCE: Final = Interface(
         Method("GetCompletedValue", (), UINT64),
         Method("SetEventOnCompletion", (UINT64, POINTER)),
         *uncalled("Signal"),
-    ),
-)
-
-ID3D12_DEBUG: Final = Interface(
-    "ID3D12Debug",
-    "344488b7-6846-474b-b989-f027448245e0",
-    IUNKNOWN,
-    (Method("EnableDebugLayer", (), None),),
-)
-
-ID3D12_INFO_QUEUE: Final = Interface(
-    "ID3D12InfoQueue",
-    "0742a90b-c387-483f-b946-30a7e4e61458",
-    IUNKNOWN,
-    (
-        *uncalled("SetMessageCountLimit"),
-        Method("ClearStoredMessages", (), None),
-        Method("GetMessage", (UINT64, POINTER, ctypes.POINTER(SIZE_T))),
-        *uncalled("GetNumMessagesAllowedByStorageFilter GetNumMessagesDeniedByStorageFilter"),
-        Method("GetNumStoredMessages", (), UINT64),
-        *uncalled(
-            "GetNumStoredMessagesAllowedByRetrievalFilter "
-            "GetNumMessagesDiscardedByMessageCountLimit GetMessageCountLimit "
-            "AddStorageFilterEntries GetStorageFilter ClearStorageFilter "
-            "PushEmptyStorageFilter PushCopyOfStorageFilter PushStorageFilter PopStorageFilter "
-            "GetStorageFilterStackSize AddRetrievalFilterEntries GetRetrievalFilter "
-            "ClearRetrievalFilter PushEmptyRetrievalFilter PushCopyOfRetrievalFilter "
-            "PushRetrievalFilter PopRetrievalFilter GetRetrievalFilterStackSize AddMessage "
-            "AddApplicationMessage SetBreakOnCategory SetBreakOnSeverity SetBreakOnID "
-            "GetBreakOnCategory GetBreakOnSeverity GetBreakOnID SetMuteDebugOutput "
-            "GetMuteDebugOutput"
-        ),
     ),
 )

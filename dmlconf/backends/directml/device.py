@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from typing import Any, Final
 
 from dmlconf.backends.directml import d3d12, dml
@@ -18,6 +17,7 @@ from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, function
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.messages import InfoQueue
+from dmlconf.backends.directml.sdklayers import ID3D12_DEBUG
 from dmlconf.backends.directml.structs import data_type_value
 from dmlconf.backends.directml.vtable import (
     NEW_OBJECT,
@@ -30,7 +30,7 @@ from dmlconf.backends.protocol import BackendError, Capabilities
 from dmlconf.catalogue.model import FeatureLevel
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["Device"]
+__all__ = ["Device", "create_dml"]
 
 POINTER: Final = ctypes.c_void_p
 
@@ -81,6 +81,7 @@ class Device:
         if debug:
             self._enable_debug_layer(libraries)
         self.d3d, kind = self._create_d3d(libraries, adapter)
+        self._kind = kind
         if debug:
             self.messages = InfoQueue.of(self.d3d)
         if self.messages is not None:
@@ -100,25 +101,20 @@ class Device:
         self.recorder = self._owned.enter_context(recorder)
 
     def _create_dml(self, libraries: Libraries, debug: bool) -> ComObject:
-        create = function(
-            libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
-            *NEW_OBJECT,
-        )  # fmt: skip
-        new = partial(_new, "DMLCreateDevice1", create, dml.IDML_DEVICE, self.d3d)
         lowest = dml.FEATURE_LEVELS[0]
         if debug:
             try:
-                return new(dml.DML_CREATE_DEVICE_FLAGS.DEBUG, lowest)
+                return create_dml(libraries, self.d3d, lowest, dml.DML_CREATE_DEVICE_FLAGS.DEBUG)
             except HResultError as error:
                 self.missing_layers += (
                     f"DirectML's ({error}): it needs DirectML.Debug.dll beside DirectML.dll",
                 )
-        return new(dml.DML_CREATE_DEVICE_FLAGS.NONE, lowest)
+        return create_dml(libraries, self.d3d, lowest)
 
     def _enable_debug_layer(self, libraries: Libraries) -> None:
         get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
         try:
-            with _new("D3D12GetDebugInterface", get, d3d12.ID3D12_DEBUG) as layer:
+            with _new("D3D12GetDebugInterface", get, ID3D12_DEBUG) as layer:
                 layer.call("EnableDebugLayer")
         except HResultError as error:
             self.missing_layers += (
@@ -164,7 +160,7 @@ class Device:
         levels = (ctypes.c_uint32 * len(dml.FEATURE_LEVELS))(*dml.FEATURE_LEVELS)
         query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
         answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
-        self._ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
+        self.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
         return FeatureLevel(
             answer.MaxSupportedFeatureLevel >> 12, answer.MaxSupportedFeatureLevel >> 8 & 0xF
         )
@@ -173,15 +169,20 @@ class Device:
         query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(data_type))
         answer = dml.DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT()
         try:
-            self._ask(dml.DML_FEATURE.TENSOR_DATA_TYPE_SUPPORT, query, answer)
+            self.ask(dml.DML_FEATURE.TENSOR_DATA_TYPE_SUPPORT, query, answer)
         except HResultError:
             # An older DirectML does not know the 4-bit types.
             return False
         return bool(answer.IsSupported)
 
-    def _ask(
+    def ask(
         self, feature: dml.DML_FEATURE, query: ctypes.Structure, answer: ctypes.Structure
     ) -> None:
+        """Ask CheckFeatureSupport, which fills the answer.
+
+        Raises:
+            HResultError: it refuses the question.
+        """
         sizes = ctypes.sizeof(query), ctypes.sizeof(answer)
         self.dml.call(
             "CheckFeatureSupport",
@@ -247,6 +248,20 @@ class Device:
         self._fence.call("SetEventOnCompletion", self._submitted, None)
         self.check_removed()
 
+    def submit_open_list(self) -> None:
+        """Submit a list of commands that is not closed, for which Direct3D removes the device."""
+        with (
+            self.d3d.create(
+                "CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, self._kind
+            ) as allocator,
+            self.d3d.create(
+                "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST, 0, self._kind, allocator,
+                None,
+            ) as commands,
+        ):  # fmt: skip
+            lists = (POINTER * 1)(commands.address)
+            self.queue.call("ExecuteCommandLists", 1, lists)
+
     def check_removed(self) -> None:
         """Ask both devices whether they are gone.
 
@@ -255,6 +270,30 @@ class Device:
         """
         self.d3d.call("GetDeviceRemovedReason")
         self.dml.call("GetDeviceRemovedReason")
+
+
+def create_dml(
+    libraries: Libraries,
+    d3d: ComObject,
+    minimum: int,
+    flags: dml.DML_CREATE_DEVICE_FLAGS = dml.DML_CREATE_DEVICE_FLAGS.NONE,
+) -> ComObject:
+    """Return a new IDMLDevice, which is the caller's to release.
+
+    Args:
+        libraries: the native libraries.
+        d3d: the ID3D12Device.
+        minimum: the DML_FEATURE_LEVEL that it must have.
+        flags: how it is made.
+
+    Raises:
+        HResultError: it cannot be made.
+    """
+    create = function(
+        libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
+        *NEW_OBJECT,
+    )  # fmt: skip
+    return _new("DMLCreateDevice1", create, dml.IDML_DEVICE, d3d, flags, minimum)
 
 
 def _new(name: str, create: Callable[..., int], interface: Interface, *arguments: Any) -> ComObject:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ __all__ = [
 _SIZE: Final = ctypes.POINTER(ctypes.c_size_t)
 
 DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE: Final = "248e2800-a793-4724-abaa-23a6de1be090"
+DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML: Final = "b71b0d41-1088-422f-a27c-0250b7d3a988"
 
 
 class DXCoreAdapterProperty(IntEnum):
@@ -103,6 +105,8 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     """Yield every adapter that can compute by Direct3D 12; each is the caller's to release.
 
+    Those that only run machine learning, as NPUs do, come last; one of both kinds comes twice.
+
     Args:
         library: libdxcore.so or dxcore.dll.
 
@@ -114,13 +118,18 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     pointer = ctypes.c_void_p()
     hresult = create(ctypes.byref(IDXCORE_ADAPTER_FACTORY.guid), ctypes.byref(pointer))
     check("DXCoreCreateAdapterFactory", hresult)
-    attribute = GUID.parse(DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
-    with (
-        ComObject(IDXCORE_ADAPTER_FACTORY, pointer.value or 0) as factory,
-        factory.create(
-            "CreateAdapterList", IDXCORE_ADAPTER_LIST, 1, ctypes.byref(attribute)
-        ) as adapters,
-    ):
+    with ComObject(IDXCORE_ADAPTER_FACTORY, pointer.value or 0) as factory:
+        yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
+        # A DXCore that is older than the attribute refuses it.
+        with suppress(HResultError):
+            yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML)
+
+
+def _adapters(factory: ComObject, attribute: str) -> Iterator[ComObject]:
+    guid = GUID.parse(attribute)
+    with factory.create(
+        "CreateAdapterList", IDXCORE_ADAPTER_LIST, 1, ctypes.byref(guid)
+    ) as adapters:
         for index in range(adapters.call("GetAdapterCount")):
             yield adapters.create("GetAdapter", IDXCORE_ADAPTER, index)
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.batch import MOST_DESCRIPTORS, Batch, Member, Prepared
+from dmlconf.backends.directml.batch import MOST_DESCRIPTORS, MOST_WORK, Batch, Member, Prepared
 from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind_operator
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.device import Device
@@ -32,6 +32,7 @@ from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
 from dmlconf.cases.model import Case
+from dmlconf.cases.work import work_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Executor", "Result"]
@@ -116,7 +117,7 @@ class Executor:
         compilation = plan(case, as_graph=self._graph)
         placement = place(compilation)
         compiled = self._operators.get(compilation)
-        return Prepared(case, compiled, placement, perf_counter() - began)
+        return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
         """Give back operators beyond so many; none that was prepared may be run any more."""
@@ -129,7 +130,7 @@ class Executor:
             HResultError: a call failed, or the device is gone.
             NativeFaultError: DirectML crashed, and Windows told.
         """
-        if batch.arena > LARGE_BYTES and len(batch) == 1:
+        if len(batch) == 1 and (batch.arena > LARGE_BYTES or batch.work > MOST_WORK):
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dmlconf.backends.directml.d3d12 import (
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.sdklayers import (
     D3D12_MESSAGE,
     D3D12_MESSAGE_SEVERITY,
     ID3D12_INFO_QUEUE,
 )
-from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import (
     Breakdown,

@@ -7,7 +7,6 @@ case says of an operator becomes a `DML_OPERATOR_DESC` with everything that it p
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -17,6 +16,7 @@ from dmlconf.catalogue.loader import enumeration
 from dmlconf.catalogue.loader import operator as catalogue_operator
 from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.tensors.datatypes import DataType
+from dmlconf.tensors.scalar import scalar_bytes
 
 __all__ = [
     "DML_BUFFER_TENSOR_DESC",
@@ -203,25 +203,5 @@ class NativeDesc:
         return value
 
 
-_SCALAR_FORMATS: Final = {
-    DataType.FLOAT64: "<d",
-    DataType.FLOAT32: "<f",
-    DataType.FLOAT16: "<e",
-}
-
-
 def _scalar(value: float, type_name: str | int) -> DML_SCALAR_UNION:
-    """Return the union with the value in the bytes of the data type; the others are zero.
-
-    A type that is none, such as UNKNOWN, says nothing of the bytes: they are all zero.
-    """
-    if type_name not in tuple(DataType):
-        return DML_SCALAR_UNION()
-    data_type = DataType(type_name)
-    if data_type in _SCALAR_FORMATS:
-        content = struct.pack(_SCALAR_FORMATS[data_type], value)
-    else:
-        width = max(1, data_type.bits // 8)
-        # A negative step of an unsigned type is its two's complement, as C converts it.
-        content = (int(value) & (1 << 8 * width) - 1).to_bytes(width, "little")
-    return DML_SCALAR_UNION.from_buffer_copy(content.ljust(8, b"\0"))
+    return DML_SCALAR_UNION.from_buffer_copy(scalar_bytes(value, type_name))

@@ -33,11 +33,12 @@ from dmlconf.backends.miniature.circumstances import (
     CIRCUMSTANCE_WORDS,
     NO_CIRCUMSTANCE,
     SWITCHES,
+    VARIANTS,
     Circumstances,
 )
 from dmlconf.backends.miniature.levels import capabilities_of, run_at
 from dmlconf.backends.numpy.backend import HIGHEST_LEVEL, run_case
-from dmlconf.backends.options import choose, split_options
+from dmlconf.backends.options import choose, split_options, variants_of
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,
@@ -53,7 +54,7 @@ from dmlconf.catalogue.model import FEATURE_LEVELS, FeatureLevel
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.tensors.datatypes import Array, DataType
 
-__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create"]
+__all__ = ["FAULTS", "OPTION_WORDS", "LevelBackend", "MiniatureBackend", "create", "variants"]
 
 _SLOW_SECONDS: Final = 0.5
 _FACTOR: Final = 1.1
@@ -327,6 +328,11 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         _number(options.get("seconds"), _SLOW_SECONDS, "seconds; write a number, as seconds=0.1"),
         Circumstances.of(options),
     )
+
+
+def variants(argument: str) -> dict[str, str]:
+    """Return the options of each variant that `metacommands=both` and the like stand for."""
+    return variants_of(argument, VARIANTS)
 
 
 def _condition(text: str | None) -> Expression | None:

@@ -8,16 +8,20 @@ from typing import Any, Final
 
 from dmlconf.backends.options import choose
 
-__all__ = ["CIRCUMSTANCE_WORDS", "NO_CIRCUMSTANCE", "SWITCHES", "Circumstances"]
+__all__ = ["CIRCUMSTANCE_WORDS", "NO_CIRCUMSTANCE", "SWITCHES", "VARIANTS", "Circumstances"]
 
 _ON_OFF: Final = ("on", "off")
+_COMPILE: Final = ("operator", "graph")
 
 _VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "metacommands": _ON_OFF,
     "half": _ON_OFF,
-    "compile": ("operator", "graph"),
+    "compile": _COMPILE,
     "only": ("metacommands", "half", "operator", "graph", "batch"),
 }
+
+VARIANTS: Final = {"metacommands": ("on", "off"), "half": ("off", "on"), "compile": _COMPILE}
+"""The options that may be `both`, with DirectML's default first."""
 
 SWITCHES: Final = tuple(_VALUES)
 """The options of circumstances."""

@@ -39,11 +39,13 @@ class Reduced:
         case: the case; its data are arrays, and nothing but a rejection is stated for it.
         trials: how many cases were tried.
         complete: whether the reduction came to its end.
+        interrupted: whether an interrupt ended it.
     """
 
     case: Case
     trials: int
     complete: bool
+    interrupted: bool = False
 
 
 def with_own_data(case: Case) -> Case:
@@ -83,8 +85,10 @@ def reduce_case(
             before = cost(search.case)
             for reduction in PASSES:
                 reduction(search)
-    except (_Stopped, KeyboardInterrupt):
+    except _Stopped:
         return Reduced(search.case, search.trials, complete=False)
+    except KeyboardInterrupt:
+        return Reduced(search.case, search.trials, complete=False, interrupted=True)
     return Reduced(search.case, search.trials, complete=True)
 
 

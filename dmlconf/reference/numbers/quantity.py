@@ -114,6 +114,12 @@ class Quantity:
             lambda first, second: first.scaled(other.value) + second.scaled(self.value),
         )
 
+    def _open(self) -> Array:
+        """Tell where any result is right."""
+        assert self.error_scale is not None
+        opened: Array = self.error_scale.sums >= ANY_RESULT
+        return opened
+
     def _derived(
         self,
         value: Array,
@@ -125,6 +131,8 @@ class Quantity:
         if self.error_scale is None or other.error_scale is None:
             return Quantity(value, None)
         error_scale = carried(self.error_scale, other.error_scale) + ErrorScale(np.abs(value))
+        # What may be NaN is so times zero, or beside any other term, as well.
+        error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
         return Quantity(value, error_scale, (_rounded(single, value), half))
 
@@ -159,7 +167,8 @@ class Quantity:
         if self.error_scale is None:
             return Quantity(value, None)
         exact = ErrorScale(np.zeros_like(value))
-        error_scale = exact.where(np.isinf(self.value), self.error_scale)
+        certain = np.isinf(self.value) & ~self._open()
+        error_scale = exact.where(certain, self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         error_scale = error_scale.open_where(np.isnan(self.value))
@@ -217,7 +226,9 @@ class Quantity:
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
         spreads = self._activated_spreads(activation, value)
-        return Quantity(value, error_scale.open_where(overflowed), spreads)
+        # What an activation makes of NaN is not documented, and differs between layers.
+        undefined = overflowed | np.isnan(self.value) | self._open()
+        return Quantity(value, error_scale.open_where(undefined), spreads)
 
     def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
@@ -252,6 +263,7 @@ class Quantity:
         errors = np.where(errors >= ANY_RESULT, errors, np.minimum(errors, _MOST_ERRORS))
         sums = _product_size(np.abs(self.value) + errors, matrix)
         error_scale = replace(error_scale, sums=sums)
+        error_scale = error_scale.open_where(np.asarray(self._open().any(axis=-1, keepdims=True)))
         sources = sources_of(self.value)
         carried = self._each(lambda spread: spread.times(matrix, sources))
         terms = _product_size(self.value, matrix)

@@ -151,7 +151,12 @@ def quantized_linear_convolution_candidates(
     scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
     products = prod(FilterTensor.shape[1:]) + 1
     zero_point = _one(OutputZeroPointTensor)
-    return quantized_sum_candidates(sums, error_scale, products, scales, zero_point, OutputTensor)
+    intervals = quantized_sum_candidates(
+        sums, error_scale, products, scales, zero_point, OutputTensor
+    )
+    # To DirectML tensors of 3 dimensions have a last one of size 1.
+    sizes = OutputTensor.Sizes
+    return [(lowest.reshape(sizes), highest.reshape(sizes)) for lowest, highest in intervals]
 
 
 def quantized_linear_average_pooling(

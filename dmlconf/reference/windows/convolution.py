@@ -16,7 +16,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
-from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
+from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.reference.windows.sliding import strided_view
@@ -150,7 +150,8 @@ def convolution_error_scale(
     """Return the sums of absolute values of what `convolution` adds, through the activation.
 
     Measured: FLOAT16 may hold the sum before the bias is added, and what is activated. A kernel may
-    transform the window (Winograd), so sums of integers need not be exact.
+    transform the window (Winograd), so sums of integers need not be exact, unless the window is of
+    one element: that leaves a product of matrices.
 
     Derived in docs/bounds.md, Sums.
     """
@@ -167,7 +168,13 @@ def convolution_error_scale(
     )
     with np.errstate(all="ignore"):
         absolute_bias = None if bias is None else np.abs(bias)
-        scale = ErrorScale(summed(np.abs(values), np.abs(filter_), absolute_bias))
+        quantum = 0.0
+        if math.prod(FilterTensor.shape[2:]) == 1:
+            quantum = quantum_of(values, filter_)
+            if bias is not None:
+                quantum = min(quantum, quantum_of(bias))
+        sizes = summed(np.abs(values), np.abs(filter_), absolute_bias)
+        scale = ErrorScale(sizes, quantum=quantum)
         if not np.isfinite(scale.sums).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
             finite = summed(finite_sizes(values), finite_sizes(filter_), None)
@@ -178,7 +185,7 @@ def convolution_error_scale(
             terms = _terms(filter_, Direction, GroupCount)
             scale = scale.in_slices(products, squares, terms)
             if bias is not None:
-                scale = scale.holding(store_sizes(products))
+                scale = scale.holding(store_sizes(products, scale.exact))
         if FusedActivation is not None:
             sums = summed(values, filter_, bias)
             scale = fused_error_scale(sums, scale, FusedActivation, InputTensor.dtype)

@@ -29,7 +29,7 @@ __all__ = [
     "average_pooling_grad",
     "average_pooling_grad_error_scale",
     "lp_pooling1",
-    "lp_pooling1_interval",
+    "lp_pooling1_candidates",
 ]
 
 _Interval = tuple[Array, Array]
@@ -140,7 +140,7 @@ def lp_pooling1(
         return (sums(powers, over) ** root).astype(OutputTensor.DataType.dtype)
 
 
-def lp_pooling1_interval(
+def lp_pooling1_candidates(
     InputTensor: Array,
     OutputTensor: TensorDesc,
     Strides: Sequence[int],
@@ -149,12 +149,13 @@ def lp_pooling1_interval(
     EndPadding: Sequence[int],
     Dilations: Sequence[int],
     P: int,
-) -> _Interval:
+) -> Sequence[_Interval]:
     """Return the least and the greatest right roots where every power is made of exp2 and log2.
 
-    A power that is subnormal in FLOAT32 may be lost, and a sum beyond FLOAT32 be infinite. With a
-    P of 0 the logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some
-    devices: anything is right where the window sees 0 or what is not finite, or one element.
+    A power that is subnormal in FLOAT32 may be lost. A sum beyond FLOAT32 may be infinite, and its
+    root with it, but no number between that and the root itself is right. With a P of 0 the
+    logarithms of 0 and of 1 are multiplied by 0 and by infinity, which is NaN on some devices:
+    anything is right where the window sees 0 or what is not finite, or one element.
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
@@ -163,7 +164,7 @@ def lp_pooling1_interval(
     if P == 0:
         special = sums(~(np.isfinite(InputTensor) & (InputTensor != 0)), over) > 0
         exact = lp_pooling1(InputTensor, OutputTensor, *spatial[:3], EndPadding, Dilations, P)
-        return anything_where(special | (elements(over) == 1), (exact, exact))
+        return [anything_where(special | (elements(over) == 1), (exact, exact))]
     single = np.finfo(np.float32)
     with np.errstate(all="ignore"):
         bases = np.abs(InputTensor.astype(np.float64))
@@ -176,8 +177,13 @@ def lp_pooling1_interval(
         least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
         room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
         lowest, highest = rounded_interval(root, room, OutputTensor.DataType.dtype)
-        highest[(total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)] = np.inf
-    return np.maximum(lowest, 0), highest
+        lowest = np.maximum(lowest, 0)
+        overflows = (total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)
+        if not overflows.any():
+            return [(lowest, highest)]
+        infinity = lowest.dtype.type(np.inf)
+        infinite = np.where(overflows, infinity, lowest), np.where(overflows, infinity, highest)
+    return [(lowest, highest), infinite]
 
 
 def _power_error(base: Array, exponent: float) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -111,3 +112,13 @@ def test_zeros_of_both_signs_and_nan_are_told_apart() -> None:
     assert len(keys) == 5
     same = [plan(case("TILE", Nested={"Value": float("nan")})).key() for _ in range(2)]
     assert same[0] == same[1]
+
+
+def test_cases_of_much_work_share_no_submission() -> None:
+    half = replace(prepared(), work=limits.MOST_WORK // 2)
+    batch = filled(half, half)
+    assert not batch.add(replace(prepared(), work=1))
+    assert batch.work == limits.MOST_WORK
+    alone = filled(replace(prepared(), work=100 * limits.MOST_WORK))
+    assert not alone.add(prepared(1))
+    assert len(alone) == 1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlconf.backends.directml.d3d12 import D3D12_MESSAGE_SEVERITY
 from dmlconf.backends.directml.messages import Message, with_messages
+from dmlconf.backends.directml.sdklayers import D3D12_MESSAGE_SEVERITY
 from dmlconf.backends.protocol import (
     Breakdown,
     BreakdownKind,

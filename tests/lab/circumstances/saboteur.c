@@ -6,7 +6,10 @@
    repeated   From its third dispatch on, a binding table that is not bound again is passed over.
    rebound    Of a table that is bound again without a reset, the first bindings stay.
    offset     Bindings begin at a multiple of 256.
-   owned      What lies in an upload heap is read when the operator runs, not at its initialisation. */
+   owned      What lies in an upload heap is read when the operator runs, not at its initialisation.
+   aliased    A dispatch whose output lies in an input's place is passed over.
+   evicted    What runs next after an eviction is passed over.
+   interleaved  A dispatch that no barrier parts from the one before is passed over. */
 
 #include <initguid.h>
 #define WIN32_LEAN_AND_MEAN
@@ -20,8 +23,9 @@
 enum { CREATE_COMMAND_RECORDER = 11, CREATE_BINDING_TABLE = 12 };
 enum { BIND_INPUTS = 8, BIND_OUTPUTS = 9, RESET = 12 };
 enum { RECORD_DISPATCH = 8 };
+enum { RESOURCE_BARRIER = 26, EVICT = 35 };
 enum { BINDING_BUFFER = 1, BINDING_BUFFER_ARRAY = 2 };
-enum { MOST = 4096, ALIGNMENT = 256, DISPATCHES = 2 };
+enum { MOST = 4096, MOST_INPUTS = 16, ALIGNMENT = 256, DISPATCHES = 2 };
 
 typedef struct { UINT type; const void *desc; } Binding;
 typedef struct { ID3D12Resource *buffer; UINT64 offset, size; } BufferBinding;
@@ -33,11 +37,15 @@ typedef HRESULT (WINAPI *CreateRecorder)(void *, const GUID *, void **);
 typedef HRESULT (WINAPI *CreateTable)(void *, const void *, const GUID *, void **);
 typedef void (WINAPI *Bind)(void *, UINT, const Binding *);
 typedef HRESULT (WINAPI *ResetTable)(void *, const void *);
+typedef void (WINAPI *Barrier)(void *, UINT, const D3D12_RESOURCE_BARRIER *);
+typedef HRESULT (WINAPI *Evict)(void *, UINT, void *const *);
 typedef void (WINAPI *Record)(void *, ID3D12GraphicsCommandList *, void *, void *);
 
 typedef struct {
     void *table;
-    UINT inputs, outputs, dispatches;
+    UINT inputs, outputs, dispatches, count;
+    int aliased;
+    BufferBinding ranges[MOST_INPUTS];
     void *late;
 } State;
 
@@ -48,11 +56,16 @@ static CreateTable create_table;
 static Bind bind_inputs, bind_outputs;
 static ResetTable reset_table;
 static Record record_dispatch;
+static Barrier resource_barrier;
+static Evict evict;
+static int evicted;
+static void *unparted;
 
 static int is(const char *circumstance)
 {
-    const char *name = getenv("DMLCONF_SABOTEUR");
-    return name && !strcmp(name, circumstance);
+    char name[32] = "";
+    GetEnvironmentVariableA("DMLCONF_SABOTEUR", name, sizeof name);
+    return !strcmp(name, circumstance);
 }
 
 static State *state_of(void *table)
@@ -126,14 +139,40 @@ static void WINAPI bind_inputs_wrongly(void *table, UINT count, const Binding *b
     state->dispatches = 0;
     if (is("owned") && in_upload_heap(count, bindings))
         state->late = table;
+    state->count = 0;
+    for (UINT i = 0; bindings && i < count && state->count < MOST_INPUTS; i++)
+        if (bindings[i].type == BINDING_BUFFER)
+            state->ranges[state->count++] = *(const BufferBinding *)bindings[i].desc;
     if (!state->inputs++ || !is("rebound"))
         bind(bind_inputs, table, count, bindings);
 }
 
 static void WINAPI bind_outputs_wrongly(void *table, UINT count, const Binding *bindings)
 {
-    if (!state_of(table)->outputs++ || !is("rebound"))
+    State *state = state_of(table);
+    state->aliased = 0;
+    for (UINT i = 0; bindings && i < count; i++)
+        for (UINT k = 0; k < state->count && bindings[i].type == BINDING_BUFFER; k++) {
+            const BufferBinding *range = bindings[i].desc;
+            if (range->buffer == state->ranges[k].buffer && range->offset == state->ranges[k].offset)
+                state->aliased = 1;
+        }
+    if (!state->outputs++ || !is("rebound"))
         bind(bind_outputs, table, count, bindings);
+}
+
+static void WINAPI barrier_wrongly(
+    void *commands, UINT count, const D3D12_RESOURCE_BARRIER *barriers)
+{
+    if (unparted == commands)
+        unparted = NULL;
+    resource_barrier(commands, count, barriers);
+}
+
+static HRESULT WINAPI evict_wrongly(void *device, UINT count, void *const *objects)
+{
+    evicted = 1;
+    return evict(device, count, objects);
 }
 
 static HRESULT WINAPI reset_wrongly(void *table, const void *desc)
@@ -154,6 +193,12 @@ static void WINAPI record_wrongly(
         state->late = NULL;
         return;
     }
+    int passed_over = (is("aliased") && state->aliased) || (is("evicted") && evicted) ||
+                      (is("interleaved") && unparted == commands);
+    evicted = 0;
+    if (passed_over)
+        return;
+    replace(commands, RESOURCE_BARRIER, barrier_wrongly, (void **)&resource_barrier);
     if (is("repeated") && state->dispatches++ >= DISPATCHES)
         return;
     for (UINT i = 0; i < waiting && i < 2; i++) {
@@ -164,6 +209,7 @@ static void WINAPI record_wrongly(
     if (waiting >= 2)
         waiting = 0;
     record_dispatch(recorder, commands, dispatchable, table);
+    unparted = commands;
 }
 
 static HRESULT WINAPI create_recorder_wrongly(void *device, const GUID *iid, void **recorder)
@@ -189,9 +235,10 @@ static HRESULT WINAPI create_table_wrongly(
     return result;
 }
 
-static HRESULT sabotaged(HRESULT result, void **device)
+static HRESULT sabotaged(HRESULT result, void *d3d, void **device)
 {
     if (SUCCEEDED(result) && device && *device) {
+        replace(d3d, EVICT, evict_wrongly, (void **)&evict);
         replace(*device, CREATE_COMMAND_RECORDER, create_recorder_wrongly,
                 (void **)&create_recorder);
         replace(*device, CREATE_BINDING_TABLE, create_table_wrongly, (void **)&create_table);
@@ -211,12 +258,12 @@ __declspec(dllexport) HRESULT WINAPI DMLCreateDevice(
     void *device, UINT flags, const GUID *iid, void **result)
 {
     CreateDevice create = (CreateDevice)real_function("DMLCreateDevice");
-    return create ? sabotaged(create(device, flags, iid, result), result) : E_FAIL;
+    return create ? sabotaged(create(device, flags, iid, result), device, result) : E_FAIL;
 }
 
 __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(
     void *device, UINT flags, UINT level, const GUID *iid, void **result)
 {
     CreateDevice1 create = (CreateDevice1)real_function("DMLCreateDevice1");
-    return create ? sabotaged(create(device, flags, level, iid, result), result) : E_FAIL;
+    return create ? sabotaged(create(device, flags, level, iid, result), device, result) : E_FAIL;
 }

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.adapters import Adapters, choose_adapter
-from dmlconf.backends.directml.d3d12 import (
+from dmlconf.backends.directml.d3d12 import ID3D12_DEVICE
+from dmlconf.backends.directml.device import Device
+from dmlconf.backends.directml.library import load
+from dmlconf.backends.directml.sdklayers import (
     D3D12_MESSAGE,
     D3D12_MESSAGE_SEVERITY,
     ID3D12_INFO_QUEUE,
 )
-from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.vtable import NEW_OBJECT, ComObject, prototype
 
 POINTER: Final = ctypes.c_void_p
@@ -185,13 +186,85 @@ class DebugLayer:
         return 0
 
 
+class SlowAdd:
+    """Dispatches ELEMENT_WISE_ADD 200 times where once is asked for."""
+
+    def __init__(self, device: Device) -> None:
+        self._added: set[int] = set()
+        self._slow: set[int] = set()
+        flagged = (POINTER, ctypes.c_uint32, *NEW_OBJECT)
+        replace_method(device.dml, "CreateOperator", (POINTER, *NEW_OBJECT), self.create)
+        replace_method(device.dml, "CompileOperator", flagged, self.compile)
+        record = (POINTER, POINTER, POINTER)
+        replace_method(device.recorder, "RecordDispatch", record, self.record)
+
+    def create(self, original: Hook, this: int, desc: int, iid: Any, new: Any) -> int:
+        result = int(original(this, desc, iid, new))
+        known = self._added.discard if result < 0 else self._added.add
+        if ctypes.c_uint32.from_address(desc).value == ELEMENT_WISE_ADD:
+            known(new[0])
+        else:
+            self._added.discard(new[0])
+        return result
+
+    def compile(
+        self, original: Hook, this: int, operator: int, flags: int, iid: Any, new: Any
+    ) -> int:
+        result = int(original(this, operator, flags, iid, new))
+        if operator in self._added:
+            self._slow.add(new[0])
+        else:
+            self._slow.discard(new[0])
+        return result
+
+    def record(self, original: Hook, this: int, commands: int, what: int, table: int) -> int:
+        for _ in range(200 if what in self._slow else 1):
+            original(this, commands, what, table)
+        return 0
+
+
+def wrong_level(device: Device) -> None:
+    """Claims one feature level less than DMLCreateDevice1 accepts."""
+
+    def ask(
+        original: Hook, this: int, feature: int, size: int, query: int, length: int, answer: int
+    ) -> int:
+        result = int(original(this, feature, size, query, length, answer))
+        if feature == dml.DML_FEATURE.FEATURE_LEVELS and result >= 0:
+            value = ctypes.c_uint32.from_address(answer)
+            value.value = min(value.value, dml.FEATURE_LEVELS[-2])
+        return result
+
+    arguments = (ctypes.c_uint32, ctypes.c_uint32, POINTER, ctypes.c_uint32, POINTER)
+    replace_method(device.dml, "CheckFeatureSupport", arguments, ask)
+
+
+def leaking(device: Device) -> None:
+    """Keeps a reference to the ID3D12Device whenever a reference to an IDMLDevice is released."""
+
+    def release(original: Hook, this: int) -> int:
+        ComObject(dml.IDML_DEVICE, this).create("GetParentDevice", ID3D12_DEVICE)
+        return int(original(this))
+
+    replace_method(device.dml, "Release", (), release)
+
+
 SPOKEN_OF: Final = {
     ELEMENT_WISE_ADD: (D3D12_MESSAGE_SEVERITY.ERROR, "a buffer is in the wrong state"),
     ELEMENT_WISE_SUBTRACT: (D3D12_MESSAGE_SEVERITY.WARNING, "a barrier is superfluous"),
 }
 
 LAYERS: Final = {
-    layer.__name__: layer for layer in (wrong_metacommand, wrong_half, wrong_graph, DebugLayer)
+    layer.__name__: layer
+    for layer in (
+        wrong_metacommand,
+        wrong_half,
+        wrong_graph,
+        wrong_level,
+        leaking,
+        DebugLayer,
+        SlowAdd,
+    )
 }
 
 

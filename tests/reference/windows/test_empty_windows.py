@@ -11,6 +11,7 @@ import pytest
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import DataType
+from tests.reference.permitted import is_permitted
 
 
 def pooled(operator: str, values: list[float], window: int, part: str = "", **more: Any) -> Any:
@@ -40,7 +41,7 @@ def test_the_root_of_nothing_is_zero() -> None:
 
 def test_the_root_of_powers_of_0_is_a_power_of_infinity() -> None:
     assert pooled("LP_POOLING", [3, -2, 7], 2, P=0).ravel().tolist() == [math.inf, math.inf]
-    low, high = pooled("LP_POOLING", [3, -2, 7], 2, "interval", P=0)
+    ((low, high),) = pooled("LP_POOLING", [3, -2, 7], 2, "candidates", P=0)
     assert low.ravel().tolist() == high.ravel().tolist() == [math.inf, math.inf]
 
 
@@ -48,6 +49,13 @@ def test_the_root_of_powers_of_0_is_a_power_of_infinity() -> None:
 def test_anything_is_right_where_0_is_multiplied_by_infinity(
     values: list[float], window: int
 ) -> None:
-    low, high = pooled("LP_POOLING", values, window, "interval", P=0)
+    ((low, high),) = pooled("LP_POOLING", values, window, "candidates", P=0)
     assert (low.ravel() == -math.inf).all()
     assert (high.ravel() == math.inf).all()
+
+
+def test_a_sum_of_powers_that_overflows_makes_the_root_or_infinity_and_nothing_between() -> None:
+    values, expected = [3e20, 4e20], np.full((1, 1, 1, 1), 5e20, np.float32)
+    intervals = pooled("LP_POOLING", values, 2, "candidates", P=2)
+    for actual, right in ((5e20, True), (math.inf, True), (6e20, False), (3e38, False)):
+        assert is_permitted(np.full_like(expected, actual), expected, *intervals) == right

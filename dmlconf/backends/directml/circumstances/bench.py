@@ -10,27 +10,26 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch
 from dmlconf.backends.directml import dml
-from dmlconf.backends.directml.bindings import Resources, bind_initializer, bind_operator
+from dmlconf.backends.directml.bindings import Resources, bind_initializer
+from dmlconf.backends.directml.circumstances.lane import Lane
+from dmlconf.backends.directml.circumstances.work import Load, Site, Step, Work, memory_of
 from dmlconf.backends.directml.d3d12 import D3D12_HEAP_TYPE, D3D12_RESOURCE_STATES
 from dmlconf.backends.directml.device import Device
-from dmlconf.backends.directml.inspection import inspect
 from dmlconf.backends.directml.memory import Buffer, Buffers, DescriptorHeap, Region
 from dmlconf.backends.directml.operators import CompiledOperator, OperatorCache
 from dmlconf.backends.directml.placement import POISONS, Placement, place
 from dmlconf.backends.directml.plans import plan
-from dmlconf.backends.directml.staging import mapped
 from dmlconf.backends.directml.vtable import ComObject
-from dmlconf.backends.protocol import FaultKind
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import varied
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["MOST_BYTES", "Bench", "Site", "Step", "TooLargeError"]
+__all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
 """Bytes that the images of all steps of a submission may take."""
@@ -38,7 +37,6 @@ MOST_BYTES: Final = 1 << 27
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
 _POISON_BYTES: Final = 1 << 20
-_INTRUSIONS: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
 
 _States = D3D12_RESOURCE_STATES
 _Heap = D3D12_HEAP_TYPE
@@ -46,48 +44,6 @@ _Heap = D3D12_HEAP_TYPE
 
 class TooLargeError(Exception):
     """A case needs more memory or descriptors than a circumstance may take; the message says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A compiled case with memory and a binding table.
-
-    Attributes:
-        case: the case.
-        compiled: its operator or graph.
-        placement: where the tensors lie in the arena.
-        resources: the memory.
-        table: the operator's binding table.
-        desc: what the table was made from.
-    """
-
-    case: Case
-    compiled: CompiledOperator
-    placement: Placement
-    resources: Resources
-    table: ComObject
-    desc: dml.DML_BINDING_TABLE_DESC
-
-    def bind(self) -> None:
-        """Bind the memory to the table."""
-        bind_operator(self.table, self.compiled.needs, self.placement, self.resources)
-
-    def moved(self, resources: Resources) -> Site:
-        """Return the site with the same table and other memory; `bind` makes it so."""
-        return replace(self, resources=resources)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One dispatch.
-
-    Attributes:
-        site: where.
-        variation: which inputs, as `varied` numbers them.
-    """
-
-    site: Site
-    variation: int = 0
 
 
 class Bench:
@@ -109,6 +65,7 @@ class Bench:
         self._graph = graph
         self._buffers = Buffers(device.d3d, _FIRST_BYTES)
         self._heap: DescriptorHeap | None = None
+        self._lanes: tuple[Lane, Lane] | None = None
         self._owner = ExitStack()
         self._descriptors = 0
         self._sites = 0
@@ -118,6 +75,8 @@ class Bench:
     def close(self) -> None:
         """Give back all memory."""
         self._owner.close()
+        for lane in self._lanes or ():
+            lane.close()
         self._buffers.release()
         if self._heap is not None:
             self._heap.release()
@@ -213,16 +172,19 @@ class Bench:
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
         device.begin(self.heap)
-        resources, memory = site.resources, _memory_of([site])
+        resources, memory = site.resources, memory_of([site])
         upload = None
         if placement.any_owned():
-            upload = self._buffers.get("upload", placement.span, _Heap.UPLOAD)
+            upload = self._buffers.get("initial", placement.span, _Heap.UPLOAD)
             image = placement.initial(self._data(site.case, variation))
             ctypes.memmove(upload.memory, image.ctypes.data, len(image))
             if from_upload:
                 resources = replace(resources, arena=Region(upload, 0, placement.span))
             else:
-                self._copy_in(site, upload, 0)
+                arena = site.resources.arena
+                device.change([arena.buffer], _States.COMMON, _States.COPY_DEST)
+                device.copy(arena.buffer, arena.offset, upload, 0, arena.size)
+                device.change([arena.buffer], _States.COPY_DEST, _States.COMMON)
         self._change(memory, _States.COMMON, _States.COPY_DEST)
         for region in (site.resources.temporary, site.resources.persistent):
             if region is not None:
@@ -236,43 +198,134 @@ class Bench:
             ctypes.memset(upload.memory, POISONS[1], placement.span)
 
     def run(
-        self, steps: Iterable[Step], *, late: Callable[[], None] = lambda: None
+        self,
+        steps: Iterable[Step],
+        *,
+        late: Callable[[], None] = lambda: None,
+        read: Callable[[int], bool] = lambda number: True,
     ) -> list[Dispatch]:
-        """Record steps on one list, submit it, and return what each left.
+        """Record steps on one list, submit it, and return what they left.
 
         Args:
             steps: the dispatches in order.
             late: is called when all is recorded, before it is submitted.
+            read: tells by its number from 0 whether a step's memory is read back.
 
         Raises:
             HResultError: a call failed, or the device is gone.
             TooLargeError: the steps take too much memory.
         """
-        steps = list(steps)
-        images = [self._image(step, number) for number, step in enumerate(steps, self._steps)]
-        self._steps += len(steps)
-        starts = self._load(images)
-        back = self._buffers.get("readback", sum(map(len, images)), _Heap.READBACK)
-        device, memory = self.device, _memory_of(step.site for step in steps)
-        device.begin(self.heap)
-        self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS)
-        upload = self._buffers.get("upload", 1, _Heap.UPLOAD)
-        for step, start in zip(steps, starts, strict=True):
-            self._copy_in(step.site, upload, start)
-            arena = step.site.resources.arena
-            device.change([arena.buffer], _States.COMMON, _States.UNORDERED_ACCESS)
-            device.dispatch(step.site.compiled.operator, step.site.table)
-            device.change([arena.buffer], _States.UNORDERED_ACCESS, _States.COPY_SOURCE)
-            device.copy(back, start, arena.buffer, arena.offset, arena.size)
-            device.change([arena.buffer], _States.COPY_SOURCE, _States.COMMON)
-        self._change(memory, _States.UNORDERED_ACCESS, _States.COMMON)
+        work = self.prepared(steps, read=read)
+        self.device.begin(self.heap)
+        self.record(work, self.device)
         late()
+        self.device.submit()
+        return work.dispatches()
+
+    def prepared(
+        self,
+        steps: Iterable[Step],
+        name: str = "",
+        *,
+        read: Callable[[int], bool] = lambda number: True,
+    ) -> Work:
+        """Return steps with the bytes that each begins with, in an upload buffer.
+
+        Args:
+            steps: the dispatches in order.
+            name: of the buffers, where several lists are filled before one is submitted.
+            read: as `run` takes it.
+
+        Raises:
+            HResultError: there is not enough memory.
+            TooLargeError: the steps take too much memory.
+        """
+        steps = list(steps)
+        images: dict[tuple[int, int, int], tuple[int, Array]] = {}
+        loads: list[Load] = []
+        size = room = 0
+        for number, step in enumerate(steps):
+            poison = (number + self._steps) % len(POISONS)
+            key = id(step.site.placement), step.variation, poison
+            if key not in images:
+                images[key] = size, self._image(step, POISONS[poison])
+                size += len(images[key][1])
+            start, image = images[key]
+            loads.append(Load(step, start, image, room if read(number) else None))
+            room += len(image) if read(number) else 0
+        self._steps += len(steps)
+        if size + room > MOST_BYTES:
+            raise TooLargeError(f"its dispatches take {size + room >> 20:,} MiB")
+        upload = self._buffers.get(f"upload {name}", size, _Heap.UPLOAD)
+        for start, image in images.values():
+            ctypes.memmove(upload.memory + start, image.ctypes.data, len(image))
+        back = self._buffers.get(f"readback {name}", max(room, 1), _Heap.READBACK)
+        return Work(tuple(loads), upload, back)
+
+    def record(self, work: Work, commands: Device) -> None:
+        """Record steps, one after the other."""
+        memory = memory_of(load.step.site for load in work.loads)
+        self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS, commands)
+        for load in work.loads:
+            self._load(load, work, commands)
+            site = load.step.site
+            commands.dispatch(site.compiled.operator, site.table)
+            self._read(load, work, commands)
+        self._change(memory, _States.UNORDERED_ACCESS, _States.COMMON, commands)
+
+    def run_side_by_side(self, steps: Sequence[Step]) -> list[Dispatch]:
+        """Run steps on sites of their own, with no barrier between their dispatches."""
+        work, device = self.prepared(steps), self.device
+        device.begin(self.heap)
+        memory = memory_of(step.site for step in steps)
+        self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS)
+        for load in work.loads:
+            self._load(load, work, device)
+        for step in steps:
+            device.recorder.call(
+                "RecordDispatch", device.commands, step.site.compiled.operator, step.site.table
+            )
+        for load in work.loads:
+            self._read(load, work, device)
+        self._change(memory, _States.UNORDERED_ACCESS, _States.COMMON)
         device.submit()
-        content = mapped(back, sum(map(len, images)))
-        return [
-            _seen(step, image, content[start : start + len(image)])
-            for step, image, start in zip(steps, images, starts, strict=True)
-        ]
+        return work.dispatches()
+
+    def run_apart(self, step: Step, between: Callable[[], None]) -> list[Dispatch]:
+        """Write the arena of a step, call what is between, and only then dispatch it."""
+        work, device = self.prepared([step]), self.device
+        [load], arena = work.loads, step.site.resources.arena
+        device.begin(self.heap)
+        self._load(load, work, device)
+        device.change([arena.buffer], _States.UNORDERED_ACCESS, _States.COMMON)
+        device.submit()
+        between()
+        device.begin(self.heap)
+        every = [*memory_of([step.site]), arena.buffer]
+        device.change(every, _States.COMMON, _States.UNORDERED_ACCESS)
+        device.dispatch(step.site.compiled.operator, step.site.table)
+        self._change(every[:-1], _States.UNORDERED_ACCESS, _States.COMMON)
+        self._read(load, work, device)
+        device.submit()
+        return work.dispatches()
+
+    def _load(self, load: Load, work: Work, commands: Device) -> None:
+        arena = load.step.site.resources.arena
+        commands.change([arena.buffer], _States.COMMON, _States.COPY_DEST)
+        commands.copy(arena.buffer, arena.offset, work.upload, load.start, arena.size)
+        commands.change([arena.buffer], _States.COPY_DEST, _States.UNORDERED_ACCESS)
+
+    def _read(self, load: Load, work: Work, commands: Device) -> None:
+        arena = load.step.site.resources.arena
+        commands.change([arena.buffer], _States.UNORDERED_ACCESS, _States.COPY_SOURCE)
+        if load.back is not None:
+            commands.copy(work.back, load.back, arena.buffer, arena.offset, arena.size)
+        commands.change([arena.buffer], _States.COPY_SOURCE, _States.COMMON)
+
+    def lanes(self) -> tuple[Lane, Lane]:
+        """Return two further queues, which live as long as the bench."""
+        self._lanes = self._lanes or (Lane(self.device), Lane(self.device))
+        return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
         """Return a step for each variation; without others where DirectML has taken inputs over."""
@@ -285,37 +338,18 @@ class Bench:
             self._inputs[key] = varied(case, variation).inputs()
         return self._inputs[key]
 
-    def _image(self, step: Step, number: int) -> Array:
-        poison = POISONS[number % len(POISONS)]
+    def _image(self, step: Step, poison: int) -> Array:
         return step.site.placement.image(self._data(step.site.case, step.variation), poison)
-
-    def _load(self, images: Sequence[Array]) -> list[int]:
-        """Write images to the upload buffer, and return where each begins."""
-        size = sum(map(len, images))
-        if size > MOST_BYTES:
-            raise TooLargeError(f"its dispatches take {size >> 20:,} MiB")
-        upload = self._buffers.get("upload", size, _Heap.UPLOAD)
-        starts, start = [], 0
-        for image in images:
-            ctypes.memmove(upload.memory + start, image.ctypes.data, len(image))
-            starts.append(start)
-            start += len(image)
-        return starts
 
     def _change(
         self,
         buffers: Sequence[Buffer],
         before: D3D12_RESOURCE_STATES,
         after: D3D12_RESOURCE_STATES,
+        commands: Device | None = None,
     ) -> None:
         if buffers:
-            self.device.change(buffers, before, after)
-
-    def _copy_in(self, site: Site, upload: Buffer, start: int) -> None:
-        arena = site.resources.arena
-        self.device.change([arena.buffer], _States.COMMON, _States.COPY_DEST)
-        self.device.copy(arena.buffer, arena.offset, upload, start, arena.size)
-        self.device.change([arena.buffer], _States.COPY_DEST, _States.COMMON)
+            (commands or self.device).change(buffers, before, after)
 
     def _poison(self, region: Region) -> None:
         source = self._buffers.get("poison", _POISON_BYTES, _Heap.UPLOAD)
@@ -323,20 +357,3 @@ class Bench:
         for start in range(0, region.size, _POISON_BYTES):
             count = min(_POISON_BYTES, region.size - start)
             self.device.copy(region.buffer, region.offset + start, source, 0, count)
-
-
-def _memory_of(sites: Iterable[Site]) -> list[Buffer]:
-    """Return the scratch and persistent buffers of sites, each once."""
-    buffers: dict[int, Buffer] = {}
-    for site in sites:
-        for region in (site.resources.temporary, site.resources.persistent):
-            if region is not None:
-                buffers[id(region.buffer)] = region.buffer
-    return list(buffers.values())
-
-
-def _seen(step: Step, before: Array, after: Array) -> Dispatch:
-    arrays, faults = inspect(step.site.placement, [before], [after])
-    # What was not written holds a poison, which judging finds: one dispatch alone cannot tell.
-    intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
-    return Dispatch(step.variation, arrays, intrusions)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Inapplicable
-from dmlconf.backends.directml.circumstances.bench import Bench, Step
+from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.descs import with_tensors
+from dmlconf.backends.directml.circumstances.work import Step
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 
 from dmlconf.backends.circumstances import Dispatch
-from dmlconf.backends.directml.circumstances.bench import Bench, Step
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.directml.circumstances.work import Step
 from dmlconf.cases.model import Case
 
 __all__ = ["exercise"]

@@ -12,7 +12,16 @@ from dmlconf.backends.circumstances import (
     Exercised,
     Inapplicable,
 )
-from dmlconf.backends.directml.circumstances import offset, owned, rebound, repeated
+from dmlconf.backends.directml.circumstances import (
+    aliased,
+    evicted,
+    interleaved,
+    offset,
+    owned,
+    rebound,
+    repeated,
+    volatile,
+)
 from dmlconf.backends.directml.circumstances.bench import Bench, TooLargeError
 from dmlconf.cases.model import Case
 from dmlconf.tensors.sample import elements_digest
@@ -24,6 +33,10 @@ EXERCISES: Final[Mapping[Circumstance, Callable[[Bench, Case], list[Dispatch] | 
     Circumstance.REBOUND: rebound.exercise,
     Circumstance.OFFSET: offset.exercise,
     Circumstance.OWNED: owned.exercise,
+    Circumstance.ALIASED: aliased.exercise,
+    Circumstance.VOLATILE: volatile.exercise,
+    Circumstance.EVICTED: evicted.exercise,
+    Circumstance.INTERLEAVED: interleaved.exercise,
 }
 """What runs a case on a bench, by circumstance."""
 

@@ -1,0 +1,70 @@
+"""What devices do over their lifetime, beside running operators: checks and their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dmlconf.backends.directml.adapters import Adapter
+    from dmlconf.backends.directml.library import DirectMLFile
+
+__all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
+
+
+class CheckStatus(StrEnum):
+    """The judgement on one check, with the meanings that verdicts on cases have."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"
+    UNSUPPORTED = "unsupported"
+
+    @property
+    def fails(self) -> bool:
+        """Whether one such result makes the command fail."""
+        return self in (CheckStatus.FAILED, CheckStatus.BROKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What came of one check.
+
+    Attributes:
+        name: the check's name.
+        status: the judgement.
+        message: what was seen, in one sentence.
+        seconds: how long it took.
+    """
+
+    name: str
+    status: CheckStatus
+    message: str
+    seconds: float = 0.0
+
+
+OnResult = Callable[[int, str, CheckResult], None]
+"""Is called with an adapter's index, its description and a result, as soon as that is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One adapter with the results of its checks."""
+
+    adapter: Adapter
+    results: tuple[CheckResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceChecks:
+    """The checks of every adapter of this machine.
+
+    Attributes:
+        file: what DirectML was loaded from.
+        adapters: in the system's order.
+    """
+
+    file: DirectMLFile
+    adapters: tuple[Checked, ...]

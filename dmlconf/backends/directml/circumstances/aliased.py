@@ -1,0 +1,74 @@
+"""Aliased: each output in the place of an input, wherever the catalogue permits it.
+
+The two must lie alike: the same data type, Sizes, Strides and number of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from dmlconf.backends.circumstances import Dispatch, Inapplicable
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.tensors.layout import packed_strides
+
+__all__ = ["exercise"]
+
+_MOST: Final = 2
+"""Choices of inputs that are tried."""
+
+
+def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
+    """Dispatch with the outputs in the place of inputs, and of others where there is a choice."""
+    if isinstance(case, GraphCase):
+        return Inapplicable("a graph's case says itself which outputs share an input's place")
+    choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
+    if not choices:
+        return Inapplicable("no output may share the place of an input that lies alike")
+    seen = []
+    for choice in choices:
+        site = bench.site(replace(case, in_place=choice))
+        bench.initialize(site)
+        seen += bench.run(bench.variations(site, [0, 1, 0]))
+    return seen
+
+
+def _choices(case: Case) -> Iterator[Mapping[str, str]]:
+    """Yield which outputs may share which inputs' places, with each first pair once."""
+    operator = case.operator
+    tensors = {
+        name: tensor
+        for name, _, tensor in tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
+    }
+    pairs = [
+        (pair.output, pair.input)
+        for pair in operator.in_place
+        if _alike(tensors.get(pair.output), tensors.get(pair.input))
+    ]
+    for first in dict.fromkeys(source for _, source in pairs):
+        choice: dict[str, str] = {}
+        for output, source in sorted(pairs, key=lambda pair: pair[1] != first):
+            if output not in choice and source not in choice.values():
+                choice[output] = source
+        yield choice
+
+
+def _alike(output: TensorDesc | None, source: TensorDesc | None) -> bool:
+    if output is None or source is None or "OWNED_BY_DML" in source.Flags:
+        return False
+    return (
+        output.DataType is source.DataType
+        and output.Sizes == source.Sizes
+        and _strides(output) == _strides(source)
+        and output.TotalTensorSizeInBytes == source.TotalTensorSizeInBytes
+        and not source.OverlappingStrides
+    )
+
+
+def _strides(tensor: TensorDesc) -> tuple[int, ...]:
+    return tuple(packed_strides(tensor.Sizes)) if tensor.Strides is None else tensor.Strides

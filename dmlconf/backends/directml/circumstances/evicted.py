@@ -1,0 +1,40 @@
+"""Evicted: the memory of a dispatch leaves the device and comes back before the dispatch runs.
+
+Only Direct3D's side: IDMLDevice::Evict of an initialiser or a compiled operator never returned in
+the Wine lab (measured on DirectML 1.15.4), and a circumstance must not hang where nothing is wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from dmlconf.backends.circumstances import Dispatch
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.directml.circumstances.work import Site
+from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.cases.model import Case
+
+__all__ = ["exercise"]
+
+
+def exercise(bench: Bench, case: Case) -> list[Dispatch]:
+    """Evict the inputs and all other memory once they are written, and make them resident again."""
+    site = bench.site(case)
+    bench.initialize(site)
+
+    def evict() -> None:
+        for call in ("Evict", "MakeResident"):
+            pageable = _resources(site)
+            pointers = (ctypes.c_void_p * len(pageable))(*(each.address for each in pageable))
+            bench.device.d3d.call(call, len(pageable), pointers)
+
+    seen: list[Dispatch] = []
+    for step in bench.variations(site, [0, 1]):
+        seen += bench.run_apart(step, evict)
+    return seen
+
+
+def _resources(site: Site) -> list[ComObject]:
+    """Return the site's buffers as ID3D12Pageable, which ID3D12Resource extends."""
+    regions = site.resources.arena, site.resources.temporary, site.resources.persistent
+    return [region.buffer.resource for region in regions if region is not None]

@@ -1,0 +1,62 @@
+"""Interleaved: independent dispatches without a barrier, two queues with a fence, two threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from dmlconf.backends.circumstances import Dispatch
+from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.directml.circumstances.lane import Lane
+from dmlconf.backends.directml.circumstances.work import Work
+from dmlconf.cases.model import Case
+
+__all__ = ["exercise"]
+
+
+def exercise(bench: Bench, case: Case) -> list[Dispatch]:
+    """Use the operator on two sites at once, and on one from two queues in turn."""
+    first, second = bench.site(case), bench.site(case)
+    bench.initialize(first)
+    bench.initialize(second)
+    [one] = bench.variations(first, [0])
+    [other] = bench.variations(second, [1])
+    seen = bench.run_side_by_side([one, other])
+    lanes = bench.lanes()
+    seen += _recorded_at_once(
+        bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
+    )
+    # The second queue writes the memory that the first one reads: without the fence both are wrong.
+    works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
+    return seen + _in_turn(bench, lanes, works)
+
+
+def _recorded_at_once(
+    bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
+) -> list[Dispatch]:
+    """Record two lists in two threads, and run them on two queues without an order."""
+    with ThreadPoolExecutor(2) as threads:
+        for done in [
+            threads.submit(_record, bench, lane, work)
+            for lane, work in zip(lanes, works, strict=True)
+        ]:
+            done.result()
+    for lane in lanes:
+        lane.execute()
+    for lane in lanes:
+        lane.wait()
+    return works[0].dispatches() + works[1].dispatches()
+
+
+def _in_turn(bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]) -> list[Dispatch]:
+    """Run a list on one queue, and another behind it on the other queue."""
+    for lane, work in zip(lanes, works, strict=True):
+        _record(bench, lane, work)
+    lanes[0].execute()
+    lanes[1].execute(after=lanes[0])
+    lanes[1].wait()
+    return works[0].dispatches() + works[1].dispatches()
+
+
+def _record(bench: Bench, lane: Lane, work: Work) -> None:
+    lane.begin(bench.heap)
+    bench.record(work, lane)

@@ -1,0 +1,125 @@
+"""What runs on a bench: sites, steps on them, and what the steps leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dmlconf.backends.circumstances import Dispatch
+from dmlconf.backends.directml import dml
+from dmlconf.backends.directml.bindings import Resources, bind_operator
+from dmlconf.backends.directml.inspection import inspect
+from dmlconf.backends.directml.memory import Buffer
+from dmlconf.backends.directml.operators import CompiledOperator
+from dmlconf.backends.directml.placement import Placement
+from dmlconf.backends.directml.staging import mapped
+from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.protocol import FaultKind
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Load", "Site", "Step", "Work", "memory_of"]
+
+_INTRUSIONS: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A compiled case with memory and a binding table.
+
+    Attributes:
+        case: the case.
+        compiled: its operator or graph.
+        placement: where the tensors lie in the arena.
+        resources: the memory.
+        table: the operator's binding table.
+        desc: what the table was made from.
+    """
+
+    case: Case
+    compiled: CompiledOperator
+    placement: Placement
+    resources: Resources
+    table: ComObject
+    desc: dml.DML_BINDING_TABLE_DESC
+
+    def bind(self) -> None:
+        """Bind the memory to the table."""
+        bind_operator(self.table, self.compiled.needs, self.placement, self.resources)
+
+    def moved(self, resources: Resources) -> Site:
+        """Return the site with the same table and other memory; `bind` makes it so."""
+        return replace(self, resources=resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One dispatch.
+
+    Attributes:
+        site: where.
+        variation: which inputs, as `varied` numbers them.
+    """
+
+    site: Site
+    variation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A step with the bytes that its arena holds before.
+
+    Attributes:
+        step: the step.
+        start: where the bytes are in the upload buffer.
+        image: the bytes.
+        back: where the readback buffer gets those behind it; None where they are not read.
+    """
+
+    step: Step
+    start: int
+    image: Array
+    back: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Steps that can be recorded.
+
+    Attributes:
+        loads: in order.
+        upload: the bytes that they begin with.
+        back: receives those that they leave.
+    """
+
+    loads: tuple[Load, ...]
+    upload: Buffer
+    back: Buffer
+
+    def dispatches(self) -> list[Dispatch]:
+        """Return what the steps left, once they have run."""
+        ends = [load.back + len(load.image) for load in self.loads if load.back is not None]
+        content = mapped(self.back, max(ends, default=0))
+        return [
+            _seen(load, content[load.back : load.back + len(load.image)])
+            for load in self.loads
+            if load.back is not None
+        ]
+
+
+def memory_of(sites: Iterable[Site]) -> list[Buffer]:
+    """Return the scratch and persistent buffers of sites, each once."""
+    buffers: dict[int, Buffer] = {}
+    for site in sites:
+        for region in (site.resources.temporary, site.resources.persistent):
+            if region is not None:
+                buffers[id(region.buffer)] = region.buffer
+    return list(buffers.values())
+
+
+def _seen(load: Load, after: Array) -> Dispatch:
+    arrays, faults = inspect(load.step.site.placement, [load.image], [after])
+    # What was not written holds a poison, which judging finds: one dispatch alone cannot tell.
+    intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
+    return Dispatch(load.step.variation, arrays, intrusions)

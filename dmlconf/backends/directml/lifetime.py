@@ -1,0 +1,298 @@
+"""What must hold of devices: minimum levels, queries, creation and release, removal.
+
+Each check gets an adapter on which nothing else was done in its process, and returns what it saw.
+It raises `CheckFailedError` for what a device must not do, and `DeclinedError` for what it may
+decline, such as a data type.
+
+Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
+IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that this
+DirectML has no name for, measurements on DirectML 1.8.0 to 1.15.4.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dmlconf.backends.directml import d3d12, dml
+from dmlconf.backends.directml.batch import Batch
+from dmlconf.backends.directml.device import Device, create_dml
+from dmlconf.backends.directml.execution import Executor
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.library import Libraries
+from dmlconf.backends.directml.structs import data_type_value
+from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.cases.model import Case
+from dmlconf.tensors.datatypes import DataType
+
+__all__ = ["CHECKS", "CheckFailedError", "DeclinedError", "Subject"]
+
+TIMES: Final = 100
+"""How often a device is made and released."""
+
+_UNKNOWN_LEVEL: Final = 0xF000
+"""A feature level that no DirectML has."""
+
+
+class CheckFailedError(Exception):
+    """A device did what it must not do; the text says what."""
+
+
+class DeclinedError(Exception):
+    """A device declined what it may decline; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is checked.
+
+    Attributes:
+        libraries: the native libraries.
+        adapter: the adapter's object.
+        identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
+    """
+
+    libraries: Libraries
+    adapter: ComObject
+    identities: tuple[Case, ...]
+
+    def device(self) -> Device:
+        """Open a device."""
+        return Device(self.libraries, self.adapter)
+
+
+def _minimum_levels(subject: Subject) -> str:
+    """DMLCreateDevice1 accepts every level up to the highest, and refuses those beyond."""
+    with _opened(subject) as device:
+        highest = _highest(device, dml.FEATURE_LEVELS)
+        for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
+            refusal = None
+            try:
+                create_dml(subject.libraries, device.d3d, level).release()
+            except HResultError as error:
+                refusal = error
+            if level <= highest and refusal is not None:
+                raise CheckFailedError(
+                    f"a device of {_level(highest)} refuses the minimum {_level(level)}: {refusal}"
+                )
+            if level > highest and refusal is None:
+                raise CheckFailedError(
+                    f"a device of {_level(highest)} accepts the minimum {_level(level)}"
+                )
+            if refusal is not None and refusal.name != "DXGI_ERROR_UNSUPPORTED":
+                raise CheckFailedError(
+                    f"the minimum {_level(level)} is refused with {refusal.name}, not with "
+                    "DXGI_ERROR_UNSUPPORTED"
+                )
+        return f"every minimum up to {_level(highest)}, and none beyond"
+
+
+def _feature_queries(subject: Subject) -> str:
+    """CheckFeatureSupport returns the highest level of those asked for, the same each time."""
+    with _opened(subject) as device:
+        highest = _highest(device, dml.FEATURE_LEVELS)
+        for count in range(1, len(dml.FEATURE_LEVELS) + 1):
+            asked = dml.FEATURE_LEVELS[:count]
+            for order in (asked, asked[::-1], asked):
+                expected = max(level for level in asked if level <= highest)
+                answer = _highest(device, order)
+                if answer != expected:
+                    raise CheckFailedError(
+                        f"asked for levels up to {_level(asked[-1])}, it answers {_level(answer)}, "
+                        f"not {_level(expected)}"
+                    )
+        _refuses_other_sizes(device)
+        return f"{_level(highest)} is the highest level, however it is asked"
+
+
+def _data_types(subject: Subject) -> str:
+    """CheckFeatureSupport gives a plain answer on every data type, the same from two devices."""
+    with _opened(subject) as one, _opened(subject) as other:
+        answers = [_types(device) for device in (one, other)]
+        if answers[0] != answers[1]:
+            raise CheckFailedError("two devices of one adapter support different data types")
+        names = [str(kind) for kind, supported in answers[0].items() if supported]
+        if not names:
+            raise CheckFailedError("it supports no data type")
+        lacking = [str(kind) for kind in (DataType.FLOAT32, DataType.FLOAT16)
+                   if not answers[0].get(kind)]  # fmt: skip
+        if lacking:
+            raise DeclinedError(f"it lacks {' and '.join(lacking)}; it has {', '.join(names)}")
+        return f"{len(names)} of {len(DataType)} data types"
+
+
+def _two_devices(subject: Subject) -> str:
+    """Two IDMLDevices on one ID3D12Device are two objects; one outlives the other."""
+    with _opened(subject) as device:
+        second = create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0])
+        if second.address == device.dml.address:
+            second.release()
+            raise CheckFailedError("DMLCreateDevice1 returned the same IDMLDevice twice")
+        second.release()
+        _compute(device, subject)
+    return "the first computes when the second is released"
+
+
+def _other_device(subject: Subject) -> str:
+    """Devices with another ID3D12Device of the adapter do not depend on each other."""
+    first, second = subject.device(), subject.device()
+    try:
+        _compute(first, subject)
+        _compute(second, subject)
+        first.close()
+        _compute(second, subject)
+    finally:
+        first.close()
+        second.close()
+    return "the second computes before and after the first is closed"
+
+
+def _many_times(subject: Subject) -> str:
+    """Devices are made and released a hundred times, and leave no reference behind."""
+    with _opened(subject) as device:
+        create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+        before = _references(device.d3d)
+        for _ in range(TIMES):
+            create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
+        left = _references(device.d3d) - before
+        if left:
+            raise CheckFailedError(
+                f"{TIMES} IDMLDevices that were released leave {left:,} references to the "
+                "ID3D12Device"
+            )
+        _compute(device, subject)
+    return f"no reference is left after {TIMES} devices, and the first one computes"
+
+
+def _after_removal(subject: Subject) -> str:
+    """A removed device says so, and the next device of the process works."""
+    device = subject.device()
+    try:
+        case = _identity(device, subject)
+        _compute_case(device, case)
+        if not _removed(device):
+            raise DeclinedError("neither RemoveDevice nor a list that is open removes the device")
+        with suppress(HResultError):
+            _compute_case(device, case)
+            raise CheckFailedError("a removed device goes on computing")
+    finally:
+        device.close()
+    with _opened(subject) as following:
+        _compute(following, subject)
+    return "another device of the same process computes: the process need not end"
+
+
+Check = Callable[[Subject], str]
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "minimum feature levels": _minimum_levels,
+    "feature queries": _feature_queries,
+    "data types": _data_types,
+    "two devices on one ID3D12Device": _two_devices,
+    "another ID3D12Device": _other_device,
+    "made and released 100 times": _many_times,
+    "after a removal": _after_removal,
+}
+"""Every check by name; each runs in a process of its own."""
+
+
+@contextmanager
+def _opened(subject: Subject) -> Iterator[Device]:
+    device = subject.device()
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def _highest(device: Device, asked: Sequence[int]) -> int:
+    levels = (ctypes.c_uint32 * len(asked))(*asked)
+    query = dml.DML_FEATURE_QUERY_FEATURE_LEVELS(len(levels), ctypes.addressof(levels))
+    answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
+    device.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
+    return int(answer.MaxSupportedFeatureLevel)
+
+
+def _refuses_other_sizes(device: Device) -> None:
+    answer = dml.DML_FEATURE_DATA_FEATURE_LEVELS()
+    query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(DataType.FLOAT32))
+    try:
+        device.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
+    except HResultError:
+        return
+    raise CheckFailedError("CheckFeatureSupport accepts a query of another size")
+
+
+def _types(device: Device) -> dict[DataType, bool]:
+    answers = {}
+    for kind in DataType:
+        query = dml.DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(data_type_value(kind))
+        answer = dml.DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(0xFFFF_FFFF)
+        try:
+            device.ask(dml.DML_FEATURE.TENSOR_DATA_TYPE_SUPPORT, query, answer)
+        except HResultError:
+            continue  # An older DirectML does not know the 4-bit types.
+        if answer.IsSupported not in (0, 1):
+            raise CheckFailedError(f"on {kind} it answers {answer.IsSupported}, not 0 or 1")
+        answers[kind] = bool(answer.IsSupported)
+    return answers
+
+
+def _references(com: ComObject) -> int:
+    com.call("AddRef")
+    return int(com.call("Release"))
+
+
+def _identity(device: Device, subject: Subject) -> Case:
+    supported = _types(device)
+    for case in subject.identities:
+        if all(supported.get(kind) for kind in case.data_types):
+            return case
+    raise DeclinedError("it supports no data type to compute an identity in")
+
+
+def _compute(device: Device, subject: Subject) -> None:
+    """Compute an identity, whose output must have the input's bits."""
+    _compute_case(device, _identity(device, subject))
+
+
+def _compute_case(device: Device, case: Case) -> None:
+    with ExitStack() as owner:
+        executor = Executor(device, dml.DML_EXECUTION_FLAGS.NONE)
+        owner.callback(executor.close)
+        batch = Batch()
+        batch.add(executor.prepare(case))
+        [result] = executor.run(batch)
+    [expected], [actual] = case.inputs().values(), result.arrays.values()
+    if result.faults:
+        raise CheckFailedError(f"an identity fails: {result.faults[0].message}")
+    if not np.array_equal(expected.view(np.uint8), actual.view(np.uint8)):
+        raise CheckFailedError("an identity returns other bits than its input has")
+
+
+def _removed(device: Device) -> bool:
+    """Remove a device; tell whether it is gone."""
+    with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
+        newer.call("RemoveDevice")
+    if not _is_removed(device):
+        # The layers below may lack RemoveDevice. A list that is not closed is an error that
+        # removes the device.
+        device.submit_open_list()
+    return _is_removed(device)
+
+
+def _is_removed(device: Device) -> bool:
+    try:
+        device.d3d.call("GetDeviceRemovedReason")
+    except HResultError:
+        return True
+    return False
+
+
+def _level(value: int) -> str:
+    return f"{value >> 12}_{value >> 8 & 0xF}"

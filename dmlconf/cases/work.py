@@ -1,0 +1,43 @@
+"""How much a device has to compute for a case, told from its desc."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dmlconf.cases.facts import products
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import Desc, tensors_of
+from dmlconf.catalogue.model import FieldKind, Operator
+
+__all__ = ["work_of"]
+
+_LITTLE: Final = 1 << 20
+"""Terms that hardly count, so that nobody need know how many there are."""
+
+
+def work_of(case: Case) -> int:
+    """Return about how many terms are computed: elements of outputs times what each adds up.
+
+    Small cases may be given more than they have, but no more than about a million terms.
+    """
+    return sum(_work(operator, desc) for operator, desc in _operators(case))
+
+
+def _operators(case: Case) -> Iterator[tuple[Operator, Desc]]:
+    if isinstance(case, GraphCase):
+        yield from ((node.operator, node.desc) for node in case.graph.operator_nodes)
+    else:
+        yield case.operator, case.desc
+
+
+def _work(operator: Operator, desc: Desc) -> int:
+    outputs = _largest(operator, desc, FieldKind.OUTPUT)
+    most = outputs * max(1, _largest(operator, desc, FieldKind.INPUT))
+    return most if most <= _LITTLE else outputs * products(operator, desc)
+
+
+def _largest(operator: Operator, desc: Desc, kind: FieldKind) -> int:
+    sizes = (tensor.ElementCount for _, _, tensor in tensors_of(operator, desc, kind))
+    return max(sizes, default=0)

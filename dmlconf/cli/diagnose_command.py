@@ -1,0 +1,187 @@
+"""`dmlconf diagnose`: find what is to blame for failures, and the smallest cases that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from dmlconf.backends import registry
+from dmlconf.cases.export import exported_name
+from dmlconf.cases.loader import valid_case
+from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.cli.command import Command, option
+from dmlconf.cli.completion import complete_backend
+from dmlconf.cli.configuration import BACKEND_GROUP
+from dmlconf.cli.console import say
+from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.logs import latest_log
+from dmlconf.cli.options import Number
+from dmlconf.cli.selection import load_chosen, nothing_selected, suite_paths
+from dmlconf.documents.problems import printable
+from dmlconf.runner.against import AUTO, expectations
+from dmlconf.runner.log import RunLog, read_log
+
+if TYPE_CHECKING:
+    from dmlconf.diagnosis.bench import Bench
+    from dmlconf.diagnosis.diagnose import Diagnosis
+
+__all__ = ["command"]
+
+_MOST_GROUPS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A case to diagnose, and what the failures share that it is one of."""
+
+    case: str
+    shared: str | None = None
+
+
+@click.command("diagnose", cls=Command, short_help="Find what is to blame for failures.")
+@click.argument("failure", required=False, metavar="[LOG|CASE]")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
+        group=BACKEND_GROUP,
+        help="What the failures are of; by default that of the log.")  # fmt: skip
+@option("--also", multiple=True, metavar="BACKEND", shell_complete=complete_backend,
+        group=BACKEND_GROUP, help="Run the smallest cases on this as well, such as another adapter "
+        "or numpy.")  # fmt: skip
+@option("-o", "--output", "folder", type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER", help="Write a folder for each group of failures here: a report, and the "
+        "smallest case in every form.")  # fmt: skip
+@option("--groups", default=_MOST_GROUPS, show_default=True, type=click.IntRange(min=1),
+        metavar="N", help="Diagnose so many groups, the largest first.")  # fmt: skip
+@option("--time", "seconds", default=60.0, show_default=True, metavar="SECONDS",
+        type=Number(min=0), help="How long the reduction of one case may take.")  # fmt: skip
+@option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
+        type=Number(min=0, min_open=True),
+        help="How long one case may take on the backend.")  # fmt: skip
+def command(
+    failure: str | None,
+    paths: tuple[Path, ...],
+    backend: str | None,
+    also: tuple[str, ...],
+    folder: Path | None,
+    groups: int,
+    seconds: float,
+    timeout: float,
+) -> int:
+    """Diagnose the failures in a run LOG (the latest run's where there is none), or one CASE.
+
+    Of each group of failures that share something, the smallest case is run again: alone and ten
+    times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
+    reduction; the smallest case so far is kept, as it is if the process dies.
+
+    Exit codes: 0 every failure came again; 1 one did not; 2 wrong usage; 3 an invalid file; 4 a
+    backend that cannot be used; 5 nothing failed; 6 the diagnosis was interrupted.
+    """
+    log = _log(failure)
+    if log is None and failure is None:
+        raise click.UsageError("there is no earlier run: name a LOG or a CASE")
+    failures = list(_failures(log)) if log is not None else [_Failure(str(failure))]
+    if not failures:
+        say("Error: nothing failed, so there is nothing to diagnose")
+        return ExitCode.NOTHING_SELECTED
+    name = backend or (log.header.backend if log is not None else None)
+    if name is None:
+        raise click.UsageError("name the backend that fails the case with -b")
+    if log is not None and not paths:
+        paths = tuple(map(Path, log.header.paths))
+    identifiers = tuple(each.case for each in failures[:groups])
+    challenge = log.header.options.get("challenge") if log is not None else None
+    suite, plan = load_chosen(paths, identifiers=identifiers, challenge=challenge)
+    if not plan:
+        return nothing_selected(paths, {"identifiers": identifiers})
+    from dmlconf.diagnosis.bench import open_bench
+
+    others = [registry.parse(other) for other in also]
+    planned = {case.identifier: case for case in plan}
+    if log is None:
+        failures = [_Failure(identifier) for identifier in planned]
+    every = True
+    with open_bench(registry.parse(name), timeout) as bench:
+        expected = expectations(AUTO, bench.open(), suite, plan, suite_paths(paths))
+        bench.against = expected.against
+        for number, each in enumerate(failures[:groups], 1):
+            if each.case in planned:
+                into = _folder(folder, number, each)
+                diagnosis = _diagnosed(planned[each.case], each, bench, seconds, others, into)
+                every = every and diagnosis.reproduced
+                if diagnosis.interrupted:
+                    left = len(failures[:groups]) - number
+                    say(
+                        f"Interrupted: {left:,} groups were not diagnosed"
+                        if left
+                        else "Interrupted"
+                    )
+                    return ExitCode.INCOMPLETE
+    more = len(failures) - groups
+    if more > 0:
+        say(f"{more:,} more group{'s' if more != 1 else ''}: --groups diagnoses them")
+    return ExitCode.SUCCESS if every else ExitCode.FAILED
+
+
+def _log(failure: str | None) -> RunLog | None:
+    path = Path(failure) if failure is not None else latest_log()
+    return read_log(path) if path is not None and path.is_file() else None
+
+
+def _failures(log: RunLog) -> Iterator[_Failure]:
+    """Yield the smallest case of each group of failures, with what the group shares."""
+    from dmlconf.reports.shared import shared_lines
+
+    for line in shared_lines(log):
+        smallest = min(line.shared.failures, key=lambda verdict: _size(verdict.facts))
+        yield _Failure(smallest.case, line.sentence)
+
+
+def _size(facts: Any) -> int:
+    from dmlconf.cases.facts import read_tensor
+
+    nested = [value if isinstance(value, list) else [value] for value in facts.values()]
+    texts = [text for values in nested for text in values if isinstance(text, str)]
+    return sum(tensor.ElementCount for text in texts if (tensor := read_tensor(text)))
+
+
+def _folder(folder: Path | None, number: int, failure: _Failure) -> Path | None:
+    if folder is None:
+        return None
+    return folder / f"{number:02}-{exported_name(failure.case.partition('/')[0])}"
+
+
+def _diagnosed(
+    planned: PlannedCase,
+    failure: _Failure,
+    bench: Bench,
+    seconds: float,
+    others: Sequence[registry.BackendName],
+    folder: Path | None,
+) -> Diagnosis:
+    """Diagnose a case, write its folder, and say what came of it."""
+    from dmlconf.diagnosis.diagnose import diagnose
+    from dmlconf.diagnosis.folder import write_case, write_diagnosis
+    from dmlconf.diagnosis.report import culprit_sentence, reduction_sentence
+    from dmlconf.runner.session import environment_record
+
+    click.echo(printable(failure.shared or failure.case))
+
+    def keep(case: Case) -> None:
+        if folder is not None:
+            write_case(folder, case, planned.identifier)
+
+    diagnosis = diagnose(valid_case(planned), bench, seconds, others, keep)
+    click.echo(f"  case     {printable(planned.identifier)}")
+    click.echo(f"  culprit  {printable(culprit_sentence(diagnosis))}")
+    click.echo(f"  reduced  {printable(reduction_sentence(diagnosis))}")
+    if folder is not None:
+        environment = environment_record(bench.open().environment)
+        write_diagnosis(folder, diagnosis, environment, str(bench.backend), failure.shared)
+        click.echo(f"  files    {printable(str(folder))}")
+    for note in diagnosis.notes:
+        click.echo(f"  note     {printable(note)}")
+    return diagnosis

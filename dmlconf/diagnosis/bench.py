@@ -1,0 +1,108 @@
+"""Run single cases on backends, and judge them, as often as a diagnosis asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.judge import Against, judge, not_asked, unsupported_reason
+from dmlconf.runner.session import OpenBackend, no_expectation, open_backend
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["Bench", "open_bench"]
+
+
+class Bench:
+    """Backends under test, each opened when a case is first to run on it.
+
+    Attributes:
+        backend: what runs cases, where a call names no other backend.
+        against: gives the expected outcome of cases that state none.
+    """
+
+    def __init__(self, backend: BackendName, timeout: float, against: Against) -> None:
+        """Take what runs cases and what tells the right outputs.
+
+        Args:
+            backend: what runs cases, where a call names no other backend.
+            timeout: seconds that one case may take.
+            against: gives the expected outcome of cases that state none.
+        """
+        self.backend = backend
+        self.against = against
+        self._timeout = timeout
+        self._opened: dict[BackendName, OpenBackend] = {}
+
+    def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
+        """Return the verdicts on cases that run at once.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        opened = self.open(backend)
+        reasons = [unsupported_reason(case, opened.capabilities) for case in cases]
+        declined = [
+            not_asked(case, reason)
+            for case, reason in zip(cases, reasons, strict=True)
+            if reason is not None
+        ]
+        runnable = [case for case, reason in zip(cases, reasons, strict=True) if reason is None]
+        outcomes = list(opened.execute(iter(runnable)))
+        return [*declined, *(self._judged(opened, *each) for each in outcomes)]
+
+    def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
+        """Return the verdict on a case that runs alone.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        return self.verdicts([case], backend)[0]
+
+    def close(self) -> None:
+        """Close all backends."""
+        for opened in self._opened.values():
+            opened.close()
+        self._opened.clear()
+
+    def open(self, backend: BackendName | None = None) -> OpenBackend:
+        """Return a backend, by default the one under test, ready to run cases.
+
+        Raises:
+            BackendError: it cannot be used.
+        """
+        name = backend or self.backend
+        if name not in self._opened:
+            self._opened[name] = open_backend(name, Limits(timeout=self._timeout))
+        return self._opened[name]
+
+    def _judged(self, opened: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
+        half = opened.capabilities.half_precision
+        verdict = judge(case, outcome, self.against, half_precision=half)
+        if isinstance(case, GraphCase) and case.relation is not None:
+            from dmlconf.runner.relations import judge_relation
+
+            if isinstance(outcome, Outputs):
+
+                def run_one(other: Case) -> Outcome:
+                    again: Outcome = next(each for _, each in opened.execute(iter([other])))
+                    return again
+
+                verdict = judge_relation(case, outcome, verdict, run_one, half=half)
+        return opened.faults.waive(case, outcome, verdict)
+
+
+@contextmanager
+def open_bench(
+    backend: BackendName, timeout: float, against: Against = no_expectation
+) -> Iterator[Bench]:
+    """Yield a bench, and close its backends at the end."""
+    bench = Bench(backend, timeout, against)
+    try:
+        yield bench
+    finally:
+        bench.close()

@@ -1,0 +1,218 @@
+"""Diagnose a failing case: how it fails, the smallest case that does, and what is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Final
+
+from dmlconf.backends.errors import UnknownChoiceError
+from dmlconf.backends.protocol import BackendError
+from dmlconf.backends.registry import BackendName
+from dmlconf.cases.model import Case
+from dmlconf.diagnosis.bench import Bench
+from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
+from dmlconf.diagnosis.variants import Culprit, Variant, variants_of
+from dmlconf.runner.verdict import Status, Verdict
+
+__all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
+
+REPETITIONS: Final = 10
+_BROKEN_REPETITIONS: Final = 2
+"""Of a case that breaks the backend down, which costs a process each time."""
+
+_BATCH: Final = 8
+_ATTEMPTS: Final = 4
+"""How often a case that fails now and then runs before it counts as a pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A variant, and the verdict on it; None where its backend could not be used."""
+
+    variant: Variant
+    verdict: Verdict | None
+    message: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the variant passed."""
+        return self.verdict is not None and self.verdict.status is Status.PASSED
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is known of a failing case.
+
+    Attributes:
+        case: the case as the suite has it.
+        verdict: the first verdict on it that fails; one that passes where none did.
+        failures: how often it failed alone.
+        runs: how often it ran alone.
+        in_batch: whether it failed among others; None where it was not tried.
+        reduced: the smallest case that fails in the same way; None where the case could not be
+            reduced.
+        reduced_verdict: the verdict on that.
+        trials: the variants of the smallest case, with their verdicts.
+        culprit: what is to blame; None where no circumstance is.
+        notes: what else people should know.
+        interrupted: whether an interrupt ended the reduction or the variants.
+    """
+
+    case: Case
+    verdict: Verdict
+    failures: int
+    runs: int
+    in_batch: bool | None = None
+    reduced: Reduced | None = None
+    reduced_verdict: Verdict | None = None
+    trials: tuple[Trial, ...] = ()
+    culprit: Culprit | None = None
+    notes: tuple[str, ...] = field(default=())
+    interrupted: bool = False
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether the case failed at all."""
+        return self.verdict.status.fails_run
+
+
+def diagnose(
+    case: Case,
+    bench: Bench,
+    seconds: float,
+    others: Sequence[BackendName] = (),
+    on_smaller: Callable[[Case], None] = lambda case: None,
+) -> Diagnosis:
+    """Return what is known of a failing case.
+
+    Args:
+        case: the case.
+        bench: runs cases.
+        seconds: how long the reduction may take.
+        others: backends on which to run the smallest case as well.
+        on_smaller: is called with each smaller case that fails.
+
+    Raises:
+        BackendError: the backend under test cannot be used.
+    """
+    began = monotonic()
+    found = _reproduced(case, bench)
+    if not found.reproduced:
+        return found
+    own, notes = with_own_data(case), found.notes
+    again = _Again(bench, found)
+    if again(own):
+        reduced = reduce_case(
+            own, again, lambda: monotonic() - began > seconds, on_smaller=on_smaller
+        )
+        if reduced.interrupted:
+            bench.close()  # A process may still be at the case that was interrupted.
+    else:
+        note = "The case fails only by the outputs that it states or that were recorded for it: "
+        reduced, notes = None, (*notes, f"{note}the reference cannot judge smaller ones.")
+    interrupted = reduced is not None and reduced.interrupted
+    trials: list[Trial] = []
+    try:
+        again(reduced.case if reduced else case)
+        for variant in _variants(reduced.case, bench.backend, others) if reduced else ():
+            trials.append(_trial(variant, again))
+    except KeyboardInterrupt:
+        interrupted = True
+        bench.close()
+    return replace(
+        found,
+        reduced=reduced,
+        reduced_verdict=again.latest,
+        trials=tuple(trials),
+        culprit=found.culprit or _culprit(trials),
+        notes=notes,
+        interrupted=interrupted,
+    )
+
+
+def _reproduced(case: Case, bench: Bench) -> Diagnosis:
+    """Return how the case fails: each time, now and then, among others only, or not at all."""
+    verdicts = [bench.verdict(case)]
+    times = _BROKEN_REPETITIONS if verdicts[0].status is Status.BROKEN else REPETITIONS
+    verdicts += [bench.verdict(case) for _ in range(times - 1)]
+    failing = [verdict for verdict in verdicts if verdict.status.fails_run]
+    if len(failing) == times:
+        return Diagnosis(case, failing[0], times, times)
+    if failing:
+        sentence = (
+            f"The operator is not deterministic: alone and unchanged, the case fails in "
+            f"{len(failing)} of {times} runs."
+        )
+        culprit = Culprit("repetition", sentence)
+        return Diagnosis(case, failing[0], len(failing), times, culprit=culprit)
+    together = [v for v in bench.verdicts([case] * _BATCH) if v.status.fails_run]
+    if together:
+        culprit = Culprit(
+            "batch",
+            "Running among other cases is to blame: alone, the case passes in each of "
+            f"{times} runs; {_BATCH} at once fail.",
+        )
+        return Diagnosis(case, together[0], 0, times, in_batch=True, culprit=culprit)
+    note = f"The case passes alone, {times} times over, and {_BATCH} times at once."
+    return Diagnosis(case, verdicts[0], 0, times, in_batch=False, notes=(note,))
+
+
+class _Again:
+    """Tells whether a case fails as the first one does, in the circumstances that this takes."""
+
+    def __init__(self, bench: Bench, found: Diagnosis) -> None:
+        self._bench = bench
+        self._status = found.verdict.status
+        self._kind = found.verdict.reason.kind if found.verdict.reason else None
+        self._batch = 2 if found.in_batch else 1
+        self._attempts = _ATTEMPTS if 0 < found.failures < found.runs else 1
+        self.latest: Verdict | None = None
+
+    def __call__(self, case: Case) -> bool:
+        return self.verdict(case) is not None
+
+    def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict | None:
+        """Return the verdict of a run that fails in the same way; None where none does."""
+        for _ in range(self._attempts):
+            for verdict in self._bench.verdicts([case] * self._batch, backend):
+                kind = verdict.reason.kind if verdict.reason else None
+                if verdict.status is self._status and kind is self._kind:
+                    self.latest = verdict
+                    return verdict
+        return None
+
+    def any_verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
+        """Return the first verdict that fails, in whichever way; else the last one."""
+        for _ in range(self._attempts):
+            for verdict in self._bench.verdicts([case] * self._batch, backend):
+                if verdict.status.fails_run:
+                    return verdict
+        return verdict
+
+
+def _variants(case: Case, backend: BackendName, others: Sequence[BackendName]) -> Iterator[Variant]:
+    yield from variants_of(case, backend)
+    for name in others:
+        yield Variant("backend", str(name), "the backend", case, name, tells=False)
+
+
+def _trial(variant: Variant, again: _Again) -> Trial:
+    if variant.case.violations() and variant.case.expectation is None:
+        return Trial(variant, None, "the variant would break a constraint of the operator")
+    try:
+        return Trial(variant, again.any_verdict(variant.case, variant.backend))
+    except (BackendError, UnknownChoiceError) as error:
+        return Trial(variant, None, str(error))
+
+
+def _culprit(trials: Sequence[Trial]) -> Culprit | None:
+    """Return the first circumstance whose change makes the case pass."""
+    passing = [trial for trial in trials if trial.passed and trial.variant.tells]
+    if not passing:
+        return None
+    variant = passing[0].variant
+    blame = variant.blame[0].upper() + variant.blame[1:]
+    sentence = f"{blame} is to blame: the case passes with {variant.change}."
+    return Culprit(variant.circumstance, sentence)

@@ -1,0 +1,74 @@
+"""The bytes of a case's buffers, and what each element of its outputs may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlconf.cases.model import Case, ExpectedOutputs
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.room import permitted_ends
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.tensors.datatypes import Array
+from dmlconf.tensors.layout import element_offsets, packed_strides
+
+__all__ = ["Expected", "buffer_bytes", "expected_of", "offsets_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an output is expected to be.
+
+    Attributes:
+        values: the right elements, shaped like the tensor's Sizes.
+        lowest: the least that each may be.
+        highest: the greatest that each may be.
+    """
+
+    values: Array
+    lowest: Array
+    highest: Array
+
+
+def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
+    """Return a tensor's buffer: its elements where its desc has them, and zeros between."""
+    size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
+    elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
+    elements[offsets_of(tensor)] = values.ravel()
+    if tensor.DataType.bits < 8:  # The low half of each byte is the first element.
+        halves = elements.view(np.uint8) & 0x0F
+        return (halves[0::2] | halves[1::2] << 4).tobytes()
+    return elements.tobytes()
+
+
+def offsets_of(tensor: TensorDesc) -> list[int]:
+    """Return where each element lies in the buffer, in elements, in row-major order."""
+    strides = tensor.Strides or packed_strides(tensor.Sizes)
+    offsets: list[int] = element_offsets(tensor.Sizes, strides).ravel().tolist()
+    return offsets
+
+
+def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
+    """Return what the outputs of a case are expected to be, by its own word or the reference's.
+
+    Args:
+        case: a case that must not be rejected.
+        half: whether FLOAT16 is permitted for intermediate results.
+    """
+    stated = case.expectation.outputs if isinstance(case.expectation, ExpectedOutputs) else {}
+    outputs = {**evaluate(case), **stated}
+    allowances = CaseAllowances(case, half_precision=half)
+    return {name: _expected(case, name, array, allowances) for name, array in outputs.items()}
+
+
+def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) -> Expected:
+    rule = case.narrower_rule(name) or case.rule(name)
+    try:
+        lowest, highest = permitted_ends(values.ravel(), rule, allowances.of(name))
+    except (ValueError, LookupError):  # A rule may ask for what the reference does not have.
+        lowest, highest = values, values
+    shape = values.shape
+    return Expected(values, np.reshape(lowest, shape), np.reshape(highest, shape))

@@ -1,0 +1,138 @@
+"""Write a diagnosis as a folder that can be attached to a bug report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends.options import split_options
+from dmlconf.cases.export import export_case
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis
+from dmlconf.diagnosis.export.cpp import MOST_BYTES, cpp_program
+from dmlconf.diagnosis.export.dxdispatch import unsupported_part, write_model
+from dmlconf.diagnosis.report import render
+
+__all__ = ["Compilation", "write_case", "write_diagnosis"]
+
+_LISTED: Final = 256
+"""Inputs of so many elements are lists in the case file."""
+
+REPORT: Final = "report.md"
+
+
+def write_case(folder: Path, case: Case, origin: str) -> None:
+    """Write the smallest case so far as `case.yaml`, with its data.
+
+    Args:
+        folder: where to; it is made.
+        case: the case; its data are arrays.
+        origin: the case of the suite that it is reduced from.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "case.yaml"
+    inputs = {} if isinstance(case.expectation, ExpectedRejection) else case.inputs()
+    large = any(array.size > _LISTED for array in inputs.values())
+    if large or (isinstance(case, GraphCase) and case.graph.constants):
+        path.with_suffix("").mkdir(exist_ok=True)
+    rejection = case.expectation if isinstance(case.expectation, ExpectedRejection) else None
+    note = f"Reduced from {origin}."
+    export_case(path, case, rejection, inputs, listed=_LISTED, note=note)
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a backend's options compile operators.
+
+    Attributes:
+        metacommands: whether the driver's own implementations may be used.
+        half: whether intermediate results may be FLOAT16.
+        graph: whether each operator is compiled as a graph of one node.
+    """
+
+    metacommands: bool
+    half: bool
+    graph: bool
+
+    @classmethod
+    def of(cls, backend: str) -> Compilation:
+        """Read the options of a backend as named on the command line."""
+        _, options = split_options(backend.partition(":")[2])
+        return cls(
+            options.get("metacommands") != "off",
+            options.get("half") == "on",
+            options.get("compile") == "graph",
+        )
+
+
+def _title(diagnosis: Diagnosis) -> str:
+    verdict = diagnosis.reduced_verdict or diagnosis.verdict
+    reason = f": {verdict.reason.message}" if verdict.reason else ""
+    return f"{diagnosis.case.operator_name}{reason}"
+
+
+def _other_forms(
+    folder: Path, case: Case, compilation: Compilation, runs: int, title: str
+) -> dict[str, str]:
+    """Write the case for DxDispatch and as a program, and return what the files hold."""
+    if isinstance(case, GraphCase) or isinstance(case.expectation, ExpectedRejection):
+        return {}  # DxDispatch takes graphs in another form, and nothing runs that is rejected.
+    files: dict[str, str] = {}
+    if unsupported_part(case) is None:
+        model = folder / "dxdispatch" / "model.json"
+        model.parent.mkdir(exist_ok=True)
+        write_model(
+            model, case, metacommands=compilation.metacommands,
+            half=compilation.half, graph=compilation.graph,
+        )  # fmt: skip
+        files["dxdispatch/model.json"] = "the case for `dxdispatch model.json`, with its data"
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    tensors = tensors_of(case.operator, case.desc, *kinds)
+    if sum(tensor.TotalTensorSizeInBytes for _, _, tensor in tensors) <= MOST_BYTES:
+        source = cpp_program(
+            case, title, metacommands=compilation.metacommands,
+            half=compilation.half, graph=compilation.graph, runs=runs,
+        )  # fmt: skip
+        (folder / "case.cpp").write_text(source, encoding="utf-8")
+        files["case.cpp"] = "the case as a C++ program against DirectML.h"
+    return files
+
+
+def write_diagnosis(
+    folder: Path,
+    diagnosis: Diagnosis,
+    environment: Mapping[str, Any],
+    backend: str,
+    shared: str | None = None,
+) -> None:
+    """Write the report, and the smallest case in every form.
+
+    Args:
+        folder: where to; it is made.
+        diagnosis: what is known of the failure.
+        environment: what the backend ran on.
+        backend: the backend as named on the command line.
+        shared: what the failures of the run share that it is one of.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[str, str] = {}
+    if diagnosis.reduced is not None:
+        case = diagnosis.reduced.case
+        write_case(folder, case, diagnosis.case.identifier)
+        files["case.yaml"] = "the case for `dmlconf run`"
+        culprit = diagnosis.culprit.circumstance if diagnosis.culprit else ""
+        runs = REPETITIONS if culprit == "repetition" else 1
+        files |= _other_forms(folder, case, Compilation.of(backend), runs, _title(diagnosis))
+    text = render(diagnosis, environment, backend, shared, files)
+    (folder / REPORT).write_text(text, encoding="utf-8")

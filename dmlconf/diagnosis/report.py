@@ -1,0 +1,203 @@
+"""What a diagnosis says to people, in Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.facts import facts_of
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.diagnosis.diagnose import Diagnosis, Trial
+from dmlconf.diagnosis.reduction.cost import element_count
+from dmlconf.runner.verdict import Verdict
+
+__all__ = ["culprit_sentence", "reduction_sentence", "render"]
+
+_MOST_VALUES: Final = 64
+_MOST_ELEMENTS: Final = 8
+_ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
+
+
+def culprit_sentence(diagnosis: Diagnosis) -> str:
+    """Return what is to blame, in one sentence."""
+    if diagnosis.culprit is not None:
+        return diagnosis.culprit.sentence
+    if not diagnosis.reproduced:
+        return "The failure did not come again, so nothing can be blamed."
+    if not diagnosis.trials:
+        return "No circumstance could be varied."
+    return (
+        f"No circumstance is to blame: the case fails under each of {len(diagnosis.trials)} "
+        "variants, so the computation itself is wrong."
+    )
+
+
+def reduction_sentence(diagnosis: Diagnosis) -> str:
+    """Return how much smaller the reduced case is."""
+    reduced = diagnosis.reduced
+    if reduced is None:
+        return "The case could not be reduced."
+    before, after = element_count(diagnosis.case), element_count(reduced.case)
+    end = "" if reduced.complete else "; stopped before the end"
+    return f"{before:,} elements became {after:,} in {reduced.trials:,} trials{end}."
+
+
+def render(
+    diagnosis: Diagnosis,
+    environment: Mapping[str, Any],
+    backend: str,
+    shared: str | None,
+    files: Mapping[str, str],
+) -> str:
+    """Return the report on a failure.
+
+    Args:
+        diagnosis: what is known of it.
+        environment: what the backend ran on.
+        backend: the backend as named on the command line.
+        shared: what the failures of the run share that it is one of; None where that is unknown.
+        files: what the files beside the report hold, by name.
+    """
+    lines = _lines(diagnosis, environment, backend, shared, files)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(
+    diagnosis: Diagnosis,
+    environment: Mapping[str, Any],
+    backend: str,
+    shared: str | None,
+    files: Mapping[str, str],
+) -> Iterator[str]:
+    verdict = diagnosis.verdict
+    reason = str(verdict.reason.kind if verdict.reason else verdict.status)
+    yield f"# {diagnosis.case.operator_name}: {reason}"
+    yield ""
+    yield culprit_sentence(diagnosis)
+    yield ""
+    yield from _facts(diagnosis, environment, shared)
+    smallest = diagnosis.reduced.case if diagnosis.reduced else diagnosis.case
+    yield from _case("The smallest case that fails", smallest)
+    if diagnosis.reduced_verdict is not None:
+        yield from _outcome(diagnosis.reduced_verdict)
+    yield from _trials(diagnosis.trials)
+    yield "## Run it again"
+    yield ""
+    yield "```sh"
+    if "case.yaml" in files:
+        yield shlex.join(["dmlconf", "run", "case.yaml", "-b", backend])
+    yield shlex.join(["dmlconf", "run", "-b", backend, "--case", diagnosis.case.identifier])
+    yield "```"
+    yield ""
+    yield "## Files"
+    yield ""
+    yield from (f"- `{name}`: {text}" for name, text in files.items())
+    for note in diagnosis.notes:
+        yield ""
+        yield note
+
+
+def _facts(
+    diagnosis: Diagnosis, environment: Mapping[str, Any], shared: str | None
+) -> Iterator[str]:
+    record = tested_environment(environment)
+    if shared is not None:
+        yield f"- What the failures of the run share: {shared}"
+    yield f"- Case of the suite: `{diagnosis.case.identifier}`"
+    yield f"- Alone it failed in {diagnosis.failures} of {diagnosis.runs} runs."
+    yield f"- Reduction: {reduction_sentence(diagnosis)}"
+    device = [f"{name} {record[name]}" for name in _ENVIRONMENT if record.get(name)]
+    yield f"- Ran on: {', '.join(device)}"
+    details = record.get("details", {})
+    if "directml_sha256" in details:
+        yield f"- SHA-256 of DirectML: `{details['directml_sha256']}`"
+    yield ""
+
+
+def _case(heading: str, case: Case) -> Iterator[str]:
+    yield f"## {heading}"
+    yield ""
+    rows = dict(facts_of(case))
+    data = case.inputs() if case.expectation is None else {}
+    yield "| Field | Value | Data |"
+    yield "|---|---|---|"
+    for name, value in rows.items():
+        items = value if isinstance(value, list) and f"{name}[0]" in data else [value]
+        for index, item in enumerate(items):
+            tensor = name if items[0] is value else f"{name}[{index}]"
+            values = _values(data[tensor]) if tensor in data else ""
+            yield f"| {tensor} | {_cell(item)} | {values} |"
+    yield ""
+    if isinstance(case, GraphCase):
+        order = " → ".join(node.name for node in case.graph.in_order())
+        yield f"Nodes, each after those that feed it: {order}"
+        yield ""
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value)) or "none"
+    return str(value).replace("|", "\\|")
+
+
+def _values(array: np.ndarray[Any, Any]) -> str:
+    flat = array.ravel()
+    shown = ", ".join(f"{value:.9g}" for value in flat[:_MOST_VALUES].tolist())
+    return shown + (f", ... ({flat.size:,} elements)" if flat.size > _MOST_VALUES else "")
+
+
+def _outcome(verdict: Verdict) -> Iterator[str]:
+    reason = verdict.reason
+    if reason is None:
+        return
+    yield "## What is wrong"
+    yield ""
+    yield f"{reason.message}."
+    yield ""
+    if reason.differences:
+        yield "| Tensor | Coordinates | Expected | Allowed | Actual |"
+        yield "|---|---|---|---|---|"
+        for difference in reason.differences[:_MOST_ELEMENTS]:
+            allowed = " or ".join(_interval(ends) for ends in difference.get("allowed", ()))
+            place = ", ".join(map(str, difference["coordinates"]))
+            expected, actual = difference["expected"], difference["actual"]
+            yield f"| {difference['tensor']} | {place} | {expected} | {allowed} | {actual} |"
+        yield ""
+    if reason.diagnostics:
+        yield "```text"
+        yield from reason.diagnostics.strip().splitlines()[-20:]
+        yield "```"
+        yield ""
+
+
+def _interval(ends: Sequence[Any]) -> str:
+    low, high = ends[0], ends[-1]
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _trials(trials: Sequence[Trial]) -> Iterator[str]:
+    if not trials:
+        return
+    yield "## Variants of the smallest case"
+    yield ""
+    yield "| Changed | Result |"
+    yield "|---|---|"
+    for trial in trials:
+        yield f"| {_cell(trial.variant.change)} | {_cell(_result(trial))} |"
+    yield ""
+
+
+def _result(trial: Trial) -> str:
+    if trial.verdict is None:
+        return f"not run: {trial.message}"
+    verdict = trial.verdict
+    if verdict.reason is None:
+        return str(verdict.status)
+    return f"{verdict.status}: {verdict.reason.kind}"

@@ -1,0 +1,37 @@
+"""How much a device has to compute for a case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.work import work_of
+from tests.backends.directml.cases import tile
+
+LITTLE = 1 << 20
+
+GEMM = """
+operator: GEMM
+cases:
+  - name: large
+    desc:
+      ATensor: {Sizes: [1, 1, 100, 3000], DataType: FLOAT32, fill: &fill {constant: {value: 1}}}
+      BTensor: {Sizes: [1, 1, 3000, 200], DataType: FLOAT32, fill: *fill}
+      OutputTensor: {Sizes: [1, 1, 100, 200], DataType: FLOAT32}
+      TransA: NONE
+      TransB: NONE
+      Alpha: 1
+      Beta: 0
+"""
+
+
+def test_products_count_their_terms(tmp_path: Path) -> None:
+    (tmp_path / "gemm.yaml").write_text(GEMM, encoding="utf-8")
+    [planned] = load_suite([tmp_path]).plan()
+    assert work_of(valid_case(planned)) == pytest.approx(100 * 200 * 3000, rel=0.01)
+
+
+def test_small_cases_count_for_little() -> None:
+    assert 4 <= work_of(tile()) <= LITTLE

@@ -1,0 +1,78 @@
+"""`dmlconf devices --check`, with what the checks come to played; tests/lab runs them for real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from click.testing import CliRunner
+
+from dmlconf.backends.checks import Checked, CheckResult, CheckStatus, DeviceChecks, OnResult
+from dmlconf.backends.directml import device_checks
+from dmlconf.backends.survey import Survey, Surveyed
+from dmlconf.cases.model import Case
+from dmlconf.cli.devices_command import command
+from dmlconf.cli.exit_codes import ExitCode
+from tests.cli.test_devices import ARC, FILE, WARP
+
+PASSED = CheckResult("data types", CheckStatus.PASSED, "13 of 13 data types", 0.5)
+
+
+def play(monkeypatch: pytest.MonkeyPatch, *results: CheckResult) -> list[Case]:
+    """Let the checks of an adapter come to these results; return the cases that they get."""
+    given: list[Case] = []
+
+    def check(
+        path: str | None,
+        identities: Sequence[Case],
+        on_result: OnResult,
+    ) -> DeviceChecks:
+        given.extend(identities)
+        for result in results:
+            on_result(ARC.index, ARC.description, result)
+        return DeviceChecks(FILE, (Checked(ARC, results),))
+
+    monkeypatch.setattr(device_checks, "check_devices", check)
+    return given
+
+
+def test_results_are_listed_by_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    declined = CheckResult("after a removal", CheckStatus.UNSUPPORTED, "it cannot be removed")
+    given = play(monkeypatch, PASSED, declined)
+    done = CliRunner().invoke(command, ["--check", "--color", "never"], standalone_mode=False)
+    assert done.output.splitlines() == [
+        "0  Intel Arc",
+        "   PASSED      data types: 13 of 13 data types",
+        "   UNSUPPORTED after a removal: it cannot be removed",
+        "PASSED: 1 passed, 1 unsupported",
+    ]
+    assert done.return_value == ExitCode.SUCCESS
+    assert [case.operator_name for case in given] == ["ELEMENT_WISE_IDENTITY"] * 2
+    assert {str(case.lowest_level) for case in given} == {"1_0"}
+
+
+@pytest.mark.parametrize("status", [CheckStatus.FAILED, CheckStatus.BROKEN])
+def test_a_check_that_fails_or_breaks_fails_the_command(
+    status: CheckStatus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(monkeypatch, PASSED, CheckResult("feature queries", status, "wrong"))
+    done = CliRunner().invoke(command, ["--check", "--json"], standalone_mode=False)
+    assert done.return_value == ExitCode.FAILED
+    [adapter] = json.loads(done.output)["adapters"]
+    assert [each["status"] for each in adapter["checks"]] == ["passed", str(status)]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status"),
+    [("D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED", CheckStatus.UNSUPPORTED),
+     ("opening it, the process died of SIGSEGV", CheckStatus.BROKEN)],
+)  # fmt: skip
+def test_an_adapter_that_cannot_be_opened_has_no_check_that_passes(
+    refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Survey(FILE, (Surveyed(WARP, None, refusal),))
+    monkeypatch.setattr(device_checks, "survey", lambda path: found)
+    [checked] = device_checks.check_devices(None, ()).adapters
+    assert {result.status for result in checked.results} == {status}
+    assert len(checked.results) == 7

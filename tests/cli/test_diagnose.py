@@ -1,0 +1,75 @@
+"""`dmlconf diagnose`, as its users call it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.process import DMLCONF, dmlconf, dmlconf_here, environment
+
+NEGATED = "miniature:negated,where=max(Strides) > 1,only=metacommands"
+
+
+def test_a_case_needs_a_backend(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "diagnose", "gemm/matrix")
+    assert done.returncode == 2
+    assert "name the backend that fails the case with -b" in done.stderr
+
+
+def test_without_any_run_there_is_nothing_to_diagnose(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "diagnose")
+    assert done.returncode == 2
+    assert "there is no earlier run: name a LOG or a CASE" in done.stderr
+
+
+def test_an_unknown_case_is_told(tmp_path: Path) -> None:
+    done = dmlconf_here(tmp_path, "diagnose", "fold/no-such-case", "-b", "miniature:negated")
+    assert done.returncode == 5
+    assert "there is no case fold/no-such-case" in done.stderr
+
+
+def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:
+    dmlconf_here(tmp_path, "run", "--case", "tile/documented/*", "--log", "run.jsonl", "-q")
+    done = dmlconf_here(tmp_path, "diagnose", "run.jsonl")
+    assert done.returncode == 5
+    assert "nothing failed" in done.stderr
+
+
+@pytest.mark.diagnosis
+def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None:
+    run = dmlconf(tmp_path, "run", "-o", "FOLD", "-b", NEGATED, "--log", "run.jsonl")
+    assert run.returncode == 1
+    done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder", "--also", "numpy")
+    assert done.returncode == 0, done.stderr
+    assert "all and only where max(Strides) > 1" in done.stdout
+    assert "The driver's metacommand (metacommands=on) is to blame" in done.stdout
+    folder = tmp_path / "folder" / "01-fold"
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert {"report.md", "case.yaml", "case.cpp", "dxdispatch/model.json"} <= files
+    assert "| numpy | passed |" in (folder / "report.md").read_text()
+    assert dmlconf(folder, "run", "case.yaml", "-b", NEGATED).returncode == 1
+    assert dmlconf(folder, "run", "case.yaml", "-b", f"{NEGATED},metacommands=off").returncode == 0
+
+
+@pytest.mark.diagnosis
+def test_an_interrupt_keeps_the_smallest_case_so_far(tmp_path: Path) -> None:
+    case_name = "fold/matrix/three-dimensions[DataType=UINT8,Stride=2x1x1,Dilation=1x2x3]"
+    process = subprocess.Popen(
+        [*DMLCONF, "diagnose", case_name, "-b", "miniature:crash", "-o", "folder"],
+        cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    case = tmp_path / "folder" / "01-fold" / "case.yaml"
+    deadline = time.monotonic() + 100
+    while not case.is_file() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=100)
+    assert process.returncode == 6, errors
+    assert "Interrupted" in errors
+    assert case.is_file()
+    assert case.with_name("report.md").is_file()

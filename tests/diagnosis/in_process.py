@@ -1,0 +1,26 @@
+"""A bench whose backends run in this process, which starts at once."""
+
+from __future__ import annotations
+
+from dmlconf.backends import registry
+from dmlconf.backends.registry import BackendName
+from dmlconf.diagnosis.bench import Bench
+from dmlconf.runner.session import OpenBackend, in_process, reference
+
+__all__ = ["InProcessBench"]
+
+
+class InProcessBench(Bench):
+    """Runs the cases of a miniature that breaks no process, judged by the reference."""
+
+    def __init__(self, backend: str) -> None:
+        name = registry.parse(backend)
+        super().__init__(name, 10, reference("numpy", name))
+        self._here: dict[BackendName, OpenBackend] = {}
+
+    def open(self, backend: BackendName | None = None) -> OpenBackend:
+        """Return a backend that runs in this process."""
+        name = backend or self.backend
+        if name not in self._here:
+            self._here[name] = in_process(name, registry.create(name))
+        return self._here[name]

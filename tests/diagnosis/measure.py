@@ -1,0 +1,107 @@
+"""Measure on the planted defects of `defects.yaml` what reports and diagnoses tell of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final
+
+from dmlconf.backends import registry
+from dmlconf.cases.facts import read_tensor
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.diagnosis.bench import Bench
+from dmlconf.diagnosis.diagnose import diagnose
+from dmlconf.diagnosis.reduction.cost import element_count
+from dmlconf.diagnosis.shared import shared_properties
+from dmlconf.resources import cases_directory
+from dmlconf.runner.against import AUTO, expectations
+from dmlconf.runner.log import RunLog
+from dmlconf.runner.session import judged, make_header
+from dmlconf.runner.verdict import Verdict
+from tests.diagnosis.defects import Defect
+from tests.diagnosis.test_planted import first_lines
+
+__all__ = ["LARGEST", "Measured", "measure", "table"]
+
+LARGEST: Final = 64
+"""Elements that a reduced case may have, those of inputs and outputs together."""
+
+_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was told of a defect."""
+
+    defect: Defect
+    named: bool
+    condition: str
+    culprit: str | None
+    before: int
+    elements: int
+    trials: int
+    seconds: float
+    lines: str
+
+    @property
+    def culprit_right(self) -> bool:
+        return self.culprit == self.defect.culprit
+
+    @property
+    def small(self) -> bool:
+        return self.elements <= LARGEST
+
+
+def measure(defect: Defect) -> Measured:
+    """Run the defect's operators on its backend, and diagnose the largest group of failures."""
+    began = perf_counter()
+    folders = [cases_directory() / name.lower() for name in defect.operators]
+    suite = load_suite(folders)
+    plan = [planned for planned in suite.plan() if "model" not in planned.template.tags]
+    bench = Bench(registry.parse(defect.backend), min(defect.timeout, 10), lambda case: None)
+    try:
+        backend = bench.open()
+        expected = expectations(AUTO, backend, suite, plan, folders)
+        bench.against = expected.against
+        header = make_header(suite, [], len(plan), backend, expected.name, {"against": AUTO})
+        log = RunLog(header, tuple(judged(plan, backend, expected.against)), None)
+        lines = first_lines(log)
+        shared = shared_properties(log)[0]
+        smallest = min(shared.failures, key=_size)
+        case = next(valid_case(p) for p in plan if p.identifier == smallest.case)
+        diagnosis = diagnose(case, bench, _SECONDS)
+    finally:
+        bench.close()
+    reduced = diagnosis.reduced
+    return Measured(
+        defect,
+        all(re.search(pattern, lines) for pattern in defect.named),
+        shared.condition.text if shared.condition else "",
+        diagnosis.culprit.circumstance if diagnosis.culprit else None,
+        element_count(case),
+        element_count(reduced.case) if reduced else element_count(case),
+        reduced.trials if reduced else 0,
+        perf_counter() - began,
+        lines,
+    )
+
+
+def _size(verdict: Verdict) -> int:
+    tensors = [read_tensor(text) for text in verdict.facts.values() if isinstance(text, str)]
+    return sum(tensor.ElementCount for tensor in tensors if tensor is not None)
+
+
+def table(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield "| Defect | Named by the report | Condition of the report | Culprit | Elements | Trials |"
+    yield "|---|---|---|---|---|---|"
+    for each in measured:
+        culprit = each.culprit or "none"
+        wrong = "" if each.culprit_right else f" (not {each.defect.culprit or 'none'})"
+        condition = each.condition.replace("|", "\\|")
+        yield (
+            f"| {each.defect.name} | {'yes' if each.named else '**no**'} | `{condition}` "
+            f"| {culprit}{wrong} | {each.before:,} → {each.elements:,} | {each.trials:,} |"
+        )

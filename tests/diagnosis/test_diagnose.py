@@ -1,0 +1,102 @@
+"""Diagnosis: how a case fails, what is to blame, and what the folder holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
+from dmlconf.diagnosis.folder import write_diagnosis
+from dmlconf.diagnosis.report import culprit_sentence
+from dmlconf.resources import cases_directory
+from dmlconf.runner.session import environment_record
+from tests.diagnosis.in_process import InProcessBench
+
+
+def case_of(identifier: str) -> Case:
+    """Return the first case that begins and, behind a space, goes on as told."""
+    beginning, _, part = identifier.partition(" ")
+    plan = load_suite([cases_directory() / identifier.partition("/")[0]]).plan()
+    names = (p for p in plan if p.identifier.startswith(beginning) and part in p.identifier)
+    return valid_case(next(names))
+
+
+def diagnosed(identifier: str, backend: str) -> Diagnosis:
+    return diagnose(case_of(identifier), InProcessBench(backend), 30)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "backend", "culprit"),
+    [
+        ("gemm/matrix", "miniature:negated,only=metacommands", "metacommands"),
+        ("gemm/matrix", "miniature:negated,only=operator", "compilation"),
+        ("gemm/matrix", "miniature:negated,only=graph,compile=graph", "compilation"),
+        ("gemm/matrix", "miniature:negated,half=on,only=half", "half"),
+        ("gemm/matrix", "miniature:unsteady", "repetition"),
+        ("element_wise_multiply/matrix/in-place", "miniature:zeros,where=InPlace", "in-place"),
+        ("tile/matrix/layouts InputLayout=padded", "miniature:negated,where=not Packed", "layout"),
+        ("gather/boundary/negative", "miniature:zeros,where=NEGATIVE_INDEX in Data", "data"),
+        ("gemm/matrix", "miniature:negated", None),
+    ],
+)
+def test_the_circumstance_whose_change_passes_is_the_culprit(
+    identifier: str, backend: str, culprit: str | None
+) -> None:
+    diagnosis = diagnosed(identifier, backend)
+    assert diagnosis.reproduced
+    blamed = diagnosis.culprit.circumstance if diagnosis.culprit else None
+    assert blamed == culprit, culprit_sentence(diagnosis)
+
+
+def test_a_case_that_passes_is_not_reproduced() -> None:
+    diagnosis = diagnosed("gemm/matrix", "miniature:negated,where=GroupCount > 1")
+    assert not diagnosis.reproduced
+    assert "passes alone, 10 times over" in diagnosis.notes[0]
+
+
+def test_a_pass_in_half_precision_or_with_other_data_blames_nothing() -> None:
+    diagnosis = diagnosed("gemm/matrix", "miniature:negated")
+    silent = [trial for trial in diagnosis.trials if not trial.variant.tells]
+    assert {trial.variant.change for trial in silent} == {"half=on", "other data of the same sizes"}
+
+
+def test_the_folder_holds_the_case_in_every_form(tmp_path: Path) -> None:
+    backend = "miniature:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
+    bench = InProcessBench(backend)
+    case = case_of("gemm/sizes/weights[Flags=OWNED_BY_DML")
+    environment = environment_record(bench.open().environment)
+    write_diagnosis(tmp_path, diagnose(case, bench, 30), environment, backend, "GEMM: 4 failures")
+    [planned] = load_suite([tmp_path / "case.yaml"]).plan()
+    assert bench.verdict(valid_case(planned)).status.fails_run
+    report = (tmp_path / "report.md").read_text()
+    assert "GEMM: 4 failures" in report
+    assert "| no owned tensors | passed |" in report
+    assert f"dmlconf run case.yaml -b '{backend}'" in report
+    program = (tmp_path / "case.cpp").read_text()
+    assert "DML_EXECUTION_FLAG_DISABLE_META_COMMANDS" in program
+    assert "compile_graph = true" in program
+
+
+def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
+    backend = "miniature:negated,compile=graph,metacommands=off,where=OWNED_BY_DML in Flags"
+    bench = InProcessBench(backend)
+    diagnosis = diagnose(case_of("gemm/sizes/weights[Flags=OWNED_BY_DML"), bench, 30)
+    write_diagnosis(tmp_path, diagnosis, environment_record(bench.open().environment), backend)
+    model = json.loads((tmp_path / "dxdispatch" / "model.json").read_text())
+    operator = model["dispatchables"]["operator"]
+    assert operator["type"] == "DML_OPERATOR_GEMM"
+    assert operator["dmlCompileType"] == "DmlCompileGraph"
+    assert operator["executionFlags"] == ["DML_EXECUTION_FLAG_DISABLE_META_COMMANDS"]
+    assert operator["bindings"] == {"BTensor": "BTensor"}
+    dispatch, printed = model["commands"]
+    assert dispatch["bindings"] == {"ATensor": "ATensor", "OutputTensor": "OutputTensor"}
+    assert printed == {"type": "print", "resource": "OutputTensor"}
+    assert diagnosis.reduced is not None
+    for name, array in diagnosis.reduced.case.inputs().items():
+        file = tmp_path / "dxdispatch" / model["resources"][name]["initialValues"]["sourcePath"]
+        assert np.frombuffer(file.read_bytes(), array.dtype).tolist() == array.ravel().tolist()

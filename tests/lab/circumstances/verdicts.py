@@ -1,0 +1,35 @@
+"""In the lab: the verdict on a case under all circumstances, for each saboteur, as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from dmlconf.backends import registry
+from dmlconf.backends.circumstances import Circumstance, Exercise
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.runner.conclusion import Conclusion, verdict_of
+from dmlconf.runner.session import in_process, reference
+from dmlconf.runner.substrate import read_substrate
+
+
+def main() -> None:
+    """Print a line for each saboteur that is named."""
+    substrate = read_substrate(Path(os.environ["DMLCONF_SUBSTRATE"]))
+    [planned] = load_suite([Path("case.yaml")]).plan()
+    exercise = Exercise(valid_case(planned), tuple(Circumstance))
+    name = registry.parse("directml:path=saboteur.dll")
+    conclusion = Conclusion(reference("numpy", name), substrate=substrate)
+    for saboteur in sys.argv[1:]:
+        os.environ["DMLCONF_SABOTEUR"] = saboteur
+        backend = in_process(name, registry.create(name))
+        verdict = verdict_of(exercise, backend.execute, conclusion)
+        backend.close()
+        found = verdict.status, verdict.circumstance, dict(verdict.circumstances)
+        print(json.dumps([saboteur, *found]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Exported programs: compiled by MinGW against DirectML.h, run on real DirectML in the lab.
+
+Wine's Direct3D lacks a function that DirectML asks for; the lab's Python supplies it, so the
+program runs as a DLL in that process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
+from dmlconf.diagnosis.export.cpp import cpp_program
+from dmlconf.diagnosis.reduction.reduce import with_own_data
+from dmlconf.resources import cases_directory
+from tests.lab.test_in_lab import command
+
+pytestmark = pytest.mark.lab
+
+COMPILER: Final = "x86_64-w64-mingw32-g++"
+HEADERS: Final = Path(os.environ.get("DMLCONF_DIRECTX_HEADERS", "/usr/include"))
+
+RUN: Final = """
+import ctypes, os, sys
+for name in sys.argv[1:]:
+    main = ctypes.CDLL(os.path.abspath(name))["_Z9case_mainiPPc"]
+    words = [b"case", b"-", os.environ["DMLCONF_DIRECTML"].encode()]
+    print(name, main(3, (ctypes.c_char_p * 4)(*words)), flush=True)
+"""
+
+RIGHT: Final = {
+    "gemm/sizes/weights[Flags=OWNED_BY_DML": {},
+    "convolution/matrix/lines": {"metacommands": False},
+    "gather/matrix/index-types[IndexType=INT64": {"graph": True},
+    "element_wise_add1/boundary/float16-fused": {},
+    "element_wise_clip1/matrix/special-values[DataType=FLOAT16": {"runs": 2},
+    "element_wise_multiply/matrix/in-place": {},
+}
+"""Cases that DirectML computes rightly, and how each program compiles or runs."""
+
+
+def case_of(identifier: str) -> Case:
+    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    plan = (p for p in suite.plan() if p.identifier.startswith(identifier))
+    return with_own_data(valid_case(next(plan)))
+
+
+def compiled(folder: Path, name: str, source: str) -> str:
+    """Compile a program as a DLL, and return its name."""
+    assert shutil.which(COMPILER), f"install {COMPILER}: apt-get install g++-mingw-w64-x86-64"
+    headers = folder / "headers"
+    headers.mkdir(exist_ok=True)
+    # MinGW has the other headers itself.
+    shutil.copy(HEADERS / "directx" / "DirectML.h", headers)
+    (folder / f"{name}.cpp").write_text(source)
+    program = f"{name}.dll"
+    subprocess.run(
+        [COMPILER, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-static", "-shared",
+         "-Dmain=case_main", "-Wl,--export-all-symbols", "-Iheaders", f"{name}.cpp", "-o", program],
+        cwd=folder, check=True, timeout=300,
+    )  # fmt: skip
+    return program
+
+
+def run_in_lab(folder: Path, *programs: str) -> str:
+    (folder / "run.py").write_text(RUN)
+    done = subprocess.run(
+        command("python", "--", "run.py", *programs),
+        cwd=folder, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.replace("\r\n", "\n")
+
+
+def test_programs_of_right_cases_find_no_wrong_element(tmp_path: Path) -> None:
+    programs = []
+    for number, (identifier, options) in enumerate(RIGHT.items()):
+        source = cpp_program(case_of(identifier), identifier, **options)  # type: ignore[arg-type]  # One option each.
+        programs.append(compiled(tmp_path, f"right{number}", source))
+    output = run_in_lab(tmp_path, *programs)
+    assert output.count("0 wrong elements") == len(RIGHT), output
+    assert all(f"{program} 0\n" in output for program in programs), output
+
+
+def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
+    case = case_of("element_wise_add/matrix")
+    right = {"OutputTensor": np.add(case.input("ATensor"), case.input("BTensor"))}
+    right["OutputTensor"].ravel()[1] += 1
+    wrong = replace(case, expectation=ExpectedOutputs(right, Provenance.STATED))
+    output = run_in_lab(tmp_path, compiled(tmp_path, "wrong", cpp_program(wrong, "One wrong.")))
+    assert "WRONG OutputTensor element 1: expected" in output
+    assert "1 wrong elements" in output
+    assert "wrong.dll 1\n" in output
