@@ -16,7 +16,7 @@ from dmlconf.cli.command import option
 from dmlconf.cli.completion import complete_report
 from dmlconf.documents.files import resolved
 from dmlconf.documents.problems import printable
-from dmlconf.reports.registry import FORMATS, GITHUB, parse_report
+from dmlconf.reports.registry import FORMATS, GITHUB, parse_report, rendered
 from dmlconf.runner.log import RunLog
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def show(
         lines = [f"  {line}" for line in slowest_lines(log, durations)]
         table = Group(_plain(["Slowest cases", *lines, ""]), table)
     others = [(name, file) for name, file in reports if name != GITHUB]
-    written = write(others, lambda name: FORMATS[name](log), table, color)
+    written = write(others, lambda name: rendered(log, name), table, color)
     return _published(log) and written if len(others) < len(reports) else written
 
 
@@ -165,7 +165,10 @@ def _published(log: RunLog) -> bool:
 
 
 def write(
-    reports: Sequence[Report], render: Callable[[str], str], table: RenderableType, color: str
+    reports: Sequence[Report],
+    render: Callable[[str], str | Iterator[str]],
+    table: RenderableType,
+    color: str,
 ) -> bool:
     """Write reports and a table; a report on standard output sends the table to the other.
 
@@ -174,7 +177,7 @@ def write(
 
     Args:
         reports: formats and files.
-        render: returns the text of a format.
+        render: returns the text of a format, or yields it in parts.
         table: what the terminal shows.
         color: as `--color` has it.
 
@@ -208,7 +211,8 @@ def _reported(output: str) -> Iterator[list[str]]:
         say(problems[0])
 
 
-def _write_text(text: str, file: Path | None) -> None:
+def _write_text(text: str | Iterator[str], file: Path | None) -> None:
+    parts = [text] if isinstance(text, str) else text
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         # A named pipe that nobody reads is refused; opening it the usual way would wait.
@@ -217,11 +221,15 @@ def _write_text(text: str, file: Path | None) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             if hasattr(os, "set_blocking"):
                 os.set_blocking(descriptor, True)
-            stream.write(_encoded(text))
+            stream.writelines(map(_encoded, parts))
         return
     # A pipe's own encoding, on Windows for one, may lack characters of the report.
     sys.stdout.flush()
-    sys.stdout.buffer.write(_encoded(text if text.endswith("\n") else f"{text}\n"))
+    last = ""
+    for last in parts:
+        sys.stdout.buffer.write(_encoded(last))
+    if not last.endswith("\n"):
+        sys.stdout.buffer.write(b"\n")
     sys.stdout.buffer.flush()
 
 

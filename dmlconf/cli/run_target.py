@@ -12,6 +12,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
+from dmlconf.cli.large_runs import shown_elsewhere
 from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.progress import progress
@@ -24,6 +25,7 @@ from dmlconf.cli.timing_options import slower_complaints, timed_again
 from dmlconf.fleet.shards import Selected
 from dmlconf.runner.against import Expectations, expectations
 from dmlconf.runner.log import RunLog, read_log
+from dmlconf.runner.packed import MANY
 from dmlconf.runner.repetition import repeated
 from dmlconf.runner.session import OpenBackend, make_header
 from dmlconf.runner.verdict import Status
@@ -121,11 +123,13 @@ class TargetRun:
             total, color = len(logged.left), str(self.details["color"])
             with progress(total, quiet=quiet, color=color) as advance:
                 footer = logged.run(judge, advance)
-            written = read_log(log, own=True)
-            if self.dump_folder is not None:
+            compared = self.dump_folder is not None or self.base_run is not None
+            large = len(self.chosen.cases) > MANY and not compared
+            written = None if large else read_log(log, own=True)
+            if self.dump_folder is not None and written is not None:
                 _dump(self.dump_folder, written, self.chosen.cases, backend, expected)
             timed = written
-            if self.base_run is not None:
+            if self.base_run is not None and written is not None:
                 timed = timed_again(self.base_run, written, self.chosen.cases, judge_once)
         finally:
             backend.close()
@@ -133,11 +137,14 @@ class TargetRun:
             for recording in expected.recordings:
                 warn(recording.stale_note(self.paths))
         reports = [(name, labelled(file, target.label)) for name, file in self.reports]
-        shown = show(written, reports, **self.details)
-        if footer.summary[Status.UNCHECKED] and not quiet:
+        if written is None:
+            shown = shown_elsewhere(log, reports, self.details)
+        else:
+            shown = show(written, reports, **self.details)
+        if written is not None and footer.summary[Status.UNCHECKED] and not quiet:
             _give_hints(written, self.plan)
         slower: list[str] = []
-        if self.base_run is not None:
+        if self.base_run is not None and timed is not None:
             lines, slower = slower_complaints(self.base_run, timed, self.fail_slower)
             say("\n".join(lines))
         verdict_code, complaints = run_exit_code(footer, self.demands, slower)

@@ -95,7 +95,7 @@ class Cluster:
             BackendError: Dask is not installed, or the scheduler cannot be reached.
         """
         try:
-            import distributed
+            client_class = _client_class()
         except ImportError as error:
             message = "--scheduler needs Dask's scheduler"
             raise MissingDaskError(message, "pip install 'dmlconf[fleet]'") from error
@@ -107,7 +107,7 @@ class Cluster:
             if local == "local":
                 self._local = _local_cluster(int(count))
                 address = self._local.scheduler_address
-            self._client = distributed.Client(
+            self._client = client_class(
                 address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
             )
         except Exception as error:  # Whatever Dask raises here, it cannot be used.
@@ -136,7 +136,7 @@ class Cluster:
         self._ended.set()
         with suppress(Exception):  # What is gone needs no end.
             for future in self._futures.values():
-                future.cancel(asynchronous=True)
+                future.release()
         with suppress(Exception):
             self._client.close(timeout=2)
         self._close_local()
@@ -185,7 +185,7 @@ class Cluster:
         future = self._futures.pop(call, None)
         if future is not None:
             with suppress(Exception):
-                future.cancel(asynchronous=True)
+                future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on each worker, beside its tasks, and wait a moment for it."""
@@ -241,10 +241,22 @@ class Cluster:
         self._workers, self._others, self._answered = workers, others, now
 
 
+def _client_class() -> Any:
+    import distributed
+
+    class Client(distributed.Client):  # type: ignore[misc]  # Dask has no types here.
+        """One that was refused has nothing to close, and Dask would wait for half a minute."""
+
+        def __del__(self) -> None:
+            pass
+
+    return Client
+
+
 def _silence_dask() -> None:
     """Keep Dask from telling of each worker that is lost, which is told of here."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    for name in (*names, "distributed", "asyncio"):
+    for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
@@ -257,6 +269,6 @@ def _local_cluster(workers: int) -> Any:
     dask.config.set(quiet)
     return LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, resources={RESOURCE: 1},
-        dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+        dashboard_address="127.0.0.1:0", memory_limit=0, silence_logs=logging.CRITICAL,
         protocol="tcp://", host="127.0.0.1",
     )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -10,7 +12,7 @@ from dmlconf.reports import remarks, summary
 from dmlconf.reports.shared import SharedLine, shared_lines
 from dmlconf.runner.log import RunLog, verdict_data
 
-__all__ = ["VERSION", "render", "report_data"]
+__all__ = ["VERSION", "render", "render_parts", "report_data"]
 
 VERSION: Final = 1
 """Version of the form; it grows when a reader of the old form could be misled."""
@@ -18,6 +20,11 @@ VERSION: Final = 1
 
 def report_data(log: RunLog) -> dict[str, Any]:
     """Return the report as plain values."""
+    return {**_head(log), "verdicts": [verdict_data(verdict) for verdict in log.verdicts]}
+
+
+def _head(log: RunLog) -> dict[str, Any]:
+    """Return all of the report but its verdicts."""
     header, footer, room = log.header, log.footer, remarks.room_totals(log.verdicts)
     return {
         "schema": "dmlconf-report",
@@ -43,7 +50,6 @@ def report_data(log: RunLog) -> dict[str, Any]:
         },
         "far_from_devices": [asdict(far) for far in remarks.far_operators(log)],
         "shared_properties": [_shared_data(line) for line in shared_lines(log)],
-        "verdicts": [verdict_data(verdict) for verdict in log.verdicts],
     }
 
 
@@ -66,4 +72,16 @@ def render(log: RunLog) -> str:
 
     It is ASCII, because a path may hold what UTF-8 cannot encode.
     """
-    return json.dumps(report_data(log), indent=2, allow_nan=False) + "\n"
+    return "".join(render_parts(log))
+
+
+def render_parts(log: RunLog) -> Iterator[str]:
+    """Yield what `render` returns in parts, so that a report of any length takes little memory."""
+    head = json.dumps(_head(log), indent=2, allow_nan=False)
+    yield head.removesuffix("\n}") + ',\n  "verdicts": ['
+    separator = "\n"
+    for verdict in log.verdicts:
+        text = json.dumps(verdict_data(verdict), indent=2, allow_nan=False)
+        yield separator + textwrap.indent(text, "    ")
+        separator = ",\n"
+    yield "\n  ]\n}\n" if log.verdicts else "]\n}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,7 @@ from typing import Final
 from dmlconf.documents.problems import nearest
 from dmlconf.runner.log import RunLog
 
-__all__ = ["FORMATS", "GITHUB", "parse_report"]
+__all__ = ["FORMATS", "GITHUB", "parse_report", "rendered"]
 
 GITHUB: Final = "github"
 """The format that goes to GitHub Actions, and nowhere else."""
@@ -38,6 +38,15 @@ FORMATS: Final[Mapping[str, Render]] = {
     "github": _late("github"),
 }
 """Functions from a run log to text, by the name of their format."""
+
+
+def rendered(log: RunLog, name: str) -> str | Iterator[str]:
+    """Return the report of a format; JSON, which has each verdict in full, in parts."""
+    if name == "json":
+        from dmlconf.reports.json_report import render_parts
+
+        return render_parts(log)
+    return FORMATS[name](log)
 
 
 def parse_report(option: str, formats: Collection[str] = FORMATS) -> tuple[str, Path | None]:

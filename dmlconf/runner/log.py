@@ -19,6 +19,7 @@ from dmlconf.cases.model import Provenance
 from dmlconf.documents.problems import ExpectedError, printable
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction, other_cases
 from dmlconf.runner.log_lines import FORMAT, InvalidLogError, log_lines
+from dmlconf.runner.packed import MANY, packing
 from dmlconf.runner.variant_record import read_variants, variants_data
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
@@ -272,6 +273,7 @@ def read_log(
     """
     logged: list[LoggedVerdict] = []
     attempts: dict[str, LoggedVerdict] = {}
+    pack: Callable[[Verdict], Verdict] = lambda verdict: verdict  # noqa: E731  # Most logs are small.
     header: Header | None = None
     footer: tuple[int, Footer] | None = None
     for number, record, _ in log_lines(path, own=own):
@@ -284,10 +286,11 @@ def read_log(
             raise InvalidLogError(f"{path}:{number}: not a dmlconf run log: a second header")
         if kind == "header":
             header = header_of(record)
+            pack = packing() if header.selected > MANY else pack
         elif kind == "footer":
             footer = number, footer_of(record)
         else:
-            entry = LoggedVerdict(number, record.get("place"), keep(verdict_of(record)))
+            entry = LoggedVerdict(number, record.get("place"), pack(keep(verdict_of(record))))
             if kind == "verdict":
                 logged.append(entry)
                 attempts.pop(entry.verdict.case, None)

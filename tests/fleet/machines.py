@@ -28,9 +28,9 @@ class Machines:
         nannies: the process of each worker's nanny, which starts the worker anew, by name.
     """
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
         """Start the scheduler; processes have these variables beside those of tests."""
-        self._folder, self._variables = folder, variables
+        self._folder, self._cwd, self._variables = folder, cwd or folder, variables
         port = _free_port()
         self.address = f"tcp://127.0.0.1:{port}"
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
@@ -96,8 +96,8 @@ class Machines:
         with (self._folder / f"{output}.txt").open("wb") as stream:
             return subprocess.Popen(
                 [*_DASK, *arguments],
-                cwd=cwd or self._folder,
-                env=environment(self._folder, **self._variables, **variables),
+                cwd=cwd or self._cwd,
+                env={**environment(self._folder), **self._variables, **variables},
                 stdout=stream,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

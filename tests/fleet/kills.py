@@ -1,0 +1,178 @@
+"""Runs on a scheduler's workers of which one process is killed at a random moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from dmlconf.runner.log import InvalidLogError, read_log
+from tests.cli.process import DMLCONF, environment, write
+from tests.fleet.lab_backend import install
+from tests.fleet.machines import Machines
+from tests.fleet.suites import MATRIX, untimed
+
+__all__ = ["VICTIMS", "Kill", "Laboratory"]
+
+VICTIMS: Final = ("main", "worker", "nanny", "scheduler")
+
+_CASES: Final = 81
+_START_SECONDS: Final = 4.0
+"""About as long as it takes until the log begins; a quarter of the kills come before."""
+
+_RUN_SECONDS: Final = 3.0
+"""Later than most runs end, where the machine has nothing else to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What became of a run that lost a process.
+
+    Attributes:
+        end: who was killed, and how the run ended, in a few words.
+        problems: promises that were broken.
+    """
+
+    end: str
+    problems: tuple[str, ...]
+
+
+class Laboratory:
+    """A scheduler and two workers, started anew where a kill has ended them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Prepare a folder; `reference.jsonl` there is the log of a run on this machine alone."""
+        self._folder = folder
+        self._plugins = folder / "plugins"
+        install(self._plugins)
+        write(folder, MATRIX.replace("[0, 1, 2]", f'"=range({_CASES - 1})"'))
+        self._machines: Machines | None = None
+        self._starts = 0
+        done = self._run("--log", "reference.jsonl")
+        assert done.returncode == 1, done.stderr
+
+    def close(self) -> None:
+        """End all processes."""
+        if self._machines is not None:
+            self._machines.__exit__(None, None, None)
+            self._machines = None
+
+    def kill(self, victim: str, seed: int) -> Kill:
+        """Start a run, kill a process of it at a random moment, and look at what is left."""
+        random = Random(f"{victim}:{seed}")
+        early = random.random() < 0.25
+        moment = random.uniform(0, _START_SECONDS if early else _RUN_SECONDS)
+        machines = self._lab()
+        log = self._folder / "run.jsonl"
+        log.unlink(missing_ok=True)
+        options = ("--scheduler", machines.address, "--log", "run.jsonl")
+        process = subprocess.Popen(
+            [*DMLCONF, "run", "tile.yaml", "-b", "lab", *options],
+            cwd=self._folder, env=self._environment(), stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True,
+        )  # fmt: skip
+        while not early and not _lines(log) and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(moment)
+        name = random.choice(list(machines.nannies))
+        target = {
+            "main": process.pid,
+            "worker": machines.worker_process(name),
+            "nanny": machines.nannies[name].pid,
+            "scheduler": machines.scheduler.pid,
+        }[victim]
+        before = _lines(log)
+        over = process.poll() is not None
+        if target is not None and not over:
+            with suppress(ProcessLookupError):
+                os.kill(target, signal.SIGKILL)
+        try:
+            _, told = process.communicate(timeout=180)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self.close()
+            return Kill(f"{victim}, hang", (f"seed {seed}: the run hangs",))
+        code = process.returncode
+        problems = list(self._problems(victim, code, before, told, over=over))
+        if victim in ("nanny", "scheduler"):
+            self.close()
+        when = "after its end" if over else ("before its log" if not before else "in its log")
+        since = "the start" if early else "the log's"
+        heading = f"{victim}, seed {seed}, {since} + {moment:.3f} s, exit {code}"
+        return Kill(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
+
+    def _problems(
+        self, victim: str, code: int, before: list[bytes], told: str, *, over: bool
+    ) -> Iterator[str]:
+        log = self._folder / "run.jsonl"
+        expected = {"main": (-signal.SIGKILL,), "scheduler": (1, 4, 6)}.get(victim, (1,))
+        if code not in ((1,) if over else expected) and not (over and code == 1):
+            yield f"exit {code}: {told[-300:]}"
+        if "Traceback" in told:
+            yield f"a traceback: {told[-1500:]}"
+        after = _lines(log)
+        if after[: len(before)] != before:
+            yield "lines of the log were lost or changed"
+        if code == 4 and after:
+            yield "exit 4 though the log has begun"
+        if not after or code == 1:
+            resumed = after
+        else:
+            reached = [line for line in after if b'"not run"' not in line]
+            done = self._run("--resume", "run.jsonl")
+            resumed = _lines(log)
+            if done.returncode != 1:
+                yield f"resumed with exit {done.returncode}: {done.stderr[-300:]}"
+            if resumed[: len(reached)] != reached:
+                yield "verdicts were lost or changed by resuming"
+        if resumed:
+            yield from self._unlike_reference(log)
+
+    def _unlike_reference(self, log: Path) -> Iterator[str]:
+        try:
+            verdicts = read_log(log).verdicts
+        except InvalidLogError as error:
+            yield f"the log does not read: {error}"
+            return
+        if len(verdicts) != _CASES:
+            yield f"{len(verdicts)} verdicts of {_CASES}"
+        if untimed(log) != untimed(self._folder / "reference.jsonl"):
+            yield "the log is another one than that of one machine"
+
+    def _lab(self) -> Machines:
+        if self._machines is None:
+            self._starts += 1
+            folder = self._folder / f"lab-{self._starts}"
+            folder.mkdir()
+            variables = {"PYTHONPATH": self._environment()["PYTHONPATH"]}
+            self._machines = Machines(folder, cwd=self._folder, **variables)
+            for name in ("lab-1", "lab-2"):
+                self._machines.worker(name)
+            self._machines.wait()
+        return self._machines
+
+    def _environment(self) -> dict[str, str]:
+        inherited = environment(self._folder)
+        path = os.pathsep.join((str(self._plugins), inherited["PYTHONPATH"]))
+        return {**inherited, "PYTHONPATH": path}
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*DMLCONF, "run", "tile.yaml", "-b", "lab", "-q", *arguments], cwd=self._folder,
+            env=self._environment(), capture_output=True, encoding="utf-8", timeout=120,
+            check=False,
+        )  # fmt: skip
+
+
+def _lines(log: Path) -> list[bytes]:
+    """Return the whole lines of a log; none where there is none."""
+    content = log.read_bytes() if log.exists() else b""
+    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]

@@ -1,0 +1,123 @@
+"""A full disk, a clock that jumps, a log on a slow share, two runs on one log, and kills."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from dmlconf.runner.log import read_log
+from tests.cli.process import DMLCONF, dmlconf, environment, text_of, write
+from tests.fleet.kills import Laboratory
+from tests.fleet.suites import MATRIX, untimed
+
+pytestmark = pytest.mark.fleet
+
+LONG = MATRIX.replace("[0, 1, 2]", '"=range(60)"')
+SLOW = ("run", "tile.yaml", "-b", "miniature:slow,seconds=0.5")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a suite of 61 cases, and the log of a whole run, `whole.jsonl`."""
+    write(tmp_path, LONG)
+    assert dmlconf(tmp_path, "run", "tile.yaml", "--log", "whole.jsonl").returncode == 1
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def preloaded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that makes clocks and writes odd."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    library = tmp_path_factory.mktemp("odd") / "odd.so"
+    source = Path(__file__).parent / "odd_system.c"
+    command = [compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return str(library)
+
+
+def test_a_clock_that_jumps_changes_no_verdict(folder: Path, preloaded: str) -> None:
+    odd = {"LD_PRELOAD": preloaded, "ODD_CLOCK": "1"}
+    assert dmlconf(folder, "run", "tile.yaml", "--log", "run.jsonl", **odd).returncode == 1
+    assert untimed(folder / "run.jsonl") == untimed(folder / "whole.jsonl")
+    started = json.loads((folder / "run.jsonl").read_text("utf-8").splitlines()[0])["started"]
+    records = map(json.loads, (folder / "run.jsonl").read_text("utf-8").splitlines())
+    assert all(record.get("seconds", 0) >= 0 for record in records)
+    datetime.fromisoformat(started)
+    slow = dmlconf(folder, *SLOW, "-k", "Number=1", "--timeout", "2", "--log", "odd.jsonl", **odd)
+    assert slow.returncode == 0, slow.stdout  # No limit of time was met by the jumps.
+
+
+def test_a_log_on_a_slow_share_takes_time_and_loses_nothing(folder: Path, preloaded: str) -> None:
+    odd = {"LD_PRELOAD": preloaded, "SLOW_LOG_MS": "20"}
+    began = time.monotonic()
+    assert dmlconf(folder, "run", "tile.yaml", "--log", "run.jsonl", **odd).returncode == 1
+    assert time.monotonic() - began > 62 * 0.02  # The share was slow indeed.
+    assert untimed(folder / "run.jsonl") == untimed(folder / "whole.jsonl")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for some verdicts."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]
+    if os.getuid() != 0 or subprocess.run(command, check=False).returncode:
+        pytest.skip("only root mounts a small disk")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_keeps_what_it_holds_and_the_run_goes_on_with_room(
+    folder: Path, small_disk: Path
+) -> None:
+    log = small_disk / "run.jsonl"
+    full = dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--log", log)
+    assert full.returncode == 6, full.stderr
+    assert "cannot be written: No space left on device" in full.stderr
+    reached = [line for line in text_of(log).splitlines(keepends=True) if line.endswith("\n")]
+    assert len(reached) > 2
+    again = dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--resume", log)
+    assert again.returncode == 6  # There is no more room than before.
+    subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
+    assert dmlconf(folder, "run", "tile.yaml", "-k", "tiles", "--resume", log).returncode == 0
+    assert text_of(log).splitlines(keepends=True)[: len(reached)] == reached
+    assert len(read_log(log).verdicts) == 60
+
+
+@pytest.mark.parametrize("option", ["--log", "--resume"])
+def test_a_second_run_on_a_log_is_refused_and_harms_nothing(folder: Path, option: str) -> None:
+    process = subprocess.Popen(
+        [*DMLCONF, *SLOW, "-q", "--log", "run.jsonl"], cwd=folder, env=environment(folder),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while text_of(folder / "run.jsonl").count("\n") < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    second = dmlconf(folder, *SLOW, option, "run.jsonl")
+    assert process.poll() is None, "the first run was over before the second"
+    assert second.returncode == 2
+    assert "another run" in second.stderr
+    process.terminate()
+    assert process.wait(timeout=60) == 6
+    log = read_log(folder / "run.jsonl")
+    assert log.footer is not None
+    assert len(log.verdicts) == 61
+
+
+def test_a_sample_of_kills_breaks_no_promise(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    try:
+        for victim in ("main", "nanny"):
+            assert laboratory.kill(victim, 3).problems == ()
+    finally:
+        laboratory.close()
