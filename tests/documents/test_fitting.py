@@ -17,6 +17,8 @@ from dmlconf.catalogue.loader import operator
 from dmlconf.documents.fitting import fits
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.resources import cases_directory
+from dmlconf.runner.log import verdict_data
+from tests.reports import logs
 
 VALUES: Final[tuple[Any, ...]] = (
     None, True, False, 0, 1, -1, 1.0, 1.5, float("nan"), 1 << 33, "", "=Axis", "FLOAT32", "E_FAIL",
@@ -121,3 +123,13 @@ def test_agrees_with_jsonschema_on_case_files_with_a_mistake(data: st.DataObject
     else:
         container[key] = data.draw(st.sampled_from(VALUES))
     assert fits(schema)(mistaken) == Draft202012Validator(schema).is_valid(mistaken)
+
+
+@pytest.mark.parametrize("definition", ["verdictLine", "attemptLine"])
+def test_says_yes_to_lines_of_run_logs_of_which_there_are_many(definition: str) -> None:
+    schema = bundled_schema("run-log")
+    quick = fits({"$defs": schema["$defs"], "$ref": f"#/$defs/{definition}"})
+    record = definition.removesuffix("Line")
+    for place, verdict in enumerate(logs.everything().verdicts):
+        line = json.loads(json.dumps({"record": record, "place": place, **verdict_data(verdict)}))
+        assert quick(line), verdict.case
