@@ -116,7 +116,7 @@ def test_scale_and_bias_come_before_the_function(x: float, scale: float, bias: f
     scale_bias = {"Scale": scale, "Bias": bias}
     (inputs,) = vectors(DataType.FLOAT32, x)
     (result,) = evaluate("ELEMENT_WISE_EXP", DataType.FLOAT32, inputs, ScaleBias=scale_bias)
-    exact = np.exp(x * scale + bias)
+    exact = np.exp(np.float64(np.float32(x * scale + bias)))
     assert result == np.float32(exact)
 
 
