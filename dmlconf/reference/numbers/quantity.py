@@ -167,8 +167,7 @@ class Quantity:
         if self.error_scale is None:
             return Quantity(value, None)
         exact = ErrorScale(np.zeros_like(value))
-        certain = np.isinf(self.value) & ~self._open()
-        error_scale = exact.where(certain, self.error_scale)
+        error_scale = exact.where(np.isinf(self.value), self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         error_scale = error_scale.open_where(np.isnan(self.value))
