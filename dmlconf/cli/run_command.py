@@ -149,10 +149,10 @@ def command(
 ) -> int:
     """Run the cases under PATHS (the bundled suite where there are none) and report.
 
-    Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on or --min-passed is
-    not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5 no case selected;
-    6 an incomplete run; 7 nothing passed; 8 a report that could not be written; 70 a fault of
-    dmlconf itself.
+    Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
+    --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
+    no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
+    70 a fault of dmlconf itself.
     """
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
