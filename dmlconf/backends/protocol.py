@@ -75,6 +75,8 @@ class Capabilities:
             DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; rules for sums are wider then.
         circumstances: names of the circumstances under which it runs cases; it has the method of
             `dmlconf.backends.circumstances.Exerciser` then.
+        compiles_graphs: whether it compiles graphs as one, so that their nodes one by one may give
+            other bits.
     """
 
     feature_level: FeatureLevel
@@ -82,6 +84,7 @@ class Capabilities:
     memory: int | None = None
     half_precision: bool = False
     circumstances: frozenset[str] = frozenset()
+    compiles_graphs: bool = False
 
 
 class FaultKind(StrEnum):

@@ -85,9 +85,10 @@ __all__ = ["command"]
         "still failed, as not reproducible.")  # fmt: skip
 @resume_option
 @scheduler_options
-@option("--compare-unfused", is_flag=True, group=BACKEND_GROUP,
-        help="Run each graph's nodes one by one as well: tell whether a graph that fails is right "
-        "then, and how many bits are the same.")  # fmt: skip
+@option("--compare-unfused/--no-compare-unfused", default=None, group=BACKEND_GROUP,
+        help="Run each graph's nodes one by one as well, or do not: tell whether a graph that "
+        "fails is right then, and how many elements have the same bits. On backends that compile "
+        "graphs where not given.")  # fmt: skip
 @option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
         group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
         "do (docs/circumstances.md); those that cost little where not given, if the backend has "
@@ -128,7 +129,7 @@ def command(
     resumed_log: Path | None,
     scheduler: str | None,
     by_adapter: bool,
-    compare_unfused: bool,
+    compare_unfused: bool | None,
     circumstances: tuple[str, ...],
     fail_fast: bool,
     max_failures: int | None,
@@ -182,7 +183,6 @@ def command(
         "repeat": repeat if repeat > 1 else None,
         "shuffle": shuffle,
         "retries": retries or None,
-        "compare_unfused": compare_unfused or None,
         "substrate": _digested(substrate),
         "waivers": None if waiver_file is None else str(waiver_file),
         "waivers_sha256": _digested(waiver_file),

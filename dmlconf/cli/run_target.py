@@ -158,7 +158,8 @@ class TargetRun:
     def _options_on(self, target: Target) -> dict[str, Any]:
         """Return what was given, with what a target made of it."""
         under = list(target.circumstances)
-        return self.options | ({"circumstances": under} if under else {})
+        unfused = {"compare_unfused": True} if target.compare_unfused else {}
+        return self.options | unfused | ({"circumstances": under} if under else {})
 
 
 def _dump(

@@ -25,7 +25,7 @@ from dmlconf.cli.console import say, warn
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.judging import verdicts
+from dmlconf.runner.judging import compares_unfused, verdicts
 from dmlconf.runner.known_faults import known_faults
 from dmlconf.runner.session import OpenBackend, open_backend
 from dmlconf.runner.substrate import Substrate
@@ -70,6 +70,7 @@ class Target:
         backend: what is tested; its `close` ends what the target holds by itself.
         judge: returns what runs cases and yields a verdict on each.
         circumstances: under which each case runs as well.
+        compare_unfused: whether each graph's nodes run one by one as well.
         workers: of a scheduler, as the log's header has them; none on this machine.
         label: tells the files of this target from those of others; empty where there is one.
     """
@@ -77,6 +78,7 @@ class Target:
     backend: OpenBackend
     judge: Callable[[Expectations, Waivers], Judge]
     circumstances: tuple[Circumstance, ...] = ()
+    compare_unfused: bool = False
     workers: tuple[Mapping[str, Any], ...] = ()
     label: str = ""
 
@@ -109,14 +111,15 @@ class RunKind:
         name: the backend.
         limits: of each machine.
         substrate: what lies below DirectML.
-        compare_unfused: whether each graph's nodes run one by one as well.
+        compare_unfused: whether each graph's nodes run one by one as well; None where they do on
+            backends that compile graphs.
         circumstances: names, as `chosen_circumstances` takes them.
     """
 
     name: BackendName
     limits: Limits
     substrate: Substrate
-    compare_unfused: bool
+    compare_unfused: bool | None
     circumstances: tuple[str, ...]
 
 
@@ -150,14 +153,16 @@ def _local_target(kind: RunKind) -> Target:
         backend.close()
         raise
 
+    unfused = compares_unfused(kind.compare_unfused, backend.capabilities)
+
     def judge(expected: Expectations, waivers: Waivers) -> Judge:
         return partial(
             verdicts, backend=backend, expected=expected, limits=kind.limits,
-            substrate=kind.substrate, waivers=waivers, compare_unfused=kind.compare_unfused,
+            substrate=kind.substrate, waivers=waivers, compare_unfused=unfused,
             circumstances=under,
         )  # fmt: skip
 
-    return Target(backend, judge, under)
+    return Target(backend, judge, under, unfused)
 
 
 def _circumstances(
@@ -254,7 +259,9 @@ def _fleet_target(fleet: Fleet, job: Job, members: Sequence[Member], label: str)
         known_faults(prepared.environment),
     )  # fmt: skip
     under = _circumstances(job.circumstances, prepared.capabilities, job.backend)
-    return Target(backend, judge, under, tuple(member.record for member in members), label)
+    unfused = compares_unfused(job.compare_unfused, prepared.capabilities)
+    records = tuple(member.record for member in members)
+    return Target(backend, judge, under, unfused, records, label)
 
 
 def _different_devices(kinds: Sequence[Sequence[Member]]) -> BackendError:

@@ -25,7 +25,7 @@ from dmlconf.documents.problems import ExpectedError
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import expectations
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.judging import verdicts
+from dmlconf.runner.judging import compares_unfused, verdicts
 from dmlconf.runner.session import header_environment, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
@@ -56,7 +56,8 @@ class Job:
         limits: how a worker runs.
         substrate: what lies below DirectML.
         waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes run one by one as well.
+        compare_unfused: whether each graph's nodes run one by one as well, as `compares_unfused`
+            takes it.
         circumstances: names, as `chosen_circumstances` takes them.
     """
 
@@ -72,7 +73,7 @@ class Job:
     limits: Limits
     substrate: Substrate = NO_SUBSTRATE
     waivers: tuple[Waiver, ...] = ()
-    compare_unfused: bool = False
+    compare_unfused: bool | None = None
     circumstances: tuple[str, ...] = ()
 
 
@@ -171,6 +172,7 @@ class _Session:
             self._under = chosen_circumstances(
                 job.circumstances, self._backend.capabilities, str(job.backend)
             )
+            self._unfused = compares_unfused(job.compare_unfused, self._backend.capabilities)
             plan = list(self._plan.values())
             self._expected = expectations(job.against, self._backend, suite, plan, paths)
         except BaseException:
@@ -186,7 +188,7 @@ class _Session:
     def _run(self, cases: Sequence[PlannedCase]) -> Batch:
         reached = verdicts(
             cases, self._backend, self._expected, self._job.limits, self._job.substrate,
-            self._waivers, compare_unfused=self._job.compare_unfused, circumstances=self._under,
+            self._waivers, compare_unfused=self._unfused, circumstances=self._under,
         )  # fmt: skip
         done = tuple(reached)
         stale = tuple(tuple(each.stale) for each in self._expected.recordings)

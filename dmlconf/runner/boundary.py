@@ -205,9 +205,10 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
     level = capabilities.feature_level
     if not (isinstance(level, tuple) and len(level) == 2 and all(type(n) is int for n in level)):
         raise _MalformedError(f"feature_level is {_named(level)}, not a FeatureLevel")
-    half = capabilities.half_precision
-    if not isinstance(half, bool):
-        raise _MalformedError(f"half_precision is {_named(half)}, not a bool")
+    half, graphs = capabilities.half_precision, capabilities.compiles_graphs
+    for name, value in (("half_precision", half), ("compiles_graphs", graphs)):
+        if not isinstance(value, bool):
+            raise _MalformedError(f"{name} is {_named(value)}, not a bool")
     types = _items("data_types", capabilities.data_types)
     memory = capabilities.memory
     if memory is not None and (type(memory) is not int or memory < 0):
@@ -219,6 +220,7 @@ def _capabilities(capabilities: Capabilities) -> Capabilities:
         memory=memory,
         half_precision=half,
         circumstances=frozenset(_text("circumstances", name) for name in circumstances),
+        compiles_graphs=graphs,
     )
 
 

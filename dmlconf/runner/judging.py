@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from dmlconf.backends.circumstances import Circumstance
+from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.execution import Execution, Limits, execution_of
@@ -13,7 +14,17 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["verdicts"]
+__all__ = ["compares_unfused", "verdicts"]
+
+
+def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
+    """Tell whether each graph's nodes run one by one as well.
+
+    Args:
+        given: what the user asks for; None for what suits the backend.
+        capabilities: the backend's.
+    """
+    return capabilities.compiles_graphs if given is None else given
 
 
 def verdicts(

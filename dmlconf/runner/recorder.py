@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import dmlconf
-from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
+from dmlconf.backends.protocol import Breakdown, Capabilities, Outcome, Outputs
 from dmlconf.backends.recording.digest import outputs_fault
 from dmlconf.backends.recording.model import Entry, Recording, entry_of
 from dmlconf.cases.model import Case, PlannedCase
@@ -72,12 +72,16 @@ def record(
 
 
 def recording_head(backend: OpenBackend) -> Recording:
-    """Return a recording of a backend that has no entries yet."""
+    """Return a recording of a backend that has no entries yet.
+
+    It keeps the capabilities that tell which cases the backend could run, as a file does.
+    """
+    capabilities = backend.capabilities
     return Recording(
         dmlconf=dmlconf.__version__,
         backend=str(backend.name),
         environment=environment_record(backend.environment),
-        capabilities=backend.capabilities,
+        capabilities=Capabilities(capabilities.feature_level, capabilities.data_types),
         entries={},
     )
 

@@ -174,7 +174,9 @@ class DirectMLBackend:
         """Return what DirectML says that the adapter can do."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
-        return replace(self._capabilities, memory=memory, circumstances=circumstances)
+        return replace(
+            self._capabilities, memory=memory, circumstances=circumstances, compiles_graphs=True
+        )
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order; those of a batch become known together."""
