@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.process import DMLCONF, dmlconf, dmlconf_here, environment
+from tests.cli.process import beginning, dmlconf, dmlconf_here
 
 NEGATED = "miniature:negated,where=max(Strides) > 1,only=metacommands"
 
@@ -58,11 +57,7 @@ def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None
 @pytest.mark.diagnosis
 def test_an_interrupt_keeps_the_smallest_case_so_far(tmp_path: Path) -> None:
     case_name = "fold/matrix/three-dimensions[DataType=UINT8,Stride=2x1x1,Dilation=1x2x3]"
-    process = subprocess.Popen(
-        [*DMLCONF, "diagnose", case_name, "-b", "miniature:crash", "-o", "folder"],
-        cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+    process = beginning(tmp_path, "diagnose", case_name, "-b", "miniature:crash", "-o", "folder")
     case = tmp_path / "folder" / "01-fold" / "case.yaml"
     deadline = time.monotonic() + 100
     while not case.is_file() and time.monotonic() < deadline:
