@@ -127,8 +127,15 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
+    """Return the log that is named; None where a case is, or where there is no run.
+
+    Raises:
+        InvalidLogError: the log is none, or is not there.
+    """
     path = Path(failure) if failure is not None else latest_log()
-    return read_log(path) if path is not None and path.is_file() else None
+    if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
+        return None
+    return read_log(path)
 
 
 def _failures(log: RunLog) -> Iterator[_Failure]:

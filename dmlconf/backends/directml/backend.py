@@ -100,10 +100,13 @@ def parse_options(text: str) -> Options:
                 f"choose {' or '.join(_VARIANTS[name])} here"
             )
         switch = name in _SWITCHES
-        if switch:
-            choose(f"value of the option {name}", value, ("on", "off"))
+        known = ("on", "off") if switch else _WAYS
+        if switch or name == _COMPILE:
+            # `both` was dealt with above, and is named for whoever misspells it.
+            extra = (BOTH,) if name in _VARIANTS else ()
+            choose(f"value of the option {name}", value, (*known, *extra))
         if name == _COMPILE:
-            values["graph"] = choose(f"value of the option {name}", value, _WAYS) == "graph"
+            values["graph"] = value == "graph"
         else:
             values[name] = value == "on" if switch else value
     return Options(**values)
