@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
+from dmlconf.cases.desc_entry import attribute_entry, desc_entry, tensor_entry
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.graph_entry import graph_parts
 from dmlconf.cases.model import Case, ExpectedOutputs, ExpectedRejection, Provenance
-from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.catalogue.model import Field, FieldKind
+from dmlconf.catalogue.model import FieldKind
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["array_file", "export_case", "exported_name"]
@@ -82,47 +82,9 @@ def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}
             for part in case.graph.constants
         }
-        return graph_parts(case.graph, {**values, **held}, lambda desc: _tensor(desc, None), _plain)
-    operator = case.operator
-    desc = {
-        field.name: _field(field, case.desc[field.name], values)
-        for field in operator.fields
-        if field.name not in operator.count_fields and case.desc[field.name] is not None
-    }
-    return {"desc": desc}
-
-
-def _field(field: Field, value: Any, values: Mapping[str, Any]) -> Any:
-    if not field.is_tensor:
-        return _plain(value)
-    if field.is_array:
-        return [_tensor(each, values.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
-    return _tensor(value, values.get(field.name))
-
-
-def _tensor(tensor: TensorDesc, values: Any) -> dict[str, Any]:
-    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
-    if tensor.Strides is not None:
-        entry["Strides"] = list(tensor.Strides)
-    if tensor.Flags:
-        entry["Flags"] = list(tensor.Flags)
-    if tensor.DeclaredTensorSizeInBytes is not None:
-        entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
-    if tensor.GuaranteedBaseOffsetAlignment:
-        entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
-    if values is not None:
-        entry["values"] = values
-    return entry
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, str):
-        return str(value)
-    return value.item() if isinstance(value, np.generic) else value
+        return graph_parts(case.graph, {**values, **held}, tensor_entry, attribute_entry)
+    data = {name: {"values": each} for name, each in values.items()}
+    return {"desc": desc_entry(case.operator, case.desc, data)}
 
 
 def _expect(

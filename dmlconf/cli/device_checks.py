@@ -68,8 +68,8 @@ def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
     if as_json:
         click.echo(json.dumps(_plain(checks), indent=2))
     else:
-        told = ", ".join(f"{counts[status]:,} {status}" for status in CheckStatus if counts[status])
-        console.print(Text(f"{'FAILED' if fails else 'PASSED'}: {told}", "bold"))
+        parts = (f"{counts[status]:,} {status}" for status in CheckStatus if counts[status])
+        console.print(Text(f"{'FAILED' if fails else 'PASSED'}: {', '.join(parts)}", "bold"))
     return ExitCode.FAILED if fails else ExitCode.SUCCESS
 
 

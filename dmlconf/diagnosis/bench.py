@@ -36,7 +36,7 @@ class Bench:
         self.backend = backend
         self.against = against
         self._timeout = timeout
-        self._opened: dict[BackendName, OpenBackend] = {}
+        self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
         """Return the verdicts on cases that run at once.
@@ -44,16 +44,16 @@ class Bench:
         Raises:
             BackendError: the backend cannot be used.
         """
-        opened = self.open(backend)
-        reasons = [unsupported_reason(case, opened.capabilities) for case in cases]
+        subject = self.open(backend)
+        reasons = [unsupported_reason(case, subject.capabilities) for case in cases]
         declined = [
             not_asked(case, reason)
             for case, reason in zip(cases, reasons, strict=True)
             if reason is not None
         ]
         runnable = [case for case, reason in zip(cases, reasons, strict=True) if reason is None]
-        outcomes = list(opened.execute(iter(runnable)))
-        return [*declined, *(self._judged(opened, *each) for each in outcomes)]
+        outcomes = list(subject.execute(iter(runnable)))
+        return [*declined, *(self._judged(subject, *each) for each in outcomes)]
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
         """Return the verdict on a case that runs alone.
@@ -65,9 +65,9 @@ class Bench:
 
     def close(self) -> None:
         """Close all backends."""
-        for opened in self._opened.values():
-            opened.close()
-        self._opened.clear()
+        for subject in self._backends.values():
+            subject.close()
+        self._backends.clear()
 
     def open(self, backend: BackendName | None = None) -> OpenBackend:
         """Return a backend, by default the one under test, ready to run cases.
@@ -76,12 +76,12 @@ class Bench:
             BackendError: it cannot be used.
         """
         name = backend or self.backend
-        if name not in self._opened:
-            self._opened[name] = open_backend(name, Limits(timeout=self._timeout))
-        return self._opened[name]
+        if name not in self._backends:
+            self._backends[name] = open_backend(name, Limits(timeout=self._timeout))
+        return self._backends[name]
 
-    def _judged(self, opened: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
-        half = opened.capabilities.half_precision
+    def _judged(self, subject: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
+        half = subject.capabilities.half_precision
         verdict = judge(case, outcome, self.against, half_precision=half)
         if isinstance(case, GraphCase) and case.relation is not None:
             from dmlconf.runner.relations import judge_relation
@@ -89,11 +89,11 @@ class Bench:
             if isinstance(outcome, Outputs):
 
                 def run_one(other: Case) -> Outcome:
-                    again: Outcome = next(each for _, each in opened.execute(iter([other])))
+                    again: Outcome = next(each for _, each in subject.execute(iter([other])))
                     return again
 
                 verdict = judge_relation(case, outcome, verdict, run_one, half=half)
-        return opened.faults.waive(case, outcome, verdict)
+        return subject.faults.waive(case, outcome, verdict)
 
 
 @contextmanager

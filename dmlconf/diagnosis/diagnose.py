@@ -98,11 +98,11 @@ def diagnose(
         BackendError: the backend under test cannot be used.
     """
     began = monotonic()
-    found = _reproduced(case, bench)
-    if not found.reproduced:
-        return found
-    own, notes = with_own_data(case), found.notes
-    again = _Again(bench, found)
+    diagnosis = _reproduced(case, bench)
+    if not diagnosis.reproduced:
+        return diagnosis
+    own, notes = with_own_data(case), diagnosis.notes
+    again = _Again(bench, diagnosis)
     if again(own):
         reduced = reduce_case(
             own, again, lambda: monotonic() - began > seconds, on_smaller=on_smaller
@@ -122,11 +122,11 @@ def diagnose(
         interrupted = True
         bench.close()
     return replace(
-        found,
+        diagnosis,
         reduced=reduced,
         reduced_verdict=again.latest,
         trials=tuple(trials),
-        culprit=found.culprit or _culprit(trials),
+        culprit=diagnosis.culprit or _culprit(trials),
         notes=notes,
         interrupted=interrupted,
     )
@@ -162,12 +162,12 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 class _Again:
     """Tells whether a case fails as the first one does, in the circumstances that this takes."""
 
-    def __init__(self, bench: Bench, found: Diagnosis) -> None:
+    def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench
-        self._status = found.verdict.status
-        self._kind = found.verdict.reason.kind if found.verdict.reason else None
-        self._batch = 2 if found.in_batch else 1
-        self._attempts = _ATTEMPTS if 0 < found.failures < found.runs else 1
+        self._status = diagnosis.verdict.status
+        self._kind = diagnosis.verdict.reason.kind if diagnosis.verdict.reason else None
+        self._batch = 2 if diagnosis.in_batch else 1
+        self._attempts = _ATTEMPTS if 0 < diagnosis.failures < diagnosis.runs else 1
         self.latest: Verdict | None = None
 
     def __call__(self, case: Case) -> bool:

@@ -85,7 +85,7 @@ class Assignments:
         """Give the cases of a worker, which has not begun them, to others."""
         self._singles.extend(self._given.pop(worker, ()))
 
-    def lost(self, worker: str, name: str) -> list[Loss]:
+    def reassign(self, worker: str, name: str) -> list[Loss]:
         """Give the cases of a lost worker to others, and return those that no other is to have.
 
         Args:

@@ -187,11 +187,13 @@ class Fleet:
             overdue = address in run.busy and now > run.busy[address][2]
             if address in self._cluster.workers and not overdue:
                 continue
-            yield from self._lost(run, member, waivers, "does not answer" if overdue else "is gone")
+            yield from self._reassign(
+                run, member, waivers, "does not answer" if overdue else "is gone"
+            )
             if overdue:
                 self._refused.add(address)
 
-    def _lost(
+    def _reassign(
         self, run: _Run, member: Member, waivers: Waivers, why: str
     ) -> Iterator[tuple[Verdict, None]]:
         address, name = member.info.address, member.info.name
@@ -200,7 +202,7 @@ class Fleet:
         if address in run.busy:
             self._cluster.forget(run.busy.pop(address)[0])
         self._on_trouble(f"worker {name} {why}; others take its cases")
-        for loss in run.assignments.lost(address, name):
+        for loss in run.assignments.reassign(address, name):
             yield _broken(loss, waivers), None
 
     def _returned(
@@ -210,7 +212,7 @@ class Fleet:
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
             return
         if answer.lost:
-            yield from self._lost(run, member, waivers, "is gone")
+            yield from self._reassign(run, member, waivers, "is gone")
             return
         if answer.error is not None:
             raise answer.error

@@ -186,8 +186,9 @@ class _Overlap:
         if first is None:
             self._seen[verdict.case] = verdict, path
         elif _lasting(first[0]) != _lasting(verdict) and first[1] != path:
-            text = f"{verdict.case}: {_told(first[0])} in {first[1]}, {_told(verdict)} in {path}"
-            self._disagreements.append(text)
+            pairs = (first, (verdict, path))
+            texts = ", ".join(f"{_outcome_text(each)} in {log}" for each, log in pairs)
+            self._disagreements.append(f"{verdict.case}: {texts}")
 
     def require_agreement(self) -> None:
         """Raise `MergeError` if logs disagree."""
@@ -232,5 +233,5 @@ def _lasting(verdict: Verdict) -> Verdict:
     )  # fmt: skip
 
 
-def _told(verdict: Verdict) -> str:
+def _outcome_text(verdict: Verdict) -> str:
     return f"{verdict.status} ({verdict.reason.kind})" if verdict.reason else str(verdict.status)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from dmlconf.cases.desc_entry import InputData
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.indices import constant_writes, indices_of
 from dmlconf.tensors.datatypes import DataType
 
-__all__ = ["InputData", "data_of"]
-
-InputData = Mapping[str, Mapping[str, Any]]
-"""For each input `fill` or `values`, as a case file has them."""
+__all__ = ["data_of"]
 
 _SEEDS: Final = 1 << 32
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
+from dmlconf.cases.desc_entry import attribute_entry, tensor_entry
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -21,7 +22,7 @@ from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
-from dmlconf.fuzzing.operators import plain, planned, tensor_entry
+from dmlconf.fuzzing.operators import planned
 from dmlconf.fuzzing.search import valid_desc
 from dmlconf.tensors.layout import LAYOUTS
 
@@ -143,9 +144,9 @@ class _Growth:
                 if entry.bounds is None and not tensor.Flags:
                     self.values.append(_Value(source, tensor))
             self.unused.pop(source, None)
-            entries[name] = {"from": source, **tensor_entry(tensor, None)}
+            entries[name] = {"from": source, **tensor_entry(tensor)}
         for name, _, tensor in tensors_of(operator, desc, FieldKind.OUTPUT):
-            entries[name] = tensor_entry(tensor, None)
+            entries[name] = tensor_entry(tensor)
             self.values.append(_Value(f"{node}.{name}", tensor))
             self.unused[f"{node}.{name}"] = None
         self.nodes[node] = {"operator": operator.name, "desc": _entry(operator, desc, entries)}
@@ -216,7 +217,7 @@ def _entry(operator: Operator, desc: Desc, tensors: dict[str, Any]) -> dict[str,
         if part.name in operator.count_fields or value is None:
             continue
         if not part.is_tensor:
-            entry[part.name] = plain(value)
+            entry[part.name] = attribute_entry(value)
         elif part.is_array:
             entry[part.name] = [tensors[f"{part.name}[{place}]"] for place in range(len(value))]
         else:

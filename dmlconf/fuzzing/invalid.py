@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
+from dmlconf.cases.desc_entry import desc_entry
 from dmlconf.cases.model import PlannedCase
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -15,7 +16,7 @@ from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator
 from dmlconf.catalogue.support import data_types_of
 from dmlconf.fuzzing.chance import Chance
 from dmlconf.fuzzing.conditions import conditions_of
-from dmlconf.fuzzing.operators import desc_entry, planned
+from dmlconf.fuzzing.operators import planned
 from dmlconf.fuzzing.search import valid_desc
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import packed_strides

@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from dmlconf.cases.desc_entry import desc_entry
 from dmlconf.cases.model import About, CaseTemplate, Location, PlannedCase
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import Desc, TensorDesc
-from dmlconf.catalogue.model import Field, Operator
+from dmlconf.catalogue.desc import Desc
+from dmlconf.catalogue.model import Operator
 from dmlconf.fuzzing.chance import Chance
-from dmlconf.fuzzing.data import InputData, data_of
+from dmlconf.fuzzing.data import data_of
 from dmlconf.fuzzing.drafts import Drafts
 from dmlconf.fuzzing.dressing import dressed, in_place_pairs
 from dmlconf.fuzzing.goals import Goal, Part, goals_of
@@ -21,12 +22,9 @@ from dmlconf.fuzzing.search import valid_desc
 
 __all__ = [
     "FuzzedDesc",
-    "desc_entry",
     "fuzzed_desc",
     "operator_case",
-    "plain",
     "planned",
-    "tensor_entry",
 ]
 
 _ATTEMPTS: Final = 64
@@ -58,12 +56,12 @@ def operator_case(name: str, seed: int, number: int) -> PlannedCase:
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, name, number)
-    made = fuzzed_desc(operator, seed, number, chance)
+    desc = fuzzed_desc(operator, seed, number, chance).desc
     entry: dict[str, Any] = {
         "name": str(number),
-        "desc": desc_entry(operator, made.desc, data_of(operator, made.desc, chance)),
+        "desc": desc_entry(operator, desc, data_of(operator, desc, chance)),
     }
-    in_place = in_place_pairs(operator, made.desc)
+    in_place = in_place_pairs(operator, desc)
     if in_place and chance.once_in(6):
         entry["in_place"] = in_place
     return planned(operator, seed, number, entry)
@@ -118,49 +116,3 @@ def planned(
     about = About(Location(path, 1), operator.page)
     template = CaseTemplate(identifier, operator.name, number, entry, (stem, TAG), about)
     return PlannedCase(identifier, template, {})
-
-
-def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any]:
-    """Return a desc as a case file has it.
-
-    Args:
-        operator: the operator.
-        desc: its desc.
-        data: of each input.
-    """
-    return {
-        field.name: _field_entry(field, desc[field.name], data)
-        for field in operator.fields
-        if field.name not in operator.count_fields and desc[field.name] is not None
-    }
-
-
-def _field_entry(field: Field, value: Any, data: InputData) -> Any:
-    if not field.is_tensor:
-        return plain(value)
-    if field.is_array:
-        return [tensor_entry(each, data.get(f"{field.name}[{i}]")) for i, each in enumerate(value)]
-    return tensor_entry(value, data.get(field.name))
-
-
-def tensor_entry(tensor: TensorDesc, data: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a tensor as a case file has it."""
-    entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
-    if tensor.Strides is not None:
-        entry["Strides"] = list(tensor.Strides)
-    if tensor.Flags:
-        entry["Flags"] = list(tensor.Flags)
-    if tensor.DeclaredTensorSizeInBytes is not None:
-        entry["TotalTensorSizeInBytes"] = tensor.DeclaredTensorSizeInBytes
-    if tensor.GuaranteedBaseOffsetAlignment:
-        entry["GuaranteedBaseOffsetAlignment"] = tensor.GuaranteedBaseOffsetAlignment
-    return entry if data is None else {**entry, **data}
-
-
-def plain(value: Any) -> Any:
-    """Return an attribute as a case file has it."""
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items() if item is not None}
-    if isinstance(value, str):
-        return str(value)  # A data type is text of a class of its own, which YAML lacks.
-    return [plain(item) for item in value] if isinstance(value, tuple) else value

@@ -62,19 +62,19 @@ def open_variants(
     Raises:
         BackendError: one of them cannot be used.
     """
-    opened: dict[str, OpenBackend] = {}
+    backends: dict[str, OpenBackend] = {}
     with ExitStack() as owner:
         for label, variant in variants.items():
-            opened[label] = open_backend(variant, limits, judged=True)
-            owner.callback(opened[label].close)
+            backends[label] = open_backend(variant, limits, judged=True)
+            owner.callback(backends[label].close)
         close = owner.pop_all().close
-    first = next(iter(opened.values()))
-    environment = _environment([variant.environment for variant in opened.values()])
+    first = next(iter(backends.values()))
+    environment = _environment([variant.environment for variant in backends.values()])
     # Variants are compared plainly: circumstances are run on one of them at a time.
     capabilities = replace(first.capabilities, circumstances=frozenset())
     return replace(
         first, name=name, environment=environment, capabilities=capabilities, close=close,
-        variants=opened,
+        variants=backends,
     )  # fmt: skip
 
 

@@ -94,14 +94,14 @@ class Laboratory:
             with suppress(ProcessLookupError):
                 os.kill(target, signal.SIGKILL)
         try:
-            _, told = process.communicate(timeout=180)
+            _, errors = process.communicate(timeout=180)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             self.close()
             return Kill(f"{victim}, hang", (f"seed {seed}: the run hangs",))
         code = process.returncode
-        problems = list(self._problems(victim, code, before, told, over=over))
+        problems = list(self._problems(victim, code, before, errors, over=over))
         if victim in ("nanny", "scheduler"):
             self.close()
         when = "after its end" if over else ("before its log" if not before else "in its log")
@@ -110,14 +110,14 @@ class Laboratory:
         return Kill(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
 
     def _problems(
-        self, victim: str, code: int, before: list[bytes], told: str, *, over: bool
+        self, victim: str, code: int, before: list[bytes], errors: str, *, over: bool
     ) -> Iterator[str]:
         log = self._folder / "run.jsonl"
         expected = {"main": (-signal.SIGKILL,), "scheduler": (1, 4, 6)}.get(victim, (1,))
         if code not in ((1,) if over else expected) and not (over and code == 1):
-            yield f"exit {code}: {told[-300:]}"
-        if "Traceback" in told:
-            yield f"a traceback: {told[-1500:]}"
+            yield f"exit {code}: {errors[-300:]}"
+        if "Traceback" in errors:
+            yield f"a traceback: {errors[-1500:]}"
         after = _lines(log)
         if after[: len(before)] != before:
             yield "lines of the log were lost or changed"

@@ -43,7 +43,7 @@ def test_cases_of_a_lost_worker_go_to_others_one_at_a_time() -> None:
     assignments.done("one", 0.1)
     both = assignments.batch("one")
     assert len(both) == 2
-    assert assignments.lost("one", "lab-1") == []
+    assert assignments.reassign("one", "lab-1") == []
     assert [assignments.batch("two"), assignments.batch("three")] == [both[:1], both[1:]]
     assert assignments.unfinished == 2
 
@@ -52,9 +52,9 @@ def test_a_case_that_has_ended_three_workers_is_given_to_no_fourth() -> None:
     assignments = Assignments(PLAN[:1])
     for worker in ("one", "two"):
         assert assignments.batch(worker) == PLAN[:1]
-        assert assignments.lost(worker, worker) == []
+        assert assignments.reassign(worker, worker) == []
     assignments.batch("three")
-    [loss] = assignments.lost("three", "three")
+    [loss] = assignments.reassign("three", "three")
     assert (loss.case, loss.workers) == (PLAN[0], ("one", "two", "three"))
     assert assignments.unfinished == 0
     assert assignments.batch("four") == []

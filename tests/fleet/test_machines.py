@@ -13,7 +13,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from dmlconf.runner.verdict import ReasonKind, Status
-from tests.cli.process import DMLCONF, dmlconf_here, environment, text_of, write
+from tests.cli.process import DMLCONF, beginning, dmlconf_here, environment, text_of, write
 from tests.fleet.lab_backend import install
 from tests.fleet.machines import Machines
 from tests.fleet.suites import MATRIX, untimed
@@ -57,25 +57,28 @@ def test_a_local_cluster_writes_the_log_of_one_run(tmp_path: Path) -> None:
     assert {verdict.worker for verdict in log.verdicts} <= {"0", "1"}
 
 
+def run_in_progress(folder: Path, machines: Machines) -> tuple[subprocess.Popen[str], Path]:
+    """Start a run on a scheduler's workers; return it and its log, which has some verdicts."""
+    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
+    process = beginning(folder, "run", "tile.yaml", *options)
+    log = folder / "many.jsonl"
+    while text_of(log).count("\n") < 5:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process, log
+
+
 def test_a_worker_that_is_killed_costs_no_verdict(tmp_path: Path, machines: Machines) -> None:
     write(tmp_path, LONG)
     for name in ("lab-1", "lab-2"):
         machines.worker(name)
     machines.wait()
-    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
-    process = subprocess.Popen(
-        [*DMLCONF, "run", "tile.yaml", *options], cwd=tmp_path, env=environment(tmp_path),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-    )  # fmt: skip
-    log = tmp_path / "many.jsonl"
-    while text_of(log).count("\n") < 5:
-        assert process.poll() is None
-        time.sleep(0.05)
+    process, log = run_in_progress(tmp_path, machines)
     victim = machines.worker_process("lab-1")
     assert victim is not None
     os.kill(victim, signal.SIGKILL)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 1, told
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
     assert run(tmp_path, "-b", "lab", "--log", "one.jsonl").returncode == 1
     assert untimed(log) == untimed(tmp_path / "one.jsonl")
 
@@ -137,20 +140,12 @@ def test_a_run_whose_scheduler_is_killed_is_incomplete_and_can_be_resumed(
 ) -> None:
     write(tmp_path, LONG)
     machines.worker("lab-1")
-    options = ("-b", "lab", "--scheduler", machines.address, "--log", "many.jsonl")
-    process = subprocess.Popen(
-        [*DMLCONF, "run", "tile.yaml", *options], cwd=tmp_path, env=environment(tmp_path),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-    )  # fmt: skip
-    log = tmp_path / "many.jsonl"
-    while text_of(log).count("\n") < 5:
-        assert process.poll() is None
-        time.sleep(0.05)
+    process, log = run_in_progress(tmp_path, machines)
     machines.scheduler.kill()
-    _, told = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=120)
     reached = [line for line in text_of(log).splitlines() if '"not run"' not in line]
-    assert process.returncode == 6, told
-    assert f"the scheduler {machines.address} is gone" in told
+    assert process.returncode == 6, errors
+    assert f"the scheduler {machines.address} is gone" in errors
     resumed = run(tmp_path, "-b", "lab", "--resume", "many.jsonl")
     assert resumed.returncode == 1, resumed.stderr
     assert text_of(log).splitlines()[: len(reached) - 1] == reached[:-1]

@@ -136,10 +136,10 @@ class _Scope:
 
     def _with_member(self, target: ast.Attribute, value: Any) -> _Change | None:
         """Assign to `Tensor.Sizes` or `Tensor.DataType`."""
-        found = self._tensor(target.value)
-        if found is None:
+        place = self._tensor(target.value)
+        if place is None:
             return None
-        field, index, tensor = found
+        field, index, tensor = place
         if target.attr == "DataType" and isinstance(value, str):
             changed = replace(tensor, DataType=type(tensor.DataType)(value))
             return self._with_tensor(field, index, tensor, changed)
@@ -151,10 +151,10 @@ class _Scope:
         """Assign to some of a tensor's Sizes, or to an item of an attribute."""
         base = target.value
         if isinstance(base, ast.Attribute) and base.attr == "Sizes":
-            found = self._tensor(base.value)
-            if found is None:
+            place = self._tensor(base.value)
+            if place is None:
                 return None
-            field, index, tensor = found
+            field, index, tensor = place
             sizes = list(tensor.Sizes)
             if not self._put(sizes, target.slice, value):
                 return None
