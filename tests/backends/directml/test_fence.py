@@ -60,8 +60,8 @@ def test_fence_that_never_completes_is_a_hang() -> None:
     assert 0.05 <= monotonic() - began < 5
     assert limit.exceeded
     outcome = failure(caught.value, 0.05)
-    told = "the device did not finish its work within 0.05 seconds"
-    assert outcome == Breakdown(BreakdownKind.HANG, told, "", 0.05)
+    message = "the device did not finish its work within 0.05 seconds"
+    assert outcome == Breakdown(BreakdownKind.HANG, message, "", 0.05)
 
 
 def test_queue_that_hangs_is_not_waited_for_again() -> None:
