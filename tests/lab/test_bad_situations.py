@@ -62,6 +62,24 @@ LARGER_THAN_MEMORY: Final = """
 """
 
 
+HUNG: Final = """
+from pathlib import Path
+from saboteur import create
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+
+backend = create("block_queue,trouble")
+backend.limit_waits(2)
+for planned in load_suite([Path("tile.yaml")]).plan():
+    for outcome in backend.run([build(planned)]):
+        kind = getattr(outcome, "kind", None)
+        print(f"{kind}: {outcome.message}" if kind else type(outcome).__name__)
+backend.close()
+print("closed")
+"""
+"""A device that hangs in a process that nobody ends."""
+
+
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(SCRIPT), *arguments],
@@ -133,8 +151,24 @@ def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
 
 def test_a_dispatch_that_never_ends_costs_one_case(tmp_path: Path) -> None:
     actual = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
+    hung = "the device did not finish its work within 4.5 seconds"
+    assert actual == (Status.BROKEN, ReasonKind.HANG, hung)
+
+
+def test_a_process_that_never_answers_costs_one_case(tmp_path: Path) -> None:
+    actual = reason(run_sabotaged(tmp_path, "sleep_for_hours", "--timeout", "5"))
     ended = "no result after 5 seconds, so its process was ended"
     assert actual == (Status.BROKEN, ReasonKind.HANG, ended)
+
+
+def test_a_backend_whose_device_hangs_is_closed(tmp_path: Path) -> None:
+    shutil.copy(HERE / "saboteur" / "saboteur.py", tmp_path)
+    write_suite(tmp_path, FINE.format(name="trouble"))
+    (tmp_path / "script.py").write_text(HUNG, encoding="utf-8")
+    done = lab("python", "--", "script.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = ["Outputs"] * 2 + ["hang: the device did not finish its work within 2 seconds"] * 3
+    assert done.stdout.splitlines() == [*outcomes, "closed"]
 
 
 def test_a_thread_that_crashes_costs_one_case(tmp_path: Path) -> None:
