@@ -212,6 +212,10 @@ class _Problem:
         )
         return total, error
 
+    def _undefined(self) -> Array:
+        """Tell of which regions FLOAT32 holds no coordinates."""
+        return self.y.undefined | self.x.undefined
+
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients, or samples of special elements."""
         special = ~(np.abs(self.gradients) <= float(np.finfo(np.float32).max) / 4)
@@ -223,10 +227,12 @@ class _Problem:
         return special
 
     def _open_elements(self, errors: Array) -> None:
-        """Set infinite errors around the samples of outputs with special numbers.
+        """Set infinite errors where any result is right.
 
-        A kernel may multiply these by a share of 0, or pass over them.
+        That is around the samples of outputs with special numbers, which a kernel may multiply by a
+        share of 0 or pass over, and wherever regions of unknown coordinates may be read.
         """
+        errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         special = self._special(image=self.greatest)
         if not special.any():
             return
@@ -258,7 +264,7 @@ class _Problem:
                 for axis in range(2):
                     moved[regions, axis::2] += self._of_ends(part, axis, error)
         if errors:
-            moved[self._special(image=True).any(axis=(1, 2, 3))] = np.inf
+            moved[self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()] = np.inf
         return total, moved
 
     def _of_ends(self, part: _Part, axis: int, values: Array) -> Array:

@@ -52,17 +52,19 @@ class Samples:
         values: coordinates in the input, FLOAT64, sizes {regions, samples, outputs}.
         errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
         counts: how many samples an output has, sizes {regions}.
+        undefined: regions of which FLOAT32 holds no coordinates, sizes {regions}.
     """
 
     values: Array
     errors: Array
     counts: Array
+    undefined: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some outputs, as many as the region with the most has."""
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
-        return Samples(self.values[part], self.errors[part], counts)
+        return Samples(self.values[part], self.errors[part], counts, self.undefined[regions])
 
     def used(self) -> Array:
         """Tell which samples a region has, sizes {regions, samples, 1}."""
@@ -244,7 +246,9 @@ def samples(
     whole = np.frexp(np.maximum(length, 1))[0] == 0.5
     for exact in (begin, end, extent, steps, shares * extent, values + shift, values):
         whole = whole & (exact.astype(np.float32) == exact)
-    return Samples(values, np.where(whole, 0, errors), number)
+    sizes = np.maximum.reduce([np.abs(part) for part in (begin, end, extent)])
+    finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
+    return Samples(values, np.where(whole, 0, errors), number, ~finite)
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:
