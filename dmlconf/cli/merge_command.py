@@ -76,7 +76,7 @@ def command(
     merged = read_log(output, own=True)
     shown = show(merged, reports, color=color, **how)
     code, complaints = log_exit_code(merged, Demands(fail_on, min_passed))
-    for complaint in complaints:
+    for complaint in (*merger.ended_early(), *complaints):
         say(f"Error: {complaint}")
     return code or (ExitCode.SUCCESS if shown else ExitCode.OUTPUT)
 

@@ -7,7 +7,7 @@ copy their verdicts: merging takes memory for identifiers, not for verdicts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -141,7 +141,31 @@ class Merger:
             cases_digest=first.plan_digest,
             shard=None,
             workers=tuple(unique.values()),
+            merged_shards=self._merged_shards(),
         )
+
+    def _merged_shards(self) -> Mapping[str, Any] | None:
+        """Return the shards that there are, where others are missing.
+
+        Nothing where all cases are in logs, or logs are of no shards or of several divisions of the
+        plan: then what is missing is no shard.
+        """
+        shards = [part.header.shard for part in self.parts]
+        divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
+        cases = len(self.owners) + len(self.unreached)
+        if len(divisions) > 1 or None in divisions or cases == self.parts[0].header.planned:
+            return None
+        numbers = sorted({shard["number"] for shard in shards if shard})
+        count = shards[0]["count"] if shards[0] else 0
+        return {"count": count, "numbers": numbers} if len(numbers) < count else None
+
+    def ended_early(self) -> list[str]:
+        """Say of which logs the runs did not reach all their cases."""
+        return [
+            printable(f"{part.path}{_shard_text(part.header)} ended early")
+            for part in self.parts
+            if part.footer is None or not part.footer.complete
+        ]
 
     def _workers(self, part: _Part) -> Sequence[Any]:
         if part.header.workers or not self.named:
@@ -200,6 +224,10 @@ class _Overlap:
             lines.append(f"  and {count - _MOST_NAMED:,} more")
         cases = f"{count:,} case{'s' if count != 1 else ''}"
         raise MergeError(_printed([f"the logs disagree on {cases}:", *lines]))
+
+
+def _shard_text(header: Header) -> str:
+    return f" (shard {header.shard['number']}/{header.shard['count']})" if header.shard else ""
 
 
 def _printed(lines: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from dmlconf.runner.log import Header, RunLog
@@ -20,6 +21,7 @@ __all__ = [
     "failures",
     "margin_cell",
     "margin_text",
+    "missing_shards_text",
     "nearest_lines",
     "number",
     "operator_totals",
@@ -33,6 +35,8 @@ __all__ = [
 MOST_DIAGNOSTIC_LINES: Final = 20
 
 MOST_NEAREST: Final = 5
+
+_MOST_SHARDS: Final = 10
 
 
 _ALWAYS_SHOWN: Final = (Status.PASSED, Status.FAILED, Status.BROKEN)
@@ -146,7 +150,8 @@ def closing_sentence(log: RunLog) -> str:
         return "; ".join(filter(None, (sentence, _listed(others))))
     missing = others.pop(Status.NOT_RUN, 0)
     if log.footer is None:
-        sentence = f"INCOMPLETE: the log ends early, after {sum(others.values()):,} of {total}"
+        why = missing_shards_text(log.header) or "the log ends early"
+        sentence = f"INCOMPLETE: {why}, after {sum(others.values()):,} of {total}"
         return "; ".join(filter(None, (sentence, _listed(others))))
     if missing:
         verb = "was" if missing == 1 else "were"
@@ -155,6 +160,21 @@ def closing_sentence(log: RunLog) -> str:
     if Status.PASSED not in counts:
         return f"NOTHING PASSED: {_listed(others) or '0'} of {total}"
     return f"PASSED: {_listed(others)} of {total}"
+
+
+def missing_shards_text(header: Header) -> str:
+    """Name the shards of which a merged log has nothing; nothing where it has all."""
+    shards = header.merged_shards
+    if shards is None:
+        return ""
+    count, present = shards["count"], set(shards["numbers"])
+    absent = (number for number in range(1, count + 1) if number not in present)
+    names = [f"{number}/{count}" for number in islice(absent, _MOST_SHARDS)]
+    if len(names) == 1:
+        return f"shard {names[0]} is missing"
+    more = count - len(present) - len(names)
+    last = f"{more:,} more" if more > 0 else names.pop()
+    return f"shards {', '.join(names)} and {last} are missing"
 
 
 def _listed(counts: Mapping[Status, int]) -> str:

@@ -67,6 +67,8 @@ class Header:
         cases_digest: `cases_digest` of the selected cases; None in logs of older versions.
         shard: which part of a plan was selected, as `Shard.record` has it; None for the whole.
         workers: the environment of each worker of a scheduler; none where this machine ran all.
+        merged_shards: of a log that was merged while shards were missing, the `count` of all and
+            the `numbers` of those that there were; None for other logs.
     """
 
     dmlconf: str
@@ -82,6 +84,7 @@ class Header:
     cases_digest: str | None = None
     shard: Mapping[str, Any] | None = None
     workers: tuple[Mapping[str, Any], ...] = ()
+    merged_shards: Mapping[str, Any] | None = None
 
     @property
     def planned(self) -> int:
@@ -180,7 +183,7 @@ class LogWriter:
             raise LogWriteError(f"the run log {name} cannot be written: {reason}") from error
 
 
-_OPTIONAL: Final = ("cases_digest", "shard", "workers", "kept_verdicts")
+_OPTIONAL: Final = ("cases_digest", "shard", "workers", "merged_shards", "kept_verdicts")
 
 
 def _without(record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

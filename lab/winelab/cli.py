@@ -6,7 +6,8 @@ import argparse
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -82,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     several.add_argument(
         "--scoreboard", action="store_true", help="print docs/scoreboard.md from the logs"
     )
+    layers = commands.add_parser("layers", help="print docs/layers.md from the log of a run")
+    layers.add_argument("log", type=Path, metavar="LOG", help="of the cases with the tag model")
     commands.add_parser("check", help="check that the lab works and computes")
     commands.add_parser("path", help="print where the lab is, or will be")
     removal = commands.add_parser("remove", help="remove the lab")
@@ -109,6 +112,8 @@ def _carry_out(options: argparse.Namespace) -> int:
             return run(lab, SCRIPT, given, options.directml_version)
         case "python":
             return run(lab, SCRIPT, _given(options.arguments), options.directml_version)
+        case "layers":
+            _layers(options.log)
         case "check":
             return check(lambda *given: run(lab, SCRIPT, given))
         case "path":
@@ -122,16 +127,28 @@ def _carry_out(options: argparse.Namespace) -> int:
     return 0
 
 
+def _layers(log: Path) -> None:
+    with _dmlconf():
+        from winelab.layers_page import page
+    print(page(log), end="")
+
+
+@contextmanager
+def _dmlconf() -> Iterator[None]:
+    """Import pages that read logs as dmlconf does, which nothing else here needs."""
+    try:
+        yield
+    except ImportError as error:
+        message = f"{error}: call lab.py with the Python of an environment that has dmlconf"
+        raise LabError(message) from error
+
+
 def _versions(options: argparse.Namespace, arguments: list[str]) -> int:
     """Fetch releases of DirectML; run the suite on them, or print a page of their logs."""
     releases = chosen(options.versions)
     if options.page or options.scoreboard:
-        # The page reads logs and known faults as dmlconf does, which nothing else here needs.
-        try:
+        with _dmlconf():
             from winelab.versions_page import page, scoreboard_page
-        except ImportError as error:
-            told = f"{error}: call lab.py with the Python of an environment that has dmlconf"
-            raise LabError(told) from error
         render = page if options.page else scoreboard_page
         print(render(releases, options.logs), end="")
         return 0

@@ -58,6 +58,47 @@ def test_what_shards_lack_makes_the_run_incomplete_and_can_be_resumed(shards: Pa
     assert untimed(shards / "merged.jsonl") == untimed(shards / "run.jsonl")
 
 
+PASSING = MATRIX.partition("  - name: wrong")[0].replace("[0, 1, 2]", '"=range(40)"')
+
+
+@pytest.fixture
+def eight(tmp_path: Path) -> Path:
+    """A folder with the logs of eight shards, `1.jsonl` to `8.jsonl`, in which all cases pass."""
+    write(tmp_path, PASSING)
+    for number in range(1, 9):
+        options = ("--shard", f"{number}/8", "--log", f"{number}.jsonl")
+        assert dmlconf_here(tmp_path, "run", "tile.yaml", *options).returncode == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("present", "text"),
+    [
+        ("124678", "INCOMPLETE: shards 3/8 and 5/8 are missing, after "),
+        ("1245678", "INCOMPLETE: shard 3/8 is missing, after "),
+        ("12", "INCOMPLETE: shards 3/8, 4/8, 5/8, 6/8, 7/8 and 8/8 are missing, after "),
+        ("12345678", "PASSED: 40 passed of 40 cases"),
+    ],
+)
+def test_names_the_shards_that_are_missing(eight: Path, present: str, text: str) -> None:
+    logs = [f"{number}.jsonl" for number in present]
+    done = dmlconf_here(eight, "merge", *logs, "-o", "merged.jsonl")
+    assert done.returncode == (0 if text.startswith("PASSED") else 6)
+    assert text in done.stdout
+    assert text in dmlconf_here(eight, "report", "merged.jsonl").stdout
+    assert dmlconf_here(eight, "run", "tile.yaml", "--resume", "merged.jsonl").returncode == 0
+
+
+def test_names_the_logs_that_ended_early(eight: Path) -> None:
+    last = eight / "8.jsonl"
+    last.write_text("\n".join(last.read_text("utf-8").splitlines()[:-2]) + "\n", encoding="utf-8")
+    logs = [f"{number}.jsonl" for number in range(1, 9)]
+    done = dmlconf_here(eight, "merge", *logs, "-o", "merged.jsonl")
+    assert done.returncode == 6
+    assert "Error: 8.jsonl (shard 8/8) ended early" in done.stderr
+    assert "INCOMPLETE: the log ends early, after 39 of 40 cases" in done.stdout
+
+
 def test_refuses_logs_that_disagree_on_a_case(shards: Path) -> None:
     whole = shards / "run.jsonl"
 

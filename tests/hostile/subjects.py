@@ -21,13 +21,13 @@ from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.resources import cases_directory, schemas_directory
 from dmlconf.runner.known_faults import lint_known_faults, read_known_faults
-from dmlconf.runner.log import LogWriter, read_log
+from dmlconf.runner.log import read_log
 from tests.cli.process import TILE, dmlconf_here
 from tests.hostile import certificates
 from tests.hostile.mutant import Mutant
 from tests.hostile.mutation import mutated_bytes, mutated_lines, mutated_value
 from tests.hostile.plugins import CASES, SEED_FILE, install
-from tests.reports.logs import everything
+from tests.reports.logs import everything, text_of
 
 __all__ = ["SUBJECTS", "Subject"]
 
@@ -62,9 +62,9 @@ def _complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]
         return f"a traceback: {done.stderr[-1500:]}"
     if done.returncode not in (0, 1, 6) and not done.stderr.strip():
         return f"exit {done.returncode} without a word"
-    told = done.stdout + done.stderr
-    if any(character in told for character in "\x1b\x07\x00\u202e"):
-        return f"a control character reaches the terminal: {told[-1500:]!r}"
+    message = done.stdout + done.stderr
+    if any(character in message for character in "\x1b\x07\x00\u202e"):
+        return f"a control character reaches the terminal: {message[-1500:]!r}"
     if "json" in reports and done.returncode in (0, 1, 6) and reports["json"].exists():
         try:
             json.loads(reports["json"].read_bytes())
@@ -125,15 +125,7 @@ def _feed_case(random: Random, path: Path, base: Path) -> str:
 @cache
 def _log_lines() -> tuple[bytes, ...]:
     """Return the log of a run with every status."""
-    log = everything()
-    stream = io.StringIO()
-    writer = LogWriter(stream)
-    writer.header(log.header)
-    for place, verdict in enumerate(log.verdicts):
-        writer.verdict(verdict, place)
-    assert log.footer is not None
-    writer.footer(log.footer)
-    return tuple(stream.getvalue().encode().splitlines(keepends=True))
+    return tuple(text_of(everything()).encode().splitlines(keepends=True))
 
 
 def _log_mutant(random: Random) -> Mutant:

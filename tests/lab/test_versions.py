@@ -20,7 +20,7 @@ from tests.reports import logs as reports
 if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)
 
-from dmlconf.runner.log import LogWriter, RunLog
+from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, ReasonKind, Status
 from winelab import cli
 from winelab.errors import LabError
@@ -164,16 +164,6 @@ def log_of(version: str, level: str, *verdicts: Any) -> RunLog:
     return reports.run_log(*verdicts, environment=environment, options={"against": "auto"})
 
 
-def write(path: Path, log: RunLog) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        writer = LogWriter(stream)
-        writer.header(log.header)
-        for place, verdict in enumerate(log.verdicts):
-            writer.verdict(verdict, place)
-        if log.footer:
-            writer.footer(log.footer)
-
-
 class Lab:
     """Runs dmlconf as the lab would, but each run is over at once: it writes a log."""
 
@@ -186,7 +176,7 @@ class Lab:
     def __call__(self, version: str, arguments: Sequence[str]) -> int:
         self.calls.append((version, list(arguments)))
         log = log_of(version, "5_0", *self.verdicts)
-        write(Path(arguments[-1]), log if self.ends else replace(log, footer=None))
+        reports.write(Path(arguments[-1]), log if self.ends else replace(log, footer=None))
         return self.code
 
 
@@ -247,8 +237,8 @@ class TestPage:
         newer = replace(reports.UNSUPPORTED, reason=NEWER)
         old = log_of("1.9.0", "5_0", reports.PASSED, waived, newer)
         new = log_of("1.9.1", "5_2", reports.PASSED, reports.PASSED_NEAR, reports.UNSUPPORTED)
-        write(log_file(tmp_path, some[0]), old)
-        write(log_file(tmp_path, some[1]), new)
+        reports.write(log_file(tmp_path, some[0]), old)
+        reports.write(log_file(tmp_path, some[1]), new)
         return some
 
     def test_counts_verdicts_of_each_release(self, some: list[Release], tmp_path: Path) -> None:
@@ -274,7 +264,7 @@ class TestPage:
 
     def test_names_what_nothing_explains(self, some: list[Release], tmp_path: Path) -> None:
         assert "Not explained" not in page(some, tmp_path)
-        write(log_file(tmp_path, some[1]), log_of("1.9.1", "5_2", reports.FAILED))
+        reports.write(log_file(tmp_path, some[1]), log_of("1.9.1", "5_2", reports.FAILED))
         assert f"- 1.9.1: `{reports.FAILED.case}`: wrong values" in page(some, tmp_path)
 
     def test_refuses_logs_that_do_not_fit(self, some: list[Release], tmp_path: Path) -> None:

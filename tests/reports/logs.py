@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.model import Provenance
-from dmlconf.runner.log import Footer, Header, RunLog
+from dmlconf.runner.log import Footer, Header, LogWriter, RunLog
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 
 NASTY: Final = "[red]a|b[/] `c` ```d``` <e>&\x1b[31m\x07\u202e\ufffe\ud800\r\n# f"
@@ -183,6 +185,24 @@ def run_log(*verdicts: Verdict, selected: int | None = None, **header: Any) -> R
     complete = count == len(verdicts) - summary[Status.NOT_RUN]
     footer = Footer("2026-11-21T05:01:02+00:00", 62.5, complete, summary)
     return RunLog(replace(HEADER, selected=count, **header), verdicts, footer)
+
+
+def text_of(log: RunLog) -> str:
+    """Return the file's text, as a run writes it."""
+    stream = io.StringIO()
+    writer = LogWriter(stream)
+    writer.header(log.header)
+    for place, reached in enumerate(log.verdicts):
+        writer.verdict(reached, place)
+    if log.footer is not None:
+        writer.footer(log.footer)
+    return stream.getvalue()
+
+
+def write(path: Path, log: RunLog) -> Path:
+    """Write the log to a file and return its path."""
+    path.write_text(text_of(log), encoding="utf-8", newline="")
+    return path
 
 
 def dead(log: RunLog, selected: int) -> RunLog:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.reports import json_report
-from dmlconf.runner.log import FORMAT, LogWriter, RunLog, verdict_data
+from dmlconf.runner.log import FORMAT, RunLog, verdict_data
 from dmlconf.runner.verdict import ReasonKind, Status
 from tests.reports import logs
 
@@ -31,14 +30,7 @@ def parsed(log: RunLog) -> dict[str, Any]:
 
 
 def log_lines(log: RunLog) -> list[dict[str, Any]]:
-    stream = io.StringIO()
-    writer = LogWriter(stream)
-    writer.header(log.header)
-    for place, verdict in enumerate(log.verdicts):
-        writer.verdict(verdict, place)
-    if log.footer is not None:
-        writer.footer(log.footer)
-    return [json.loads(line, parse_constant=refuse) for line in stream.getvalue().splitlines()]
+    return [json.loads(line, parse_constant=refuse) for line in logs.text_of(log).splitlines()]
 
 
 @pytest.mark.parametrize("name", LOGS)

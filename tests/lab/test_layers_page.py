@@ -1,0 +1,49 @@
+"""The page of the layers of networks in the lab."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.reports import logs as reports
+
+if sys.platform == "win32":
+    pytest.skip("the Wine lab is for Linux", allow_module_level=True)
+
+from dmlconf.runner.verdict import Verdict
+from winelab import cli
+from winelab.errors import LabError
+from winelab.layers_page import page
+
+PASSED = replace(reports.PASSED, tags=("model",), seconds=2.0, dispatch_seconds=(0.25, 0.5))
+
+
+def test_has_a_row_for_each_operator_and_names_what_did_not_pass(tmp_path: Path) -> None:
+    failed = replace(reports.FAILED, tags=("model",), seconds=1.0)
+    lines = page(_log(tmp_path, PASSED, failed)).splitlines()
+    row = "| GATHER | 2 | 1 | - | 1 | 3.0 s | 1.50 s | 0.75 s |"
+    assert row in lines
+    assert "failed: wrong values:" in lines
+    assert any(line.startswith(f"- `{failed.case}`: ") for line in lines)
+
+
+def test_refuses_logs_of_other_cases_and_unfinished_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(LabError, match="without the tag model, such as"):
+        page(_log(tmp_path, replace(PASSED, tags=())))
+    unfinished = _log(tmp_path, PASSED)
+    unfinished.write_text("".join(unfinished.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(LabError, match="did not finish; go on with: run --resume"):
+        page(unfinished)
+    assert cli.main(["layers", str(tmp_path / "none.jsonl")]) == cli.CANNOT_BE_USED
+    assert "none.jsonl" in capsys.readouterr().err
+
+
+def _log(folder: Path, *verdicts: Verdict) -> Path:
+    path = folder / "layers.jsonl"
+    reports.write(path, reports.run_log(*verdicts))
+    return path
