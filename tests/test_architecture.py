@@ -80,11 +80,11 @@ def imported(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_imports_from_the_left_only(path: Path) -> None:
     here = part(path)
-    found = set(imported(path)) - {here}
+    actual = set(imported(path)) - {here}
     if here in ALONE:
-        assert found <= {ALONE[here]}
+        assert actual <= {ALONE[here]}
         return
-    wrong = {name for name in found if layer(name) >= layer(here)}
+    wrong = {name for name in actual if layer(name) >= layer(here)}
     assert not wrong, f"{module_name(path)} imports {', '.join(sorted(wrong))}"
 
 
@@ -171,9 +171,9 @@ HEAVY: Final = {"click", "jsonschema", "numpy", "rich", "yaml"}
 
 
 def test_importing_dmlconf_imports_nothing_else() -> None:
-    found = modules_after("import dmlconf")
-    assert not HEAVY & found
-    assert {name for name in found if name.startswith("dmlconf")} == {"dmlconf"}
+    actual = modules_after("import dmlconf")
+    assert not HEAVY & actual
+    assert {name for name in actual if name.startswith("dmlconf")} == {"dmlconf"}
 
 
 def test_importing_the_command_line_imports_only_click() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.model import FeatureLevel
@@ -25,6 +25,7 @@ __all__ = [
     "Outcome",
     "Outputs",
     "Rejection",
+    "WaitsForDevice",
 ]
 
 
@@ -188,6 +189,11 @@ class Breakdown:
     diagnostics: str = ""
     seconds: float = 0.0
 
+    @property
+    def device_lost(self) -> bool:
+        """Whether the process has no device any more that could run a further case."""
+        return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
+
 
 Outcome = Outputs | Rejection | Breakdown
 
@@ -212,4 +218,17 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Give back all that the backend holds; called once, at the end."""
+        ...
+
+
+@runtime_checkable
+class WaitsForDevice(Protocol):
+    """A backend that can end its own waits for a device, and make a hang of each."""
+
+    def limit_waits(self, seconds: float) -> None:
+        """Set how long one wait may take; called once, before the first case.
+
+        A worker process sets less than a case may take, so that the backend's own words arrive
+        before the process is ended.
+        """
         ...

@@ -69,12 +69,12 @@ def _exercised(backend: Backend, items: Sequence[Exercise]) -> Iterator[Outcome 
                 under[circumstance] = result
                 if isinstance(result, Breakdown):
                     break
-        broken = next((each for each in under.values() if _is_removed(each)), None)
+        broken = next((each for each in under.values() if _is_lost(each)), None)
         yield broken if isinstance(broken, Breakdown) else Exercises(outcome, under)
 
 
-def _is_removed(result: UnderCircumstance) -> bool:
-    return isinstance(result, Breakdown) and result.kind is BreakdownKind.DEVICE_REMOVED
+def _is_lost(result: UnderCircumstance) -> bool:
+    return isinstance(result, Breakdown) and result.device_lost
 
 
 def _under(

@@ -172,7 +172,11 @@ class WorkerPool:
         with deferred_interrupts(inherited=True):
             try:
                 worker = WorkerProcess(
-                    self._backend, self._task, Path(self._scratch.path), self.started
+                    self._backend,
+                    self._task,
+                    Path(self._scratch.path),
+                    self.started,
+                    self._timeout,
                 )
             except OSError as error:
                 message = f"{self._backend}: no process could be started: {error}"
@@ -259,7 +263,7 @@ class WorkerPool:
             return
         worker.ran_suspect = bool(queue.suspects)
         batch = [queue.suspects.popleft()] if queue.suspects else queue.batch()
-        if not worker.send(batch, self._timeout):
+        if not worker.send(batch):
             yield from self._break_down(worker, queue, BreakdownKind.CRASH)
 
     def _receive(self, worker: WorkerProcess, queue: _Queue[_Case]) -> Iterator[tuple[_Case, Any]]:
@@ -276,7 +280,7 @@ class WorkerPool:
             kind = BreakdownKind.CRASH if worker.dead else BreakdownKind.HANG
             yield from self._break_down(worker, queue, kind)
             return
-        worker.deadline = monotonic() + self._timeout
+        worker.extend()
         yield from self._results(worker, queue, message)
 
     def _admit(self, worker: WorkerProcess) -> None:
@@ -302,7 +306,7 @@ class WorkerPool:
             if isinstance(outcome, Raised):
                 error = outcome.error
                 break
-            if isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED:
+            if isinstance(outcome, Breakdown) and outcome.device_lost:
                 received += self._break_down(worker, queue, outcome.kind, outcome)
                 break
             case = worker.batch.popleft()

@@ -50,7 +50,9 @@ class WorkerProcess:
         deadline: when it is overdue, by the monotonic clock.
     """
 
-    def __init__(self, backend: BackendName, task: Task, directory: Path, number: int) -> None:
+    def __init__(
+        self, backend: BackendName, task: Task, directory: Path, number: int, timeout: float
+    ) -> None:
         """Start the process.
 
         Args:
@@ -58,6 +60,7 @@ class WorkerProcess:
             task: what it does with batches.
             directory: receives its standard error.
             number: tells it from other workers.
+            timeout: seconds that one case may take.
 
         Raises:
             OSError: the system lets no process start.
@@ -65,9 +68,10 @@ class WorkerProcess:
         context = multiprocessing.get_context("spawn")
         self._diagnostics = directory / f"worker-{number}.stderr"
         self._diagnostics.touch()
+        self._timeout = timeout
         self._earlier_diagnostics = b""
         self.connection, theirs = context.Pipe()
-        arguments = (theirs, backend, task, self._diagnostics)
+        arguments = (theirs, backend, task, self._diagnostics, timeout)
         self._process: SpawnProcess = context.Process(target=work, args=arguments, daemon=True)
         try:
             self._process.start()
@@ -85,18 +89,22 @@ class WorkerProcess:
         self.ran_suspect = False
         self.deadline = monotonic() + START_SECONDS
 
-    def send(self, cases: Sequence[Any], timeout: float) -> bool:
+    def send(self, cases: Sequence[Any]) -> bool:
         """Send the next batch, and return whether the process was there to take it."""
         self.batch = deque(cases)
         self.single = len(cases) == 1
         self.alone = self.fresh and self.single
         self.fresh = self.idle = False
-        self.deadline = monotonic() + timeout
+        self.extend()
         try:
             self.connection.send(cases)
         except OSError:
             return False
         return True
+
+    def extend(self) -> None:
+        """Give the process the time for another case."""
+        self.deadline = monotonic() + self._timeout
 
     @property
     def dead(self) -> bool:

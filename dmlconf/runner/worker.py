@@ -31,6 +31,7 @@ from dmlconf.backends.protocol import (
     Capabilities,
     Environment,
     Outcome,
+    WaitsForDevice,
 )
 from dmlconf.cases.model import Case
 from dmlconf.runner.boundary import (
@@ -60,6 +61,9 @@ _LONGEST_TRACE: Final = 8192
 
 GATHER_SECONDS: Final = 0.02
 """How long results wait for others: a message for each takes longer than many a case."""
+
+_WAIT_SHARE: Final = 0.9
+"""Of the time that a case may take: how much a wait for the device may, so that it can be told."""
 
 _PR_SET_PDEATHSIG: Final = 1
 """From <linux/prctl.h>: the signal that a process gets when the thread that started it ends."""
@@ -193,7 +197,11 @@ def _spoken(error: Exception) -> str:
 
 
 def work(
-    connection: Connection, backend: registry.BackendName, task: Task, diagnostics: Path
+    connection: Connection,
+    backend: registry.BackendName,
+    task: Task,
+    diagnostics: Path,
+    timeout: float,
 ) -> None:
     """Serve batches until told to end.
 
@@ -202,11 +210,14 @@ def work(
         backend: which backend to make.
         task: what to do with a batch.
         diagnostics: the file that receives what the process writes to standard error.
+        timeout: seconds after which dmlconf ends a process that sent no result.
     """
     _isolate(diagnostics)
     collect_garbage_seldom()
     try:
         instance = registry.create(backend)
+        if isinstance(instance, WaitsForDevice):
+            instance.limit_waits(_WAIT_SHARE * timeout)
         results = task(instance)
         environment = checked_environment(instance.environment())
         capabilities = checked_capabilities(instance.capabilities())

@@ -29,10 +29,11 @@ python3 lab/lab.py run -- run cases/ --tag model -b directml -j 2 \\
 
 _COLUMNS: Final = """\
 `Time` is what the backend took: making the inputs, compilation, two dispatches and reading the
-outputs, but not the reference. `Dispatches` is the longest on the device, both together.
+outputs, but not the reference; a batch's is spread evenly over its cases. `Longest` is the longest
+time of a case on the device, both dispatches together.
 
-| Operator | Cases | Passed | Unsupported | Others | Time | Each | Longest | Dispatches |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
+| Operator | Cases | Passed | Unsupported | Others | Time | Each | Longest |
+|---|---:|---:|---:|---:|---:|---:|---:|
 """
 
 
@@ -79,14 +80,10 @@ def _row(operator: str, verdicts: Sequence[Verdict]) -> str:
     passed = sum(verdict.status is Status.PASSED for verdict in verdicts)
     unsupported = sum(verdict.status is Status.UNSUPPORTED for verdict in verdicts)
     others = len(verdicts) - passed - unsupported
-    seconds = [verdict.seconds for verdict in verdicts]
+    seconds = sum(verdict.seconds for verdict in verdicts)
     dispatches = max(sum(verdict.dispatch_seconds or ()) for verdict in verdicts)
     counts = [f"{count:,}" if count else "-" for count in (passed, unsupported, others)]
-    times = [
-        f"{sum(seconds):.1f} s",
-        f"{sum(seconds) / len(seconds):.2f} s",
-        f"{max(seconds):.1f} s",
-    ]
+    times = [f"{seconds:.1f} s", f"{seconds / len(verdicts):.2f} s"]
     measured = f"{dispatches:.2f} s" if dispatches else "-"
     cells = [operator, f"{len(verdicts):,}", *counts, *times, measured]
     return f"| {' | '.join(cells)} |\n"

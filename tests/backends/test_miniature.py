@@ -40,9 +40,9 @@ def array(data_type: DataType, *values: float) -> Array:
 def test_negated_changes_each_sign(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
-    found = negated(array(data_type, *values), data_type)
-    assert found.dtype == data_type.dtype
-    assert found.tolist() == expected
+    actual = negated(array(data_type, *values), data_type)
+    assert actual.dtype == data_type.dtype
+    assert actual.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_negated_changes_each_sign(
 def test_scaled_multiplies_and_saturates(
     data_type: DataType, values: list[float], expected: list[float]
 ) -> None:
-    found = scaled(array(data_type, *values), data_type, 2)
-    assert found.dtype == data_type.dtype
-    assert found.tolist() == expected
+    actual = scaled(array(data_type, *values), data_type, 2)
+    assert actual.dtype == data_type.dtype
+    assert actual.tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def test_views_of_any_order_are_stored_in_row_major_order(tmp_path: Path) -> Non
 
 
 def test_everything_else_comes_back_too(tmp_path: Path) -> None:
-    made = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
-    assert read_recording(written(tmp_path, made)) == made
+    actual = recording({"r": Rejection("CreateOperator", "E_INVALIDARG"), "n": Outputs({})})
+    assert read_recording(written(tmp_path, actual)) == actual
 
 
 def test_arrays_without_elements_come_back(tmp_path: Path) -> None:
@@ -162,8 +162,8 @@ def test_the_order_of_outputs_does_not_matter(tmp_path: Path) -> None:
 
 
 def test_the_manifest_fits_its_schema_and_has_a_line_for_each_case() -> None:
-    made = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
-    text = unpacked(recording_bytes(made))["recording.json"].decode()
+    actual = recording({"a": Outputs({"X": np.arange(3)}), "b": Rejection("CreateOperator", "E")})
+    text = unpacked(recording_bytes(actual))["recording.json"].decode()
     jsonschema.Draft202012Validator(bundled_schema("recording")).validate(json.loads(text))
     assert [line[:3] for line in text.splitlines() if line.startswith(('"a"', '"b"'))] == [
         '"a"', '"b"',
@@ -347,13 +347,13 @@ def test_refuses_a_manifest_that_is_not_sound_json(tmp_path: Path, manifest: byt
 def test_refuses_members_that_would_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = recording({"a": Outputs({"X": np.zeros(100_000)})})
-    path = written(tmp_path, made)
+    actual = recording({"a": Outputs({"X": np.zeros(100_000)})})
+    path = written(tmp_path, actual)
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(file, "MOST_BYTES", 500_000)
     assert "larger than the 500,000 bytes" in refusal(path)
     with pytest.raises(BackendError, match="too large"):
-        recording_bytes(made)
+        recording_bytes(actual)
 
 
 DIGEST = "0" * 64
@@ -563,12 +563,12 @@ def test_refuses_a_recording_that_contradicts_itself(
 def test_refuses_outputs_of_a_level_that_the_device_lacks(tmp_path: Path) -> None:
     path = tmp_path / "x.dmlrec"
     details = {**ENVIRONMENT["details"], "feature_level": "2_1"}
-    made = relabelled(
+    actual = relabelled(
         environment={**ENVIRONMENT, "details": details},
         capabilities=Capabilities(FeatureLevel(2, 1), frozenset(DataType)),
     )
-    outcome = next(iter(made.entries.values()))
-    path.write_bytes(recording_bytes(replace(made, entries={"fold/matrix/x": outcome})))
+    outcome = next(iter(actual.entries.values()))
+    path.write_bytes(recording_bytes(replace(actual, entries={"fold/matrix/x": outcome})))
     with pytest.raises(BackendError, match="fold/matrix/x, which needs feature level 6_4"):
         read_recording(path)
 

@@ -110,17 +110,17 @@ def test_an_absent_nested_operator_is_none(tmp_path: Path) -> None:
 def test_refuses_a_nested_operator(
     tmp_path: Path, written: str, message: str, hint: str | None
 ) -> None:
-    told = refused(tmp_path, written)
-    assert message in told
-    assert hint is None or f"hint: {hint}" in told
+    actual = refused(tmp_path, written)
+    assert message in actual
+    assert hint is None or f"hint: {hint}" in actual
 
 
 def test_tells_every_fault_of_a_nested_operator(tmp_path: Path) -> None:
     written = "{operator: ACTIVATION_LINEAR, Slope: 1, Beta: much}"
-    told = refused(tmp_path, written)
-    assert "`Alpha` is missing" in told
-    assert "unknown field `Slope`" in told
-    assert "not 'much'" in told
+    actual = refused(tmp_path, written)
+    assert "`Alpha` is missing" in actual
+    assert "unknown field `Slope`" in actual
+    assert "not 'much'" in actual
 
 
 def test_expressions_stand_in_a_nested_operator(tmp_path: Path) -> None:
@@ -237,8 +237,8 @@ cases:
 @pytest.mark.parametrize("scale", ["1.0e+39", "-1.0e+39"])
 def test_refuses_real_numbers_beyond_their_type(tmp_path: Path, scale: str) -> None:
     text = f"{CLIP}      ScaleBias: {{Scale: {scale}, Bias: 0}}\n"
-    told = refusal(lambda: plan(tmp_path, text), tmp_path)
-    assert "does not fit FLOAT32" in told
+    actual = refusal(lambda: plan(tmp_path, text), tmp_path)
+    assert "does not fit FLOAT32" in actual
     assert "does not fit FLOAT32" in refused(tmp_path, ACTIVATION.replace("2", "1.0e+39"))
 
 
@@ -252,5 +252,5 @@ cases:
       OutputTensor: {Sizes: [1], DataType: INT32}
       Axis: =Place
 """
-    told = refusal(lambda: plan(tmp_path, join), tmp_path)
-    assert "-1 does not fit UINT32" in told
+    actual = refusal(lambda: plan(tmp_path, join), tmp_path)
+    assert "-1 does not fit UINT32" in actual

@@ -202,8 +202,8 @@ def test_inputs_are_what_an_overlapping_buffer_can_hold(tmp_path: Path) -> None:
 def test_fill_is_kept_and_made_when_asked(tmp_path: Path, written: str, fill: Fill) -> None:
     case = built(tmp_path, changed(TILE, "values: [1, 2]", f"fill: {written}"))
     assert case.data == {"InputTensor": fill}
-    made = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
-    assert np.array_equal(case.inputs()["InputTensor"], made)
+    actual = FILLS[fill.name](0, 2, DataType.FLOAT32, **fill.arguments)
+    assert np.array_equal(case.inputs()["InputTensor"], actual)
 
 
 def test_expected_output_may_be_a_fill(tmp_path: Path) -> None:

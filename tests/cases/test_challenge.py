@@ -159,10 +159,10 @@ def test_refuses_what_is_no_challenge(suite: Path, tmp_path: Path, number: str) 
 def test_a_recording_answers_the_challenge_that_it_was_made_with(
     suite: Path, tmp_path: Path
 ) -> None:
-    made = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "record", "add", "-b", "miniature:level=6_4", "-o", "r.dmlrec", "--challenge", "5"
     )
-    assert made.returncode == 0
+    assert process.returncode == 0
     same_one = dmlconf_here(
         tmp_path, "run", "add", "-b", "recording:r.dmlrec", "--challenge", "5", "-q"
     )

@@ -97,7 +97,7 @@ def test_needs_the_levels_of_its_nodes_and_of_graphs(tmp_path: Path) -> None:
 
 
 def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> None:
-    found = problems(
+    reports = problems(
         tmp_path,
         changed("BTensor: x", "BTensor: y"),
         changed("ACTIVATION_RELU", "ACTIVATION_RLU"),
@@ -108,7 +108,7 @@ def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> N
         changed("InputTensor: double", "InputTensor: {from: [double, x]}"),
         changed("{y: relu}", "{y: relu}\nexpect: {z: [1, 2, 3]}"),
     )
-    assert [re.sub(r"^\d+:\d+: ", "", problem) for problem in found] == [
+    assert [re.sub(r"^\d+:\d+: ", "", problem) for problem in reports] == [
         "there is no node, graph input or constant y",
         "the catalogue has no operator ACTIVATION_RLU",
         "the nodes make a circle: double -> relu -> double",
@@ -118,8 +118,8 @@ def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> N
         "2 edges feed InputTensor of the node relu",
         "the graph has no output z",
     ]
-    assert found[0].startswith("6:")
-    assert found[2].startswith("19:")
+    assert reports[0].startswith("6:")
+    assert reports[2].startswith("19:")
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def test_a_name_is_found_without_its_folder_where_it_is_unique() -> None:
 def test_a_name_that_several_cases_have_is_refused_with_all_of_them() -> None:
     with pytest.raises(AmbiguousNameError) as raised:
         resolved(["example-1"], CASES)
-    told = "several cases are called example-1: gather/documented/example-1, tile/documented"
-    assert str(raised.value).startswith(told)
+    actual = "several cases are called example-1: gather/documented/example-1, tile/documented"
+    assert str(raised.value).startswith(actual)
 
 
 def test_what_no_case_has_is_told() -> None:
@@ -89,5 +89,5 @@ def test_what_no_case_has_is_told() -> None:
 def test_names_tell_which_files_hold_their_cases(
     names: list[str], operators: set[str], files: set[tuple[str, str]]
 ) -> None:
-    found = scope_of(names)
-    assert (set(found[0]), set(found[1])) == (operators, files)
+    actual = scope_of(names)
+    assert (set(actual[0]), set(actual[1])) == (operators, files)

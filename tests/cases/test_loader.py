@@ -359,8 +359,8 @@ def test_finds_case_files_in_the_order_of_paths_then_names(tmp_path: Path) -> No
     for name in ("b/2.yaml", "b/1.yml", "a/inner/3.yaml", "a/9.txt", "z.yaml"):
         write(tmp_path, "", name)
     b, a, z = (tmp_path / name for name in ("b", "a", "z.yaml"))
-    found = case_files([z, b, a, b, z])
-    names = [path.relative_to(tmp_path).as_posix() for path in found]
+    files = case_files([z, b, a, b, z])
+    names = [path.relative_to(tmp_path).as_posix() for path in files]
     assert names == ["z.yaml", "b/1.yml", "b/2.yaml", "a/inner/3.yaml"]
 
 

@@ -35,9 +35,9 @@ def matrix(parameters: str, **entry: str) -> str:
 def identifiers(directory: Path, parameters: str, **entry: str) -> list[str]:
     """Return what stands in brackets of each case's identifier."""
     path = write(directory, matrix(parameters, **entry))
-    found = [case.identifier for case in load_suite([path]).plan()]
-    assert all(name.startswith("tile/f[") and name.endswith("]") for name in found)
-    return [name[len("tile/f[") : -1] for name in found]
+    result = [case.identifier for case in load_suite([path]).plan()]
+    assert all(name.startswith("tile/f[") and name.endswith("]") for name in result)
+    return [name[len("tile/f[") : -1] for name in result]
 
 
 def test_first_parameter_changes_slowest(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ def test_case_has_its_parameters_and_its_identifier(tmp_path: Path) -> None:
         {"A": a, "B": b} for a, b in itertools.product([1, 2], ["x", "y"])
     ]
     for case in cases:
-        made = build(case)
-        assert made.identifier == case.identifier
-        assert made.desc["InputTensor"].Sizes == (case.parameters["A"],)
+        actual = build(case)
+        assert actual.identifier == case.identifier
+        assert actual.desc["InputTensor"].Sizes == (case.parameters["A"],)
 
 
 def test_plan_is_the_same_every_time(tmp_path: Path) -> None:
@@ -67,10 +67,10 @@ def test_data_types_and_ranks_are_those_of_the_catalogue(tmp_path: Path) -> None
 
 
 def test_values_may_depend_on_parameters_before_and_after(tmp_path: Path) -> None:
-    found = identifiers(tmp_path, "B: =range(A)\nA: [1, 2]")
-    assert found == ["B=0,A=1", "B=0,A=2", "B=1,A=2"]
-    found = identifiers(tmp_path, "A: [2]\nB: =range(A)\nC: =ones(B) + (5,)")
-    assert found == ["A=2,B=0,C=5", "A=2,B=1,C=1", "A=2,B=1,C=5"]
+    names = identifiers(tmp_path, "B: =range(A)\nA: [1, 2]")
+    assert names == ["B=0,A=1", "B=0,A=2", "B=1,A=2"]
+    names = identifiers(tmp_path, "A: [2]\nB: =range(A)\nC: =ones(B) + (5,)")
+    assert names == ["A=2,B=0,C=5", "A=2,B=1,C=1", "A=2,B=1,C=5"]
 
 
 def test_where_keeps_what_fits(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_where_keeps_what_fits(tmp_path: Path) -> None:
 
 
 def test_lists_are_written_with_crosses(tmp_path: Path) -> None:
-    found = identifiers(tmp_path, "A: [1]\nB: [[2, 3], [4], [], [[1, 2], 3]]")
-    assert found == ["A=1,B=2x3", "A=1,B=4", "A=1,B=none", "A=1,B=1x2x3"]
+    names = identifiers(tmp_path, "A: [1]\nB: [[2, 3], [4], [], [[1, 2], 3]]")
+    assert names == ["A=1,B=2x3", "A=1,B=4", "A=1,B=none", "A=1,B=1x2x3"]
 
 
 def test_lists_are_tuples_to_expressions(tmp_path: Path) -> None:

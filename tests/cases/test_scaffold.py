@@ -16,9 +16,9 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
 ) -> None:
     by_operator: dict[str, list[PlannedCase]] = {}
     for planned in bundled_suite.plan():
-        found = by_operator.setdefault(planned.template.operator_name, [])
-        if len(found) < 20:
-            found.append(planned)
+        actual = by_operator.setdefault(planned.template.operator_name, [])
+        if len(actual) < 20:
+            actual.append(planned)
     for name, plan in by_operator.items():
         pattern = pattern_of(map(build, plan))
         if pattern is None:
@@ -29,15 +29,17 @@ def test_a_new_case_of_every_operator_can_be_built_and_run(
         comments = [line for line in text.splitlines() if line.lstrip().startswith("#")]
         assert max(map(len, comments)) <= 100
         [planned] = load_suite([file]).plan()
-        made = build(planned)
-        assert made.desc == pattern.desc
+        result = build(planned)
+        assert result.desc == pattern.desc
         for tensor, array in pattern.inputs().items():
-            assert made.inputs()[tensor].tobytes() == array.tobytes()
+            assert result.inputs()[tensor].tobytes() == array.tobytes()
 
 
 def test_the_command_writes_a_file_and_none_twice(tmp_path: Path) -> None:
-    made = dmlconf_here(tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml")
-    assert made.returncode == 0
+    process = dmlconf_here(
+        tmp_path, "new", "case", "TILE", "--name", "mine", "--output", "mine.yaml"
+    )
+    assert process.returncode == 0
     ran = dmlconf_here(tmp_path, "run", "mine.yaml", "-b", "numpy")
     assert ran.returncode == 7, "nothing tells what is right"
     again = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "mine.yaml")
@@ -92,6 +94,6 @@ def test_a_new_convolution_has_several_channels_and_a_filter_within_the_input(
 
 
 def test_the_command_suggests_an_operator(tmp_path: Path) -> None:
-    found = dmlconf_here(tmp_path, "new", "case", "TILES")
-    assert found.returncode == 2
-    assert "did you mean TILE?" in found.stderr
+    process = dmlconf_here(tmp_path, "new", "case", "TILES")
+    assert process.returncode == 2
+    assert "did you mean TILE?" in process.stderr

@@ -162,10 +162,10 @@ def cases(tmp_path: Path) -> list[PlannedCase]:
     ],
 )
 def test_takes(cases: list[PlannedCase], selection: Selection, taken: list[str]) -> None:
-    found = [case.identifier for case in select(cases, selection)]
-    assert sorted(found) == sorted(taken)
+    actual = [case.identifier for case in select(cases, selection)]
+    assert sorted(actual) == sorted(taken)
     order = [case.identifier for case in cases]
-    assert found == [identifier for identifier in order if identifier in taken]
+    assert actual == [identifier for identifier in order if identifier in taken]
 
 
 def test_refuses_keywords_that_cannot_be_read(cases: list[PlannedCase]) -> None:

@@ -40,8 +40,8 @@ def test_nested_and_flat_lists_give_the_same_array(
 
 @given(st.lists(st.floats(width=16), min_size=1, max_size=8))
 def test_floats_that_the_type_holds_are_kept_to_the_bit(values: list[float]) -> None:
-    found = tensor_values(values, (len(values),), DataType.FLOAT16)
-    for value, written in zip(found.tolist(), values, strict=True):
+    actual = tensor_values(values, (len(values),), DataType.FLOAT16)
+    for value, written in zip(actual.tolist(), values, strict=True):
         assert math.isnan(value) == math.isnan(written)
         if not math.isnan(written):
             assert (value, math.copysign(1, value)) == (written, math.copysign(1, written))
@@ -141,6 +141,6 @@ def test_refuses_what_does_not_make_the_tensor(
 
 @pytest.mark.parametrize("data_type", ["FLOAT16", "FLOAT32", "FLOAT64"])
 def test_infinities_and_nan_are_floats(data_type: str) -> None:
-    found = tensor_values([math.inf, -math.inf, math.nan], (3,), DataType(data_type)).tolist()
-    assert found[:2] == [math.inf, -math.inf]
-    assert math.isnan(found[2])
+    actual = tensor_values([math.inf, -math.inf, math.nan], (3,), DataType(data_type)).tolist()
+    assert actual[:2] == [math.inf, -math.inf]
+    assert math.isnan(actual[2])

@@ -121,9 +121,9 @@ def test_every_enforced_constraint_of_the_operator_is_broken_below(name: str) ->
 
 @pytest.mark.parametrize(("name", "constraint", "change"), BROKEN)
 def test_broken_constraint_is_named(name: str, constraint: str, change: dict[str, Any]) -> None:
-    found = violations(operator(name), {**VALID[name], **change})
-    assert constraint in found
-    assert set(found) - {constraint} <= BESIDES.get((name, constraint), set())
+    broken = violations(operator(name), {**VALID[name], **change})
+    assert constraint in broken
+    assert set(broken) - {constraint} <= BESIDES.get((name, constraint), set())
 
 
 def tensor_names(name: str, *kinds: FieldKind) -> list[str]:
@@ -183,8 +183,8 @@ def test_constraint_of_all_tensors_is_named_where_it_applies(
     is_output = tensor_name in tensor_names(name, FieldKind.OUTPUT)
     applies = (FieldKind.OUTPUT if is_output else FieldKind.INPUT) in constraint.applies_to
     for change in BREAKS_A_TENSOR[constraint.name]:
-        found = violations(operator(name), with_tensor(name, tensor_name, **change))
-        assert (constraint.name in found) == applies, change
+        broken = violations(operator(name), with_tensor(name, tensor_name, **change))
+        assert (constraint.name in broken) == applies, change
 
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
@@ -202,8 +202,8 @@ def test_inputs_may_repeat_elements_and_be_owned_by_dml(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
 def test_data_type_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
-    found = violations(operator(name), with_tensor(name, tensor_name, DataType=DataType.INT4))
-    assert "supported-data-type" in found
+    broken = violations(operator(name), with_tensor(name, tensor_name, DataType=DataType.INT4))
+    assert "supported-data-type" in broken
 
 
 def test_data_type_that_is_known_to_work_is_not_named() -> None:
@@ -237,8 +237,8 @@ def test_a_table_for_other_attribute_values_lists_nothing(
 
 @pytest.mark.parametrize(("name", "tensor_name"), EVERY_TENSOR)
 def test_rank_that_no_table_lists_is_named(name: str, tensor_name: str) -> None:
-    found = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))
-    assert "supported-dimension-count" in found
+    broken = violations(operator(name), with_tensor(name, tensor_name, Sizes=(1,) * 9))
+    assert "supported-dimension-count" in broken
 
 
 REQUIRED: Final = [

@@ -499,8 +499,8 @@ source: "the page"}
 
 
 def lint(directory: Path, text: str) -> str:
-    found = lint_operator(write(directory, text, "frob.yaml"))
-    return str(InvalidFilesError(found)).replace(f"{directory}/", "").replace(f"{directory}\\", "")
+    error = InvalidFilesError(lint_operator(write(directory, text, "frob.yaml")))
+    return str(error).replace(f"{directory}/", "").replace(f"{directory}\\", "")
 
 
 def test_bundled_catalogue_has_no_problem() -> None:

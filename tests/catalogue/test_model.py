@@ -170,8 +170,8 @@ def test_tensors_come_in_struct_order_and_arrays_are_numbered() -> None:
     desc = {"OutputTensor": two, "InputTensors": (one, two), "Axis": 0, "InputCount": 2}
     join = operator("JOIN")
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    found = [(name, tensor) for name, _, tensor in tensors_of(join, desc, *kinds)]
-    assert found == [("InputTensors[0]", one), ("InputTensors[1]", two), ("OutputTensor", two)]
+    actual = [(name, tensor) for name, _, tensor in tensors_of(join, desc, *kinds)]
+    assert actual == [("InputTensors[0]", one), ("InputTensors[1]", two), ("OutputTensor", two)]
     assert [name for name, _, _ in tensors_of(join, desc, FieldKind.OUTPUT)] == ["OutputTensor"]
     assert not list(tensors_of(join, {"InputTensors": None}, FieldKind.INPUT))
 

@@ -69,7 +69,7 @@ def required(profile: str, folder: Path) -> list[str]:
 
 
 def verdict(status: Status, kind: ReasonKind | None = None) -> Verdict:
-    reason = None if kind is None else Reason(kind, "told")
+    reason = None if kind is None else Reason(kind, "message")
     return Verdict("tile/a", "TILE", (), status, None, reason)
 
 
@@ -195,7 +195,7 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ("extends: 5_0", "extends: 5_00", 3, "there is no bundled profile 5_00"),
         ("extends: 5_0", "extends: ../../secret", 3, "there is no bundled profile"),
@@ -212,13 +212,13 @@ def test_a_file_extends_a_bundled_profile(tmp_path: Path) -> None:
     ],
 )
 def test_refuses_a_wrong_file_at_its_place(
-    tmp_path: Path, old: str, new: str, line: int, told: str
+    tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     (tmp_path / "own.yaml").write_text(OWN.replace(old, new))
     done = dmlconf_here(tmp_path, "list", cases_directory() / "tile", "--profile", "own.yaml")
     assert done.returncode == 3
     assert f"own.yaml:{line}:" in done.stderr or line == 1
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_list_names_the_cases_of_a_profile(tmp_path: Path) -> None:

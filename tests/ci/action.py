@@ -29,8 +29,8 @@ def action() -> dict[str, Any]:
 
 def steps() -> list[dict[str, Any]]:
     """Return the action's steps."""
-    found: list[dict[str, Any]] = action()["runs"]["steps"]
-    return found
+    result: list[dict[str, Any]] = action()["runs"]["steps"]
+    return result
 
 
 @dataclass

@@ -126,7 +126,7 @@ def test_durations_are_those_of_the_slowest_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["run", "--lf"], "use --failed"),
         (["run", "--collect-only"], "`dmlconf list` names the cases"),
@@ -136,12 +136,12 @@ def test_durations_are_those_of_the_slowest_cases(tmp_path: Path) -> None:
     ],
 )
 def test_options_of_other_test_runners_are_explained(
-    tmp_path: Path, arguments: list[str], told: str
+    tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
-    assert ("--failed" in done.stderr) == ("--failed" in told)
+    assert message in done.stderr
+    assert ("--failed" in done.stderr) == ("--failed" in message)
 
 
 def test_cases_come_from_standard_input(tmp_path: Path) -> None:

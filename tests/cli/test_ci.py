@@ -20,7 +20,7 @@ def test_7_when_nothing_passed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ([], 0, ""),
         (["--fail-on", "unchecked,unsupported"], 1, "--fail-on unchecked: 1 case unchecked"),
@@ -32,12 +32,12 @@ def test_7_when_nothing_passed(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_fails_by_what_the_user_demands(
-    tmp_path: Path, arguments: list[str], code: int, told: str
+    tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     path = write(tmp_path, TILE + OPEN.partition("cases:\n")[2].replace("stated", "open"))
     done = dmlconf_here(tmp_path, "run", path, *arguments)
     assert done.returncode == code, done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_folders_of_reports_and_log_are_made_before_the_run(tmp_path: Path) -> None:

@@ -32,17 +32,17 @@ def test_without_circumstances_nothing_is_told(value: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("twice", "'twice' is no circumstance; choose from repeated, rebound"),
         ("all,owned", "all stands alone, without other names"),
     ],
 )
-def test_2_for_what_is_no_circumstance(value: str, told: str, tmp_path: Path) -> None:
+def test_2_for_what_is_no_circumstance(value: str, message: str, tmp_path: Path) -> None:
     write(tmp_path)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--circumstances", value)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_the_configuration_file_names_them(tmp_path: Path) -> None:

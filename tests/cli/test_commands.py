@@ -141,11 +141,11 @@ def test_show_tells_which_constraint_is_broken(tmp_path: Path) -> None:
 
 def test_show_tells_what_the_terms_of_a_broken_constraint_are(tmp_path: Path) -> None:
     case = "multihead_attention1/invalid/position-bias-one-too-large"
-    told = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
-    assert "position-bias-sizes: RelativePositionBiasTensor is None or" in told
-    assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in told
-    assert "where PastSequenceLength = 0 if PastKeyTensor is None" in told
-    assert "HeadSize" not in told
+    actual = " ".join(dmlconf_here(tmp_path, "show", case).stdout.split())
+    assert "position-bias-sizes: RelativePositionBiasTensor is None or" in actual
+    assert "where TotalSequenceLength = PastSequenceLength + KeyValueSequenceLength" in actual
+    assert "where PastSequenceLength = 0 if PastKeyTensor is None" in actual
+    assert "HeadSize" not in actual
 
 
 def test_show_names_the_origin_of_what_a_case_expects(tmp_path: Path) -> None:
@@ -191,15 +191,15 @@ def test_operators_fits_80_columns_and_cuts_nothing_off(tmp_path: Path, name: st
     shown = dmlconf_here(tmp_path, "operators", name, COLUMNS="80").stdout
     assert max(map(len, shown.splitlines())) <= 80
     assert "…" not in shown
-    told = " ".join(shown.split())
+    actual = " ".join(shown.split())
     entry = operator(name)
     for constraint in entry.constraints:
-        assert f"{constraint.name} ({constraint.source}" in told
-        assert str(constraint.require) in told
+        assert f"{constraint.name} ({constraint.source}" in actual
+        assert str(constraint.require) in actual
     for term, meaning in entry.terms.items():
-        assert told.count(f"{term} = {meaning}") == 1
+        assert actual.count(f"{term} = {meaning}") == 1
     for field in entry.fields:
-        assert f" {field.name};" in told
+        assert f" {field.name};" in actual
     assert "\n\ncases: " in shown
 
 

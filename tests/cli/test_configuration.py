@@ -105,7 +105,7 @@ def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("jbos = 2\n", ":1:1: run has no option jbos"),
         ("jbos = 2\n", "hint: did you mean jobs?"),
@@ -121,12 +121,12 @@ def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
         ("failed = 'latest'\n", ":1:1: run has no option failed"),
     ],
 )
-def test_a_mistake_is_shown_at_its_place(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_is_shown_at_its_place(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path)
     (tmp_path / "dmlconf.toml").write_text(text, "utf-8")
     done = dmlconf_here(tmp_path, "run", "tile.yaml")
     assert done.returncode == 3
-    assert told in done.stderr, done.stderr
+    assert message in done.stderr, done.stderr
 
 
 def test_config_shows_what_holds_and_from_where(folder: Path) -> None:

@@ -71,8 +71,8 @@ def test_a_check_that_fails_or_breaks_fails_the_command(
 def test_an_adapter_that_cannot_be_opened_has_no_check_that_passes(
     refusal: str, status: CheckStatus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Survey(FILE, (Surveyed(WARP, None, refusal),))
-    monkeypatch.setattr(device_checks, "survey", lambda path: found)
+    actual = Survey(FILE, (Surveyed(WARP, None, refusal),))
+    monkeypatch.setattr(device_checks, "survey", lambda path: actual)
     [checked] = device_checks.check_devices(None, ()).adapters
     assert {result.status for result in checked.results} == {status}
     assert len(checked.results) == 7

@@ -86,8 +86,8 @@ def test_no_value_is_cut_off_and_no_line_is_too_long(
     every = Capabilities(FeatureLevel(6, 4), frozenset(DataType))
     described = replace(ARC, description="A graphics adapter whose name is longer than most names")
     refusal = "the device cannot be opened: D3D12CreateDevice: DXGI_ERROR_UNSUPPORTED"
-    found = Survey(FILE, (Surveyed(described, every), Surveyed(WARP, None, refusal)))
-    monkeypatch.setattr(survey, "survey", lambda path: found)
+    actual = Survey(FILE, (Surveyed(described, every), Surveyed(WARP, None, refusal)))
+    monkeypatch.setattr(survey, "survey", lambda path: actual)
     adapters = shown(columns)[4:]
     assert max(map(len, adapters)) <= columns
     words = " ".join(adapters).split()

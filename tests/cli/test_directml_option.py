@@ -37,7 +37,7 @@ def compiled(source: str, path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["run"], "no backend is directml; add --backend directml"),
         (["run", "-b", "numpy", "-b", "miniature:slow"], "no backend is directml"),
@@ -45,10 +45,10 @@ def compiled(source: str, path: Path) -> Path:
         (["run", "-b", "directml:path=other.dll"], "each backend directml has a path= of its own"),
     ],
 )
-def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = dmlconf_here(tmp_path, *arguments, "--directml", "DirectML.dll")
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"--directml: {told}" in done.stderr
+    assert f"--directml: {message}" in done.stderr
 
 
 def test_2_for_a_path_with_a_comma(tmp_path: Path) -> None:
@@ -99,15 +99,15 @@ def test_4_for_a_file_that_is_no_library(tmp_path: Path, wsl: Path, command: str
 @pytest.mark.parametrize("command", ["run", "devices"])
 def test_4_for_another_library(tmp_path: Path, wsl: Path, command: str) -> None:
     file = compiled(NOTHING, tmp_path / "libdirectml.so")
-    told = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
-    check_refused(tmp_path, wsl, command, file, told)
+    actual = f"{file} lacks the function DMLCreateDevice1: it is not DirectML"
+    check_refused(tmp_path, wsl, command, file, actual)
 
 
-def check_refused(directory: Path, wsl: Path, command: str, file: Path, told: str) -> None:
+def check_refused(directory: Path, wsl: Path, command: str, file: Path, message: str) -> None:
     run = [str(write(directory)), "-b", "directml"] if command == "run" else []
     done = dmlconf(directory, command, *run, "--directml", file, DMLCONF_WSL_LIBRARIES=str(wsl))
     assert (done.returncode, done.stdout) == (4, "")
-    assert done.stderr.startswith(f"Error: {told}")
+    assert done.stderr.startswith(f"Error: {message}")
     assert "Found by the option path; expected libdirectml.so 1.1 or newer" in done.stderr
     assert "pip install --no-deps torch-directml" in done.stderr
     assert "Traceback" not in done.stderr

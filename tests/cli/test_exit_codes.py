@@ -39,7 +39,7 @@ def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         ("zeros", "wrong values"),
         ("wrong-type", "wrong data type"),
@@ -52,10 +52,10 @@ def test_0_for_the_bundled_suite(tmp_path: Path) -> None:
         ("error", "backend error"),
     ],
 )
-def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, told: str) -> None:
+def test_1_when_a_verdict_fails(tmp_path: Path, fault: str, message: str) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", f"miniature:{fault}")
     assert done.returncode == 1
-    assert f"tile/tile/stated: {told}" in done.stdout or f"tile/stated: {told}" in done.stdout
+    assert f"tile/tile/stated: {message}" in done.stdout or f"tile/stated: {message}" in done.stdout
     assert "FAILED: 1 of 1 case fails the run" in done.stdout
 
 
@@ -72,7 +72,7 @@ def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["rum"], "Did you mean run?"),
         (["run", "--no-such-option"], "--no-such-option"),
@@ -93,10 +93,10 @@ def test_1_also_when_stopped_at_the_first_failure(tmp_path: Path) -> None:
         (["report"], "there is no earlier run"),
     ],
 )
-def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_2_for_wrong_usage(tmp_path: Path, arguments: list[str], message: str) -> None:
     done = dmlconf_here(tmp_path, *arguments)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -125,7 +125,7 @@ def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "told"),
+    ("backend", "message"),
     [
         ("nmpy", "did you mean numpy?"),
         ("miniature:zeroes", "did you mean zeros?"),
@@ -133,15 +133,15 @@ def test_3_for_a_file_that_is_no_log(tmp_path: Path) -> None:
         ("numpy:fast", "takes no argument"),
     ],
 )
-def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, told: str) -> None:
+def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, message: str) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path), "-b", backend)
     assert done.returncode == 4
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["-k", "nothing-is-called-so"], "no case was selected"),
         (["--tag", "documentd"], "the tags are tile"),
@@ -149,11 +149,11 @@ def test_4_when_a_backend_cannot_be_used(tmp_path: Path, backend: str, told: str
         (["--feature-level", "1_0"], "no case was selected"),
     ],
 )
-def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], told: str) -> None:
+def test_5_when_no_case_is_selected(tmp_path: Path, arguments: list[str], message: str) -> None:
     path = write(tmp_path, name="tile.yaml")
     done = dmlconf_here(tmp_path, "run", path, *arguments)
     assert done.returncode == 5
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(

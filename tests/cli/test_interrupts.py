@@ -83,9 +83,9 @@ def test_once_ends_with_a_verdict_for_every_case(
 @pytest.mark.parametrize("pause", [0.001, 0.1])
 def test_twice_ends_at_once_and_keeps_the_log_so_far(tmp_path: Path, pause: float) -> None:
     process = run_until(tmp_path, 3, "miniature:slow", "-j", "2")
-    _, told = interrupted(process, [pause])
+    _, actual = interrupted(process, [pause])
     # Where the second Ctrl-C meets Python as it ends, it may die of the signal itself.
-    assert process.returncode in (6, -signal.SIGINT), told
+    assert process.returncode in (6, -signal.SIGINT), actual
     records = [json.loads(line) for line in (tmp_path / LOG).read_text("utf-8").splitlines()]
     assert [record["record"] for record in records[:3]] == ["header", "verdict", "verdict"]
     assert len(read_log(tmp_path / LOG).verdicts) >= 2
@@ -98,9 +98,9 @@ def test_a_recording_that_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     while not list((tmp_path / "temporary").glob("dmlconf-*")):
         assert process.poll() is None
         time.sleep(0.01)
-    _, told = interrupted(process)
+    _, actual = interrupted(process)
     assert process.returncode == 6
-    assert "interrupted" in told
+    assert "interrupted" in actual
     assert not list(tmp_path.glob("*.dmlrec*"))
     assert not list(tmp_path.glob(".*.tmp"))
     assert not list((tmp_path / "temporary").glob("dmlconf-*"))

@@ -29,11 +29,11 @@ def suite(folder: Path) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "miniature:negated"])
 def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) -> None:
     suite(tmp_path)
-    found = dmlconf_here(tmp_path, "run", "negate", "-b", backend)
+    process = dmlconf_here(tmp_path, "run", "negate", "-b", backend)
     taken = backend != "numpy"
-    assert (LEFT_OUT in found.stderr) is not taken
-    assert ("take them with --tag model" in found.stderr) is not taken
-    assert ("of 2 cases" in found.stdout) is taken
+    assert (LEFT_OUT in process.stderr) is not taken
+    assert ("take them with --tag model" in process.stderr) is not taken
+    assert ("of 2 cases" in process.stdout) is taken
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,21 @@ def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) 
 )
 def test_whoever_asks_for_them_gets_them(tmp_path: Path, asked: tuple[str, ...]) -> None:
     suite(tmp_path)
-    found = dmlconf_here(tmp_path, "run", *asked)
-    assert "1 unchecked of 1 case" in found.stdout, found.stdout + found.stderr
-    assert LEFT_OUT not in found.stderr
+    process = dmlconf_here(tmp_path, "run", *asked)
+    assert "1 unchecked of 1 case" in process.stdout, process.stdout + process.stderr
+    assert LEFT_OUT not in process.stderr
 
 
 def test_a_tag_can_be_left_out(tmp_path: Path) -> None:
     suite(tmp_path)
-    found = dmlconf_here(tmp_path, "list", "negate", "--without-tag", "model")
-    assert found.stdout.split() == ["element_wise_negate/matrix/layer"]
+    process = dmlconf_here(tmp_path, "list", "negate", "--without-tag", "model")
+    assert process.stdout.split() == ["element_wise_negate/matrix/layer"]
 
 
 def test_recordings_leave_them_out(tmp_path: Path) -> None:
     suite(tmp_path)
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "record", "negate", "-b", "miniature:negated", "-o", "made.dmlrec"
     )
-    assert LEFT_OUT in found.stderr
+    assert LEFT_OUT in process.stderr
     assert (tmp_path / "made.dmlrec").exists()

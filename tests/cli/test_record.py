@@ -193,7 +193,7 @@ def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> Non
 
 @pytest.mark.parametrize("use", ["-b", "--against"])
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "No such file"),
         (b"", "not a recording"),
@@ -202,7 +202,7 @@ def test_4_for_a_recording_of_another_suite(tmp_path: Path, right: bytes) -> Non
     ],
 )
 def test_4_for_what_is_no_recording(
-    tmp_path: Path, right: bytes, use: str, content: bytes | None, told: str
+    tmp_path: Path, right: bytes, use: str, content: bytes | None, message: str
 ) -> None:
     suite = write(tmp_path, MIXED)
     path = tmp_path / "x.dmlrec"
@@ -214,7 +214,7 @@ def test_4_for_what_is_no_recording(
     done = dmlconf_here(tmp_path, "run", suite, use, "recording:x.dmlrec")
     assert done.returncode == 4
     assert done.stderr.startswith("Error: x.dmlrec: ")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -285,7 +285,7 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["-o", "x.dmlrec"], 2, "--backend"),
         (["-b", "numpy"], 2, "--output"),
@@ -305,11 +305,11 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
     ],
 )
 def test_errors_have_their_exit_codes(
-    tmp_path: Path, arguments: list[str], code: int, told: str
+    tmp_path: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = dmlconf_here(tmp_path, "record", *arguments)
     assert done.returncode == code
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert inside(tmp_path) == []
 

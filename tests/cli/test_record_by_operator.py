@@ -74,9 +74,9 @@ def contents(suite: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def test_writes_a_file_beside_the_cases_of_each_operator(suite: Path) -> None:
-    told = record(suite, "suite")
+    actual = record(suite, "suite")
     named = Path("suite", "r.dmlrec")
-    assert told == f"{named}: recorded 3 of 3 cases in 2 files, 2 of them changed\n"
+    assert actual == f"{named}: recorded 3 of 3 cases in 2 files, 2 of them changed\n"
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/b"]
     assert cases(suite, "join") == ["join/x/a"]
     assert sorted(path.name for path in (suite / "tile").iterdir()) == ["r.dmlrec", "x.yaml"]
@@ -108,8 +108,8 @@ def test_a_run_uses_them_and_names_them_together(suite: Path) -> None:
 def test_recording_again_touches_no_file(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
-    told = record(suite, "suite", "-j", "2")
-    assert told.endswith("in 2 files, 0 of them changed\n")
+    actual = record(suite, "suite", "-j", "2")
+    assert actual.endswith("in 2 files, 0 of them changed\n")
     assert contents(suite) == before
 
 
@@ -117,16 +117,16 @@ def test_a_change_of_one_operators_cases_changes_one_file(suite: Path) -> None:
     record(suite, "suite")
     before = contents(suite)
     (suite / "tile" / "x.yaml").write_text(OTHER, encoding="utf-8")
-    told = record(suite, "suite")
-    assert told.endswith("in 2 files, 1 of them changed\n")
+    actual = record(suite, "suite")
+    assert actual.endswith("in 2 files, 1 of them changed\n")
     assert contents(suite)["join"] == before["join"]
     assert cases(suite, "tile") == ["tile/x/a", "tile/x/c"]
 
 
 @pytest.mark.parametrize("chosen", [["suite/tile"], ["suite", "--operator", "TILE"]])
 def test_one_operator_is_recorded_alone(suite: Path, chosen: list[str]) -> None:
-    told = record(suite, *chosen)
-    assert "recorded 2 of 2 cases in 1 file, 1 of them changed" in told
+    actual = record(suite, *chosen)
+    assert "recorded 2 of 2 cases in 1 file, 1 of them changed" in actual
     assert contents(suite).keys() == {"tile"}
 
 

@@ -115,20 +115,20 @@ def test_every_cell_of_every_table_is_a_part() -> None:
 
 def test_the_command_lists_what_is_missing_and_fails_under_a_share(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "ARGMIN", "--missing", "--fail-under", "50"
     )
-    assert found.returncode == 1
-    assert "ARGMIN: attribute AxisDirection DECREASING" in found.stdout
-    assert "is below 50%" in found.stderr
+    assert process.returncode == 1
+    assert "ARGMIN: attribute AxisDirection DECREASING" in process.stdout
+    assert "is below 50%" in process.stderr
 
 
 def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "--report", "json", "--report", "markdown:coverage.md"
     )
-    data = json.loads(found.stdout)
+    data = json.loads(process.stdout)
     assert data["summary"]["operators_with_cases"] == 1
     [argmin] = [row for row in data["operators"] if row["operator"] == "ARGMIN"]
     assert argmin["cases"] == 2
@@ -146,20 +146,20 @@ def test_the_command_reports_as_json_and_markdown(tmp_path: Path) -> None:
 def test_the_table_has_the_columns_that_the_terminal_has_room_for(
     tmp_path: Path, width: str, shown: set[str], left_out: set[str]
 ) -> None:
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "coverage", str(cases_directory() / "tile"), "-o", "TILE", COLUMNS=width
     )
-    assert found.returncode == 0
-    assert max(map(len, found.stdout.splitlines())) <= int(width)
-    headings = set(found.stdout.splitlines()[0].split())
+    assert process.returncode == 0
+    assert max(map(len, process.stdout.splitlines())) <= int(width)
+    headings = set(process.stdout.splitlines()[0].split())
     assert shown <= headings
     assert not left_out & headings
 
 
 def test_an_unknown_operator_is_wrong_usage(tmp_path: Path) -> None:
-    found = dmlconf_here(tmp_path, "coverage", "-o", "TILES")
-    assert found.returncode == 2
-    assert "did you mean TILE?" in found.stderr
+    process = dmlconf_here(tmp_path, "coverage", "-o", "TILES")
+    assert process.returncode == 2
+    assert "did you mean TILE?" in process.stderr
 
 
 def test_values_that_a_constraint_refuses_are_no_parts() -> None:
@@ -170,11 +170,11 @@ def test_values_that_a_constraint_refuses_are_no_parts() -> None:
 
 def test_cells_that_no_case_can_show_are_told_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "few.yaml").write_text(FEW, encoding="utf-8")
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "coverage", "few.yaml", "-o", "QUANTIZED_LINEAR_CONVOLUTION",
         "--report", "json", "--missing",
     )  # fmt: skip
-    [row] = json.loads(found.stdout)["operators"]
+    [row] = json.loads(process.stdout)["operators"]
     names = {part["name"] for part in row["gaps"]}
     assert "FilterZeroPointTensor INT8, rank 2, at 4_0" in names
     assert names.isdisjoint(part["name"] for part in row["parts"])

@@ -15,12 +15,12 @@ from tests.graphs.suites import TWO_NODES, graph_file
 def test_counts_neighbours_of_the_operators_that_are_asked_for(tmp_path: Path) -> None:
     other = TWO_NODES.replace("ACTIVATION_RELU", "ACTIVATION_TANH")
     plan = list(load_suite([graph_file(tmp_path, TWO_NODES, TWO_NODES, other)]).plan())
-    found = graph_coverage(plan, ["ELEMENT_WISE_ADD", "ACTIVATION_RELU", "ACTIVATION_TANH"])
-    assert found.neighbours == {
+    coverage = graph_coverage(plan, ["ELEMENT_WISE_ADD", "ACTIVATION_RELU", "ACTIVATION_TANH"])
+    assert coverage.neighbours == {
         ("ELEMENT_WISE_ADD", "ACTIVATION_RELU"): 2,
         ("ELEMENT_WISE_ADD", "ACTIVATION_TANH"): 1,
     }
-    assert graph_sentence(found) == (
+    assert graph_sentence(coverage) == (
         "3 graphs of up to 2 nodes: 3 operators are nodes, and 2 pairs of operators are neighbours"
     )
     assert graph_coverage(plan, ["ACTIVATION_TANH"]).cases == 1

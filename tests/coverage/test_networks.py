@@ -28,13 +28,13 @@ cases:
 def test_a_layer_in_several_cases_is_one_layer(tmp_path: Path) -> None:
     for name in ("model", "matrix"):
         (tmp_path / f"{name}.yaml").write_text(CASES)
-    found = network_coverage(load_suite([tmp_path]).plan())
-    assert found == [NetworkCoverage("ResNet-50", layers=1, operators=1, cases=3)]
+    coverage = network_coverage(load_suite([tmp_path]).plan())
+    assert coverage == [NetworkCoverage("ResNet-50", layers=1, operators=1, cases=3)]
 
 
 def test_every_case_of_a_model_names_its_network() -> None:
     suite = load_suite(sorted(cases_directory().glob("*/model.yaml")))
-    found = network_coverage(suite.plan())
-    assert sum(each.cases for each in found) == sum(1 for _ in suite.plan())
-    assert len(found) >= 25
-    assert sum(each.layers for each in found) >= 300
+    coverage = network_coverage(suite.plan())
+    assert sum(each.cases for each in coverage) == sum(1 for _ in suite.plan())
+    assert len(coverage) >= 25
+    assert sum(each.layers for each in coverage) >= 300

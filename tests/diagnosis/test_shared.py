@@ -77,8 +77,8 @@ def test_tells_exceptions_by_their_counts() -> None:
     for place in failing[::20]:
         verdicts[place] = replace(verdicts[place], status=Status.PASSED, reason=None)
     log = logs.run_log(*verdicts)
-    told = "60 of 60, and 4 passes, where GroupCount > 1"
-    assert any(told in line.sentence for line in shared_lines(log))
+    actual = "60 of 60, and 4 passes, where GroupCount > 1"
+    assert any(actual in line.sentence for line in shared_lines(log))
 
 
 def test_parts_two_causes() -> None:

@@ -48,10 +48,10 @@ def _commands(
     if isinstance(command, click.Group):
         context = click.Context(command, info_name=name, parent=parent)
         for child in command.list_commands(context):
-            found = command.get_command(context, child)
-            assert found is not None
-            if not found.hidden:
-                yield from _commands(found, f"{name} {child}", context)
+            result = command.get_command(context, child)
+            assert result is not None
+            if not result.hidden:
+                yield from _commands(result, f"{name} {child}", context)
 
 
 def _trimmed(text: str) -> str:

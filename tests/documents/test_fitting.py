@@ -97,16 +97,16 @@ def places(data: Any) -> list[tuple[Any, Any]]:
 
 def schemas() -> list[tuple[dict[str, Any], Any]]:
     """Return the schemas of a case file and its desc, each with data of the bundled suite."""
-    found: list[tuple[dict[str, Any], Any]] = []
+    result: list[tuple[dict[str, Any], Any]] = []
     for name, stem in (("GATHER", "matrix"), ("TILE", "documented"), ("JOIN", "invalid")):
         file = cases_directory() / name.lower() / f"{stem}.yaml"
         data = yaml.safe_load(file.read_text("utf-8"))
-        found.append((dict(bundled_schema("case")), data))
+        result.append((dict(bundled_schema("case")), data))
         for entry in data["cases"]:
             desc = desc_schema(operator(name), matrix="matrix" in entry)
             parts = {"desc": desc, "expect": expect_schema(operator(name))}
-            found.append(({"properties": parts}, entry))
-    return found
+            result.append(({"properties": parts}, entry))
+    return result
 
 
 SCHEMAS: Final = schemas()

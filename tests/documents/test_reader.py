@@ -37,9 +37,9 @@ CORE_SCALARS: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("text", "value"), CORE_SCALARS)
 def test_reads_scalars_of_the_core_schema(tmp_path: Path, text: str, value: Any) -> None:
-    found = read(tmp_path, f"a: {text}\n")["a"]
-    assert found == value
-    assert type(found) is type(value)
+    actual = read(tmp_path, f"a: {text}\n")["a"]
+    assert actual == value
+    assert type(actual) is type(value)
 
 
 @pytest.mark.parametrize("text", [".nan", ".NaN", ".NAN"])
@@ -49,9 +49,9 @@ def test_reads_nan(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["-0", "-00", "-0.0", "-0e5"])
 def test_reads_negative_zero_as_such(tmp_path: Path, text: str) -> None:
-    found = read(tmp_path, f"a: {text}\n")["a"]
-    assert isinstance(found, float)
-    assert math.copysign(1, found) == -1
+    actual = read(tmp_path, f"a: {text}\n")["a"]
+    assert isinstance(actual, float)
+    assert math.copysign(1, actual) == -1
 
 
 SCALARS = (
@@ -91,8 +91,8 @@ def test_values_round_trip(
 
 
 def test_keys_are_kept_as_text(tmp_path: Path) -> None:
-    found = read(tmp_path, "1: a\nnull: b\ntrue: c\n0x10: d\n")
-    assert found == {"1": "a", "null": "b", "true": "c", "0x10": "d"}
+    actual = read(tmp_path, "1: a\nnull: b\ntrue: c\n0x10: d\n")
+    assert actual == {"1": "a", "null": "b", "true": "c", "0x10": "d"}
 
 
 def test_keys_keep_their_order(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_keys_keep_their_order(tmp_path: Path) -> None:
 
 
 def test_aliases_give_equal_values(tmp_path: Path) -> None:
-    found = read(tmp_path, "a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
-    assert found == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
+    actual = read(tmp_path, "a: &x {b: [1, 2]}\nc: *x\nd: [*x, *x]\n")
+    assert actual == {"a": {"b": [1, 2]}, "c": {"b": [1, 2]}, "d": [{"b": [1, 2]}] * 2}
 
 
 def test_reads_a_file_that_windows_wrote(tmp_path: Path) -> None:

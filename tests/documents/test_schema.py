@@ -263,8 +263,10 @@ most, parts, version, pair, either
 
 def problems(directory: Path, text: str) -> str:
     document = read_document(write(directory, text))
-    found = schema_problems(document, validator(SCHEMA), document.data)
-    return str(InvalidFilesError(found)).replace(f"{directory}/", "").replace(f"{directory}\\", "")
+    reports = schema_problems(document, validator(SCHEMA), document.data)
+    return (
+        str(InvalidFilesError(reports)).replace(f"{directory}/", "").replace(f"{directory}\\", "")
+    )
 
 
 def test_finds_nothing_wrong_with_what_fits(tmp_path: Path) -> None:

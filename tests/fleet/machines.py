@@ -109,13 +109,13 @@ class Machines:
     @staticmethod
     def workers_of(nanny: subprocess.Popen[bytes]) -> list[int]:
         """Return the worker processes of a nanny, on Linux."""
-        found = []
+        result = []
         for children in Path(f"/proc/{nanny.pid}/task").glob("*/children"):
             with suppress(FileNotFoundError, ProcessLookupError):
                 for pid in children.read_text("ascii").split():
                     if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                        found.append(int(pid))
-        return found
+                        result.append(int(pid))
+        return result
 
     def _address_in(self, file: Path, seconds: float = 60.0) -> str:
         """Wait until the scheduler has written where it listens."""

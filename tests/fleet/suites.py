@@ -36,7 +36,7 @@ _OF_ONE_RUN: Final = frozenset(
 
 
 def untimed(log: Path) -> list[dict[str, Any]]:
-    """Return a log's records in the order of the plan, without what is of one run alone."""
+    """Return a log's records in the order of the plan, without what one run alone has."""
     records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
     places = [
         -1 if record["record"] == "header" else record.get("place", len(records))

@@ -27,12 +27,12 @@ def graphs(count: int, nodes: int = 5) -> list[GraphCase]:
 
 
 def test_graphs_are_valid_and_their_nodes_feed_each_other() -> None:
-    made = graphs(30)
-    assert len(made) == 30
-    assert not any(case.violations() for case in made)
-    fed = [case for case in made if case.graph.intermediate_edges]
+    actual = graphs(30)
+    assert len(actual) == 30
+    assert not any(case.violations() for case in actual)
+    fed = [case for case in actual if case.graph.intermediate_edges]
     assert len(fed) >= 27
-    assert len({repr(case.graph) for case in made}) == 30
+    assert len({repr(case.graph) for case in actual}) == 30
 
 
 def test_graphs_have_up_to_so_many_nodes() -> None:
@@ -43,13 +43,13 @@ def test_graphs_have_up_to_so_many_nodes() -> None:
 
 
 def test_some_values_feed_several_nodes_and_some_intermediates_are_outputs() -> None:
-    made = graphs(60)
-    feeders = [Counter(edge.from_node for edge in case.graph.intermediate_edges) for case in made]
+    actual = graphs(60)
+    feeders = [Counter(edge.from_node for edge in case.graph.intermediate_edges) for case in actual]
     assert any(count > 1 for each in feeders for count in each.values())
     assert any(
         {edge.from_node for edge in case.graph.intermediate_edges}
         & {edge.node for edge in case.graph.output_edges}
-        for case in made
+        for case in actual
     )
 
 

@@ -32,8 +32,8 @@ def digest(name: str, seed: int, number: int) -> str:
 
 
 def test_seed_and_number_make_the_same_case_on_every_machine_and_python() -> None:
-    made = {name: digest(name, 7, number) for number, name in enumerate(SAMPLE)}
-    assert made == {
+    actual = {name: digest(name, 7, number) for number, name in enumerate(SAMPLE)}
+    assert actual == {
         "CONVOLUTION": "187f03565b433758",
         "GATHER_ND": "72b2ca32cbfb87df",
         "GEMM": "8d87dfbf7a49b460",

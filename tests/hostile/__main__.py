@@ -70,8 +70,8 @@ def kills(first: int, count: int, folder: Path | None, jobs: int) -> None:
         return [f"kill {seed}: {problem}" for problem in result.problems]
 
     with ThreadPoolExecutor(jobs) as pool:
-        told = (p for some in pool.map(problems, range(first, first + count)) for p in some)
-        failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, told)
+        actual = (p for some in pool.map(problems, range(first, first + count)) for p in some)
+        failed = _told(f"kills of {', '.join(VICTIMS)}", first, count, actual)
     for end, number in sorted(ends.items()):
         click.echo(f"  {number:6,} {end}")
     raise SystemExit(failed)

@@ -62,9 +62,9 @@ def _complaint(folder: Path, *arguments: str | Path, reports: Mapping[str, Path]
         return f"a traceback: {done.stderr[-1500:]}"
     if done.returncode not in (0, 1, 6) and not done.stderr.strip():
         return f"exit {done.returncode} without a word"
-    told = done.stdout + done.stderr
-    if any(character in told for character in "\x1b\x07\x00\u202e"):
-        return f"a control character reaches the terminal: {told[-1500:]!r}"
+    message = done.stdout + done.stderr
+    if any(character in message for character in "\x1b\x07\x00\u202e"):
+        return f"a control character reaches the terminal: {message[-1500:]!r}"
     if "json" in reports and done.returncode in (0, 1, 6) and reports["json"].exists():
         try:
             json.loads(reports["json"].read_bytes())

@@ -62,6 +62,24 @@ LARGER_THAN_MEMORY: Final = """
 """
 
 
+HUNG: Final = """
+from pathlib import Path
+from saboteur import create
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+
+backend = create("block_queue,trouble")
+backend.limit_waits(2)
+for planned in load_suite([Path("tile.yaml")]).plan():
+    for outcome in backend.run([build(planned)]):
+        kind = getattr(outcome, "kind", None)
+        print(f"{kind}: {outcome.message}" if kind else type(outcome).__name__)
+backend.close()
+print("closed")
+"""
+"""A device that hangs in a process that nobody ends."""
+
+
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(SCRIPT), *arguments],
@@ -80,16 +98,16 @@ def verdicts(directory: Path) -> Mapping[str, Verdict]:
     """Return the log's verdicts by the names of their cases; the log must be whole."""
     log = read_log(directory / "run.jsonl")
     assert log.complete
-    found = {verdict.case.rpartition("/")[2]: verdict for verdict in log.verdicts}
-    assert len(found) == len(log.verdicts) == log.header.selected
-    return found
+    result = {verdict.case.rpartition("/")[2]: verdict for verdict in log.verdicts}
+    assert len(result) == len(log.verdicts) == log.header.selected
+    return result
 
 
 def only_trouble(directory: Path) -> Verdict:
     """Return the verdict on the case in trouble; all others must have passed."""
-    found = dict(verdicts(directory))
-    trouble = found.pop("trouble")
-    assert [str(verdict.status) for verdict in found.values()] == ["passed"] * 4
+    result = dict(verdicts(directory))
+    trouble = result.pop("trouble")
+    assert [str(verdict.status) for verdict in result.values()] == ["passed"] * 4
     return trouble
 
 
@@ -132,9 +150,25 @@ def test_a_removed_device_costs_one_case(tmp_path: Path) -> None:
 
 
 def test_a_dispatch_that_never_ends_costs_one_case(tmp_path: Path) -> None:
-    told = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
+    actual = reason(run_sabotaged(tmp_path, "block_queue", "--timeout", "5"))
+    hung = "the device did not finish its work within 4.5 seconds"
+    assert actual == (Status.BROKEN, ReasonKind.HANG, hung)
+
+
+def test_a_process_that_never_answers_costs_one_case(tmp_path: Path) -> None:
+    actual = reason(run_sabotaged(tmp_path, "sleep_for_hours", "--timeout", "5"))
     ended = "no result after 5 seconds, so its process was ended"
-    assert told == (Status.BROKEN, ReasonKind.HANG, ended)
+    assert actual == (Status.BROKEN, ReasonKind.HANG, ended)
+
+
+def test_a_backend_whose_device_hangs_is_closed(tmp_path: Path) -> None:
+    shutil.copy(HERE / "saboteur" / "saboteur.py", tmp_path)
+    write_suite(tmp_path, FINE.format(name="trouble"))
+    (tmp_path / "script.py").write_text(HUNG, encoding="utf-8")
+    done = lab("python", "--", "script.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = ["Outputs"] * 2 + ["hang: the device did not finish its work within 2 seconds"] * 3
+    assert done.stdout.splitlines() == [*outcomes, "closed"]
 
 
 def test_a_thread_that_crashes_costs_one_case(tmp_path: Path) -> None:
@@ -164,15 +198,15 @@ def test_every_invalid_desc_is_refused_as_its_case_says(tmp_path: Path) -> None:
     arguments = ("-b", "directml", "--tag", "invalid", "--log", "run.jsonl", "-q")
     done = lab("run", "--", "run", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {verdict.case: verdict for verdict in read_log(tmp_path / "run.jsonl").verdicts}
+    actual = {verdict.case: verdict for verdict in read_log(tmp_path / "run.jsonl").verdicts}
     plan = [
         case for case in load_suite([cases_directory()]).plan() if "invalid" in case.template.tags
     ]
-    assert {case.identifier for case in plan} == found.keys()
+    assert {case.identifier for case in plan} == actual.keys()
     own = {Provenance.DOCUMENTED, Provenance.RECORDED}
     wrong = {
         name: verdict.status
-        for name, verdict in found.items()
+        for name, verdict in actual.items()
         if verdict.status is not Status.PASSED or verdict.expectation not in own
     }
     assert wrong == dict.fromkeys(ACCEPTED, Status.WAIVED)
@@ -183,7 +217,7 @@ D3D12: Final = r"C:\windows\system32\d3d12.dll"
 
 
 @pytest.mark.parametrize(
-    ("command", "file", "told"),
+    ("command", "file", "expected"),
     [
         (RUN, D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
         (("devices",), D3D12, f"{D3D12} lacks the function DMLCreateDevice1: it is not DirectML"),
@@ -193,13 +227,13 @@ D3D12: Final = r"C:\windows\system32\d3d12.dll"
     ids=["another-dll", "another-dll-devices", "text", "missing"],
 )
 def test_4_for_what_is_not_directml(
-    tmp_path: Path, command: tuple[str, ...], file: str, told: str
+    tmp_path: Path, command: tuple[str, ...], file: str, expected: str
 ) -> None:
     (tmp_path / "text.dll").write_text("not a library", encoding="utf-8")
     write_suite(tmp_path, FINE.format(name="trouble"))
     done = lab("run", "--", *command, "--directml", file, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (4, "")
-    assert told in done.stderr
+    assert expected in done.stderr
     assert "pip install dmlconf[directml]" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -182,9 +182,9 @@ def test_every_order_of_adding_up_in_float32_passes(
     way: Callable[[Product], Array], draw: str, length: int
 ) -> None:
     pair = product(draw, length)
-    found = pair.judged(way(pair))
-    assert found.passed
-    assert max(found.margin, found.spread) < 1
+    actual = pair.judged(way(pair))
+    assert actual.passed
+    assert max(actual.margin, actual.spread) < 1
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -264,8 +264,8 @@ def test_the_result_is_right_where_another_device_overflowed() -> None:
 def test_an_infinite_result_where_the_sum_is_small_fails() -> None:
     pair = Product(np.array([[1, 2]], np.float32), np.ones((2, 1), np.float32))
     for value in (np.inf, -np.inf, np.nan):
-        found = pair.judged(np.array([[value]]))
-        assert found.differing == 1
+        actual = pair.judged(np.array([[value]]))
+        assert actual.differing == 1
 
 
 def test_nothing_to_add_up_is_exactly_zero() -> None:

@@ -38,27 +38,27 @@ def differing(actual: Array, expected: Array, precision: PrecisionRule) -> list[
 def test_equal_arrays_do_not_differ_under_any_rule(data_type: DataType) -> None:
     values = np.arange(12, dtype=data_type.dtype).reshape(3, 4)
     for precision in (EXACT, rule("ulp", 1), rule("absolute", 0.1), rule("relative", 0.1)):
-        found = compare(values, values.copy(), precision)
-        assert (found.elements, found.differing, found.first) == (12, 0, ())
-        assert found.worst_coordinates is None
-        assert found.worst_ulp == (0.0 if data_type.is_float else None)
+        comparison = compare(values, values.copy(), precision)
+        assert (comparison.elements, comparison.differing, comparison.first) == (12, 0, ())
+        assert comparison.worst_coordinates is None
+        assert comparison.worst_ulp == (0.0 if data_type.is_float else None)
 
 
 def test_exact_tells_every_differing_integer_in_row_major_order() -> None:
     expected = np.arange(6, dtype=np.int32).reshape(2, 3)
     actual = expected.copy()
     actual[0, 1], actual[1, 2] = 7, -8
-    found = compare(actual, expected, EXACT)
-    assert found.differing == 2
-    assert found.first == (Difference((0, 1), 1, 7), Difference((1, 2), 5, -8))
-    assert found.worst_ulp is None
+    comparison = compare(actual, expected, EXACT)
+    assert comparison.differing == 2
+    assert comparison.first == (Difference((0, 1), 1, 7), Difference((1, 2), 5, -8))
+    assert comparison.worst_ulp is None
 
 
 def test_keeps_the_first_differences_and_counts_all() -> None:
     expected = np.zeros(100, np.uint8)
-    found = compare(expected + np.uint8(1), expected, EXACT)
-    assert found.differing == 100
-    assert [difference.coordinates for difference in found.first] == [
+    comparison = compare(expected + np.uint8(1), expected, EXACT)
+    assert comparison.differing == 100
+    assert [difference.coordinates for difference in comparison.first] == [
         (place,) for place in range(MOST_DIFFERENCES)
     ]
 
@@ -82,9 +82,9 @@ def test_any_nan_equals_any_nan_and_no_number(kind: str, data_type: DataType) ->
     assert compare(nan, other, precision).differing == 0
     one = floats(1.0, data_type=data_type)
     for actual, expected in ((nan, one), (one, nan)):
-        found = compare(actual, expected, precision)
-        assert found.differing == 1
-        assert found.worst_ulp == math.inf
+        comparison = compare(actual, expected, precision)
+        assert comparison.differing == 1
+        assert comparison.worst_ulp == math.inf
 
 
 NANS = {
@@ -110,9 +110,9 @@ def test_ulp_rule_takes_its_limit_and_nothing_beyond(
     actual = expected
     for _ in range(steps):
         actual = np.nextafter(actual, data_type.dtype.type(math.inf if up else -math.inf))
-    found = compare(actual, expected, rule("ulp", limit))
-    assert found.differing == (3 if steps > limit else 0)
-    assert found.worst_ulp == steps
+    comparison = compare(actual, expected, rule("ulp", limit))
+    assert comparison.differing == (3 if steps > limit else 0)
+    assert comparison.worst_ulp == steps
 
 
 def test_worst_place_is_the_farthest_not_the_first() -> None:
@@ -120,16 +120,17 @@ def test_worst_place_is_the_farthest_not_the_first() -> None:
     actual = expected.copy()
     actual[0, 1] = 1.5
     actual[1, 0] = 100
-    found = compare(actual, expected, rule("ulp", 1))
-    assert found.worst_coordinates == (1, 0)
-    assert found.worst_ulp == float(ulp_distance(actual, expected).max())
+    comparison = compare(actual, expected, rule("ulp", 1))
+    assert comparison.worst_coordinates == (1, 0)
+    assert comparison.worst_ulp == float(ulp_distance(actual, expected).max())
 
 
 def test_worst_place_is_told_where_it_is_within_the_rule() -> None:
     expected = floats(1, 1)
     actual = floats(1, np.nextafter(np.float32(1), np.float32(2)))
-    found = compare(actual, expected, rule("ulp", 4))
-    assert (found.differing, found.worst_ulp, found.worst_coordinates) == (0, 1.0, (1,))
+    comparison = compare(actual, expected, rule("ulp", 4))
+    assert (comparison.differing, comparison.worst_ulp) == (0, 1.0)
+    assert comparison.worst_coordinates == (1,)
 
 
 NUMBERS = st.floats(-100, 100, width=32)
@@ -137,14 +138,14 @@ NUMBERS = st.floats(-100, 100, width=32)
 
 @given(NUMBERS, NUMBERS, st.floats(0.001, 10))
 def test_absolute_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
-    found = compare(floats(a), floats(e), rule("absolute", limit))
-    assert found.differing == int(abs(a - e) > limit)
+    comparison = compare(floats(a), floats(e), rule("absolute", limit))
+    assert comparison.differing == int(abs(a - e) > limit)
 
 
 @given(NUMBERS, NUMBERS, st.floats(0.001, 2))
 def test_relative_rule_agrees_with_its_formula(a: float, e: float, limit: float) -> None:
-    found = compare(floats(a), floats(e), rule("relative", limit))
-    assert found.differing == int(abs(a - e) > limit * abs(e))
+    comparison = compare(floats(a), floats(e), rule("relative", limit))
+    assert comparison.differing == int(abs(a - e) > limit * abs(e))
 
 
 @pytest.mark.parametrize(("kind", "far"), [("absolute", [3]), ("relative", [1, 3])])
@@ -156,8 +157,8 @@ def test_tolerant_rules_hold_for_integers_too(kind: str, far: list[int]) -> None
 
 
 def test_unsigned_integers_do_not_wrap_under_a_tolerant_rule() -> None:
-    found = compare(np.array([1], np.uint8), np.array([2], np.uint8), rule("absolute", 1))
-    assert found.differing == 0
+    comparison = compare(np.array([1], np.uint8), np.array([2], np.uint8), rule("absolute", 1))
+    assert comparison.differing == 0
 
 
 @pytest.mark.parametrize("data_type", DataType)
@@ -167,6 +168,6 @@ def test_arrays_without_elements_do_not_differ(data_type: DataType) -> None:
 
 
 def test_differences_hold_plain_numbers() -> None:
-    found = compare(floats(2.5), floats(1.5), EXACT)
-    kinds: list[type[Any]] = [type(found.first[0].actual), type(found.first[0].expected)]
+    comparison = compare(floats(2.5), floats(1.5), EXACT)
+    kinds: list[type[Any]] = [type(comparison.first[0].actual), type(comparison.first[0].expected)]
     assert kinds == [float, float]

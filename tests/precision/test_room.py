@@ -63,8 +63,8 @@ def test_an_exact_rule_leaves_no_room() -> None:
 
 def test_an_interval_without_ends_is_open_and_a_wide_one_is_loose() -> None:
     everything = Ends(-math.inf, math.inf)
-    found = counted(half(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
-    assert found == Room(open=1, loose=2)
+    actual = counted(half(1, 1, 10), everything, Ends(0.4, 1.5), Ends(9.6, 10.5))
+    assert actual == Room(open=1, loose=2)
 
 
 def test_an_interval_open_to_one_side_is_loose_only() -> None:
@@ -72,8 +72,8 @@ def test_an_interval_open_to_one_side_is_loose_only() -> None:
 
 
 def test_integers_are_open_where_the_interval_has_all_of_them() -> None:
-    found = counted(np.array([0, 200], np.uint8), Ends(0, 255), Ends(190, 200))
-    assert found == Room(open=1, loose=1)
+    actual = counted(np.array([0, 200], np.uint8), Ends(0, 255), Ends(190, 200))
+    assert actual == Room(open=1, loose=1)
     assert counted(np.array([3], np.uint8), Ends(3, 3)) == NO_ROOM
 
 
@@ -101,8 +101,8 @@ def test_the_last_place_of_a_large_number_is_no_room_to_infinity() -> None:
 def test_a_sum_is_loose_by_its_error_scale_and_open_where_that_is_beyond_all_measure() -> None:
     rule = PrecisionRule(RuleKind.ACCUMULATE, 1, "test", products=8)
     sums = np.array([1.0, 2.0**18, 2.0**301])
-    found = room(half(1, 1, 1), rule, Allowed(sums=sums))
-    assert found == Room(open=1, loose=2)
+    actual = room(half(1, 1, 1), rule, Allowed(sums=sums))
+    assert actual == Room(open=1, loose=2)
 
 
 def test_a_sum_that_may_overflow_on_the_way_is_judged_where_it_is_finite() -> None:
@@ -116,8 +116,10 @@ def test_candidates_at_the_ends_of_a_type_are_loose_and_not_open() -> None:
             low, high = np.array([0], np.uint8), np.array([255], np.uint8)
             return [(low, low), (high, high)]
 
-    found = room(np.array([255], np.uint8), PrecisionRule(RuleKind.ONE_OF, 0, "test"), Candidates())
-    assert found == Room(open=0, loose=1)
+    actual = room(
+        np.array([255], np.uint8), PrecisionRule(RuleKind.ONE_OF, 0, "test"), Candidates()
+    )
+    assert actual == Room(open=0, loose=1)
 
 
 def test_a_sum_of_nothing_leaves_no_room() -> None:

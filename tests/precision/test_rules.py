@@ -72,8 +72,8 @@ def test_an_interval_takes_what_lies_in_it_and_nothing_else() -> None:
     allowed = Allowed(np.array([2, 2, 2]), np.array([3, 3, 3]))
     expected = np.array([2, 2, 3])
     assert compare(np.array([3, 2, 2]), expected, rule, allowed).passed
-    found = compare(np.array([4, 1, 2]), expected, rule, allowed)
-    assert (found.differing, found.margin) == (2, math.inf)
+    comparison = compare(np.array([4, 1, 2]), expected, rule, allowed)
+    assert (comparison.differing, comparison.margin) == (2, math.inf)
 
 
 def test_an_interval_tells_the_margin_from_the_expected_value() -> None:
@@ -187,19 +187,19 @@ def test_margin_and_histogram_tell_of_every_element(
     width = data_type.dtype.itemsize
     start = np.full(len(steps), 1, data_type.dtype).view(f"i{width}")
     actual = (start + np.array(steps, f"i{width}")).view(data_type.dtype)
-    found = compare(actual, start.view(data_type.dtype), ulp(max(limit, 1)))
-    assert found.margin == max(steps) / max(limit, 1)
-    assert found.differing == sum(step > max(limit, 1) for step in steps)
+    comparison = compare(actual, start.view(data_type.dtype), ulp(max(limit, 1)))
+    assert comparison.margin == max(steps) / max(limit, 1)
+    assert comparison.differing == sum(step > max(limit, 1) for step in steps)
     if any(steps):
-        assert sum(found.histogram.values()) == len(steps)
+        assert sum(comparison.histogram.values()) == len(steps)
         for step in steps:
-            assert found.histogram[2.0 ** (step.bit_length() - 1) if step else 0.0] > 0
+            assert comparison.histogram[2.0 ** (step.bit_length() - 1) if step else 0.0] > 0
 
 
 def test_the_histogram_sets_nan_apart() -> None:
-    found = compare(floats(1, math.nan, 2), floats(1, 1, 4), ulp(1))
-    assert found.histogram == {0.0: 1, 2.0**23: 1, math.inf: 1}
-    assert found.worst_ulp == math.inf
+    comparison = compare(floats(1, math.nan, 2), floats(1, 1, 4), ulp(1))
+    assert comparison.histogram == {0.0: 1, 2.0**23: 1, math.inf: 1}
+    assert comparison.worst_ulp == math.inf
 
 
 @pytest.mark.parametrize("size", [1 << 15, (1 << 15) + 1, 100_000])
@@ -208,10 +208,10 @@ def test_large_outputs_are_compared_to_their_last_element(size: int) -> None:
     actual = expected.copy()
     actual[-1] += 1
     actual[7] = -1
-    found = compare(actual, expected, PrecisionRule(RuleKind.EXACT, 0, "test"))
-    assert found.differing == 2
-    assert [difference.coordinates for difference in found.first] == [(7, 0), (size - 1, 0)]
-    assert found.elements == size
+    comparison = compare(actual, expected, PrecisionRule(RuleKind.EXACT, 0, "test"))
+    assert comparison.differing == 2
+    assert [difference.coordinates for difference in comparison.first] == [(7, 0), (size - 1, 0)]
+    assert comparison.elements == size
 
 
 @pytest.mark.parametrize("actual", [0.0, 1e38, -math.inf, math.nan])

@@ -27,12 +27,12 @@ def pair(operator: str, a: float, b: float, data_type: DataType) -> tuple[float,
 
 
 def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequence[Interval]:
-    found: Sequence[Interval] = reference_function(operator, "candidates")(
+    result: Sequence[Interval] = reference_function(operator, "candidates")(
         ATensor=np.array([a], data_type.dtype),
         BTensor=np.array([b], data_type.dtype),
         OutputTensor=TensorDesc(data_type, (1,)),
     )
-    return found
+    return result
 
 
 def permits(operator: str, a: float, b: float, expected: float, actual: float) -> bool:

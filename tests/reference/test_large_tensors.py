@@ -26,7 +26,7 @@ def desc(*sizes: int, of: DataType = DataType.FLOAT32) -> TensorDesc:
 
 def convolution(values: Array, filter_: Array, groups: int, direction: str) -> Array:
     channels = filter_.shape[0] if direction == "FORWARD" else filter_.shape[1] * groups
-    found: Array = reference_function("CONVOLUTION")(
+    result: Array = reference_function("CONVOLUTION")(
         InputTensor=values,
         FilterTensor=filter_,
         BiasTensor=None,
@@ -41,7 +41,7 @@ def convolution(values: Array, filter_: Array, groups: int, direction: str) -> A
         GroupCount=groups,
         FusedActivation=None,
     )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
@@ -58,8 +58,8 @@ def test_convolution(
     direction: str, sizes: tuple[int, ...], filter_sizes: tuple[int, ...], groups: int
 ) -> None:
     values, filter_ = random(*sizes), random(*filter_sizes, seed=1)
-    found = convolution(values, filter_, groups, direction)
-    channels, outputs = sizes[1] // groups, found.shape[1] // groups
+    actual = convolution(values, filter_, groups, direction)
+    channels, outputs = sizes[1] // groups, actual.shape[1] // groups
     rows = len(filter_) // groups
     for batch in range(sizes[0]):
         for group in range(groups):
@@ -73,13 +73,13 @@ def test_convolution(
                 turned = flat[:, :, ::-1, ::-1]
                 expected = np.einsum("cyxij,coij->oyx", views, turned, optimize=True)
             np.testing.assert_array_equal(
-                found[batch, group * outputs : (group + 1) * outputs], expected
+                actual[batch, group * outputs : (group + 1) * outputs], expected
             )
 
 
 def pooled(operator: str, values: Array, **more: Any) -> Any:
     sizes = (values.shape[2] + 1) // 2, (values.shape[3] + 1) // 2
-    found = reference_function(operator)(
+    result = reference_function(operator)(
         InputTensor=values,
         OutputTensor=desc(*values.shape[:2], *sizes),
         Strides=[2, 2],
@@ -88,7 +88,7 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
         EndPadding=[1, 1],
         **more,
     )
-    return found[0] if isinstance(found, tuple) and len(found) == 1 else found
+    return result[0] if isinstance(result, tuple) and len(result) == 1 else result
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def pooled(operator: str, values: Array, **more: Any) -> Any:
 )
 def test_pooling(operator: str, more: dict[str, Any]) -> None:
     values = random(2, 30, 61, 50)
-    found = pooled(operator, values, **more)
+    actual = pooled(operator, values, **more)
     for batch, channel in np.ndindex(2, 30):
         one = values[batch : batch + 1, channel : channel + 1]
         np.testing.assert_array_equal(
-            found[batch : batch + 1, channel : channel + 1], pooled(operator, one, **more)
+            actual[batch : batch + 1, channel : channel + 1], pooled(operator, one, **more)
         )
 
 
@@ -131,13 +131,13 @@ def test_gradients_of_resampling(mode: str, sizes: tuple[int, int]) -> None:
         "OutputPixelOffsets": [-0.5] * 4,
     }
     function = reference_function("RESAMPLE_GRAD1")
-    found = function(gradient, desc(2, 30, *sizes), **fields)
+    actual = function(gradient, desc(2, 30, *sizes), **fields)
     for batch, channel in np.ndindex(2, 30):
         one = gradient[batch : batch + 1, channel : channel + 1]
         alone = function(one, desc(1, 1, *sizes), **fields)
-        np.testing.assert_array_equal(found[batch, channel], alone[0, 0])
+        np.testing.assert_array_equal(actual[batch, channel], alone[0, 0])
     # Every gradient is shared out, and nothing is lost.
-    np.testing.assert_allclose(found.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
+    np.testing.assert_allclose(actual.sum(axis=(2, 3)), gradient.sum(axis=(2, 3)), atol=0.01)
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
@@ -150,7 +150,7 @@ def test_regions(function: str) -> None:
     batches = drawn.integers(0, 2, (1, 1, 1, count)).astype(np.uint32)
 
     def aligned(regions: Array, batches: Array) -> Array:
-        found: Array = reference_function("ROI_ALIGN")(
+        actual: Array = reference_function("ROI_ALIGN")(
             InputTensor=values,
             ROITensor=regions,
             BatchIndicesTensor=batches,
@@ -163,13 +163,13 @@ def test_regions(function: str) -> None:
             MinimumSamplesPerOutput=1,
             MaximumSamplesPerOutput=3,
         )
-        return found
+        return actual
 
-    found = aligned(regions, batches)
+    actual = aligned(regions, batches)
     for place in range(count):
         one = slice(place, place + 1)
         alone = aligned(regions[:, :, one], batches[..., one])
-        np.testing.assert_array_equal(found[place], alone[0])
+        np.testing.assert_array_equal(actual[place], alone[0])
 
 
 @pytest.mark.parametrize("function", ["AVERAGE", "MAX"])
@@ -191,23 +191,23 @@ def test_many_samples_of_each_output(function: str) -> None:
     }
 
     def aligned(channels: slice) -> Array:
-        found: Array = reference_function("ROI_ALIGN1")(
+        actual: Array = reference_function("ROI_ALIGN1")(
             InputTensor=values[:, channels],
             OutputTensor=desc(*gradients[:, channels].shape),
             OutOfBoundsInputValue=0.0,
             **fields,
         )
-        return found
+        return actual
 
     def gradient(channels: slice) -> Array:
-        found: Array = reference_function("ROI_ALIGN_GRAD")(
+        actual: Array = reference_function("ROI_ALIGN_GRAD")(
             InputTensor=values[:, channels],
             InputGradientTensor=gradients[:, channels],
             OutputGradientTensor=desc(*values[:, channels].shape),
             OutputROIGradientTensor=None,
             **fields,
         )[0]
-        return found
+        return actual
 
     for part_of in (aligned, gradient):
         whole = part_of(slice(None))
@@ -225,15 +225,15 @@ def test_greatest_numbers_of_regions() -> None:
     regions = np.concatenate([batches, begins, ends], axis=1).astype(np.float32)
 
     def pooled(regions: Array) -> Array:
-        found: Array = reference_function("ROI_POOLING")(
+        actual: Array = reference_function("ROI_POOLING")(
             InputTensor=values,
             ROITensor=regions.reshape(1, 1, -1, 5),
             OutputTensor=desc(len(regions), 30, 7, 7),
             SpatialScale=1.0,
             PooledSize={"Height": 7, "Width": 7},
         )
-        return found
+        return actual
 
-    found = pooled(regions)
+    actual = pooled(regions)
     for place in range(count):
-        np.testing.assert_array_equal(found[place], pooled(regions[place : place + 1])[0])
+        np.testing.assert_array_equal(actual[place], pooled(regions[place : place + 1])[0])

@@ -28,27 +28,27 @@ def test_special_case_has_no_function(name: str) -> None:
 def test_fields_of_the_same_name_are_passed_on_and_constants_added() -> None:
     values = np.array([[3, 1, 2]], np.int32)
     outputs = TensorDesc(DataType.INT32, (1, 2)), TensorDesc(DataType.UINT32, (1, 2))
-    found = reference_function("TOP_K")(values, *outputs, Axis=1, K=2)
-    assert [part.tolist() for part in found] == [[[3, 2]], [[0, 2]]]
+    actual = reference_function("TOP_K")(values, *outputs, Axis=1, K=2)
+    assert [part.tolist() for part in actual] == [[[3, 2]], [[0, 2]]]
 
 
 def test_fields_of_other_forms_are_computed_from_sizes_and_attributes() -> None:
     values = np.array([[1, 2], [3, 4]], np.float32)
-    found = reference_function("ACTIVATION_HARDMAX")(
+    actual = reference_function("ACTIVATION_HARDMAX")(
         InputTensor=values, OutputTensor=TensorDesc(DataType.FLOAT32, (2, 2))
     )
-    assert found.tolist() == [[0, 1], [0, 1]]
+    assert actual.tolist() == [[0, 1], [0, 1]]
 
 
 def test_special_cases_of_special_cases_reach_the_most_general_operator() -> None:
     values = np.array([[[[1, 2]]]], np.float32)
-    found = reference_function("UPSAMPLE_2D")(
+    actual = reference_function("UPSAMPLE_2D")(
         InputTensor=values,
         OutputTensor=TensorDesc(DataType.FLOAT32, (1, 1, 2, 4)),
         ScaleSize={"Width": 2, "Height": 2},
         InterpolationMode="NEAREST_NEIGHBOR",
     )
-    assert found.tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
+    assert actual.tolist() == [[[[1, 1, 2, 2], [1, 1, 2, 2]]]]
 
 
 def test_what_the_general_operator_lacks_is_missing_by_its_name() -> None:

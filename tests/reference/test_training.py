@@ -43,8 +43,8 @@ def test_the_first_step_has_the_length_of_the_learning_rate(
 ) -> None:
     slope = -gradient if downward else gradient
     rates = {"LearningRate": 0.5, "Beta1": beta1, "Beta2": beta2, "Epsilon": 0.0}
-    (found,), _, _ = adam_optimizer(**desc(parameter, 0, 0, slope, 1, **rates))
-    assert abs(found - (parameter + (0.5 if downward else -0.5))) <= 1e-6
+    (actual,), _, _ = adam_optimizer(**desc(parameter, 0, 0, slope, 1, **rates))
+    assert abs(actual - (parameter + (0.5 if downward else -0.5))) <= 1e-6
 
 
 @few

@@ -34,8 +34,8 @@ LOG = logs.run_log(
 
 
 def test_reports_name_operators_far_from_devices_the_farthest_first() -> None:
-    for told in (picture.render_text(LOG), markdown.render(LOG)):
-        lines = told.partition(HEADING)[2].splitlines()
+    for message in (picture.render_text(LOG), markdown.render(LOG)):
+        lines = message.partition(HEADING)[2].splitlines()
         assert [line.strip(" -") for line in lines if "usual error" in line] == [
             "1,200 times the usual error SIN, 2 cases: sin/b",
             "11 times the usual error COS, 1 case: cos/a",
@@ -43,12 +43,12 @@ def test_reports_name_operators_far_from_devices_the_farthest_first() -> None:
 
 
 def test_the_json_report_lists_them_as_its_schema_has_it() -> None:
-    told = json.loads(json_report.render(LOG))
-    assert told["far_from_devices"] == [
+    actual = json.loads(json_report.render(LOG))
+    assert actual["far_from_devices"] == [
         {"operator": "SIN", "cases": 2, "typical_margin": 1200.0, "case": "sin/b"},
         {"operator": "COS", "cases": 1, "typical_margin": 11.0, "case": "cos/a"},
     ]
-    validator(bundled_schema("report")).validate(told)
+    validator(bundled_schema("report")).validate(actual)
 
 
 @pytest.mark.parametrize("log", [logs.everything(), logs.run_log(far("tan/a", "TAN", 10.0))])
@@ -59,8 +59,8 @@ def test_reports_of_runs_near_to_devices_say_nothing_of_it(log: RunLog) -> None:
 
 def test_reports_tell_of_outputs_that_nothing_was_compared_with() -> None:
     partly = replace(logs.PASSED, unchecked_outputs=("OutputIndexTensor",))
-    told = f"OutputIndexTensor of {logs.PASSED.case}"
+    actual = f"OutputIndexTensor of {logs.PASSED.case}"
     for log, known in ((logs.run_log(partly), True), (logs.run_log(logs.PASSED), False)):
         assert ("compared in part" in picture.render_text(log)) is known
-    assert told in picture.render_text(logs.run_log(partly))
+    assert actual in picture.render_text(logs.run_log(partly))
     assert "compared in part" in markdown.render(logs.run_log(partly))

@@ -125,8 +125,8 @@ def test_a_log_without_its_end_is_an_error() -> None:
             "testsuite[@name='not reached']/testcase/error"
         )
         assert error is not None
-        told = f"{missing} of {selected} selected cases have no verdict"
-        assert error.get("message") == told
+        actual = f"{missing} of {selected} selected cases have no verdict"
+        assert error.get("message") == actual
     assert parsed(logs.everything()).find("testsuite[@name='not reached']") is None
 
 
@@ -143,23 +143,23 @@ def test_a_failure_tells_elements_place_and_command() -> None:
 def test_properties_have_environment_and_whole_digests() -> None:
     suite = parsed(logs.plain()).find("testsuite")
     assert suite is not None
-    found = {p.get("name"): p.get("value") for p in suite.iter("property")}
-    assert found["suite"] == logs.HEADER.suite_digest
-    assert found["catalogue"] == logs.HEADER.catalogue_digest
-    assert found["platform"] == "Windows-11-10.0.26100-SP0"
-    assert "adapter" not in found
+    actual = {p.get("name"): p.get("value") for p in suite.iter("property")}
+    assert actual["suite"] == logs.HEADER.suite_digest
+    assert actual["catalogue"] == logs.HEADER.catalogue_digest
+    assert actual["platform"] == "Windows-11-10.0.26100-SP0"
+    assert "adapter" not in actual
     directml = parsed(logs.everything()).find("testsuite")
     assert directml is not None
-    found = {p.get("name"): p.get("value") for p in directml.iter("property")}
-    assert (found["adapter"], found["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
+    actual = {p.get("name"): p.get("value") for p in directml.iter("property")}
+    assert (actual["adapter"], actual["driver"]) == ("Contoso Graphics 9000", "32.0.15.6094")
 
 
 def test_a_failure_has_the_facts_of_its_desc_and_a_pass_has_none() -> None:
     facts = {"InputTensor": "FLOAT16 2x3", "Axis": 1, "Repeats": [1, 2]}
     log = logs.run_log(replace(logs.FAILED, facts=facts), replace(logs.PASSED, facts=facts))
     failed, passed = parsed(log).iter("testcase")
-    found = {p.get("name"): p.get("value") for p in failed.iter("property")}
-    assert found == {"InputTensor": "FLOAT16 2x3", "Axis": "1", "Repeats": "[1, 2]"}
+    actual = {p.get("name"): p.get("value") for p in failed.iter("property")}
+    assert actual == {"InputTensor": "FLOAT16 2x3", "Axis": "1", "Repeats": "[1, 2]"}
     assert passed.find("properties") is None
 
 

@@ -17,31 +17,31 @@ def with_margin(verdict: Verdict, margin: float, **more: Any) -> Verdict:
 
 def test_junit_gives_rule_and_margin_of_failures_only() -> None:
     passed, failed = with_margin(logs.PASSED, 0.5), with_margin(logs.FAILED, 1.5)
-    told = junit.render(logs.run_log(failed, passed))
-    assert "OutputTensor: rule: at most 1 ULP (its page)</system-out>" in told
-    assert told.count("<system-out>") == 1
+    actual = junit.render(logs.run_log(failed, passed))
+    assert "OutputTensor: rule: at most 1 ULP (its page)</system-out>" in actual
+    assert actual.count("<system-out>") == 1
 
 
 def test_a_failure_names_its_rule_in_every_report() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="accumulate", limit=2, products=16)
     log = logs.run_log(failed)
-    for told in (picture.render_text(log), markdown.render(log), junit.render(log)):
-        assert "accumulate, sum of 16 products, limit 2" in told
-        assert "its page" in told
+    for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
+        assert "accumulate, sum of 16 products, limit 2" in message
+        assert "its page" in message
 
 
 def test_the_rule_exact_has_no_limit_to_use() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="exact", limit=0)
-    told = picture.render_text(logs.run_log(failed))
-    assert "OutputTensor: rule: exact (its page)" in told
-    assert "limit used" not in told
+    actual = picture.render_text(logs.run_log(failed))
+    assert "OutputTensor: rule: exact (its page)" in actual
+    assert "limit used" not in actual
 
 
 def test_the_rule_one_of_has_no_number_as_its_limit() -> None:
     failed = with_margin(logs.FAILED, math.inf, rule="one of", limit=0)
-    told = picture.render_text(logs.run_log(failed))
-    assert "OutputTensor: rule: one of several candidates (its page)" in told
-    assert "inf%" not in told
+    actual = picture.render_text(logs.run_log(failed))
+    assert "OutputTensor: rule: one of several candidates (its page)" in actual
+    assert "inf%" not in actual
 
 
 def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
@@ -50,13 +50,13 @@ def test_only_the_five_operators_nearest_to_their_limit_are_named() -> None:
     ]
     verdicts.append(with_margin(logs.FAILED, 9.0))
     log = logs.run_log(*verdicts)
-    for told in (picture.render_text(log), markdown.render(log)):
-        nearest = told.partition("Nearest to their limit")[2].splitlines()
+    for message in (picture.render_text(log), markdown.render(log)):
+        nearest = message.partition("Nearest to their limit")[2].splitlines()
         named = [line.strip(" -") for line in nearest if "% OP" in line]
         assert named == [f"{n}0.0% OP{n}: op{n}/case" for n in (7, 6, 5, 4, 3)]
 
 
 def test_logs_without_margins_say_nothing_of_limits() -> None:
     log = logs.everything()
-    for told in (picture.render_text(log), markdown.render(log), junit.render(log)):
-        assert "limit used" not in told.replace("| Limit used |", "")
+    for message in (picture.render_text(log), markdown.render(log), junit.render(log)):
+        assert "limit used" not in message.replace("| Limit used |", "")

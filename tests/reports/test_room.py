@@ -28,8 +28,8 @@ def log() -> RunLog:
 
 
 def test_terminal_and_markdown_say_the_sums() -> None:
-    for told in (picture.render_text(log()), markdown.render(log())):
-        words = " ".join(told.replace("\\", "").split())
+    for message in (picture.render_text(log()), markdown.render(log())):
+        words = " ".join(message.replace("\\", "").split())
         assert "14 of 48 elements are open: the rule permits any value" in words
         assert "16 of 48 elements are loose" in words
         assert "or its rule permits any value" in words
@@ -37,9 +37,9 @@ def test_terminal_and_markdown_say_the_sums() -> None:
 
 def test_nothing_is_said_where_every_element_is_judged() -> None:
     judged = logs.run_log(with_room(logs.PASSED, 0, 0))
-    for told in (picture.render_text(judged), markdown.render(judged)):
-        assert "open" not in told
-        assert "loose" not in told
+    for message in (picture.render_text(judged), markdown.render(judged)):
+        assert "open" not in message
+        assert "loose" not in message
 
 
 def test_json_has_the_sums() -> None:

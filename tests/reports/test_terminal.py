@@ -117,12 +117,12 @@ def test_operators_are_sorted_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("distance", "told"),
+    ("distance", "message"),
     [(None, "-"), (0.0, "0"), (999999.0, "999,999"), (4294967295.0, "4.3e9"), (float("inf"), "∞"),
      (1.8446744073709552e19, "1.8e19")],
 )  # fmt: skip
-def test_worst_ulp_is_readable_at_any_size(distance: float | None, told: str) -> None:
-    assert summary.number(distance) == told
+def test_worst_ulp_is_readable_at_any_size(distance: float | None, message: str) -> None:
+    assert summary.number(distance) == message
 
 
 def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
@@ -133,13 +133,13 @@ def test_worst_ulp_is_the_greatest_of_all_outputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "message"),
     [(0.0, "-"), (0.0004, "0.4 ms"), (0.25, "250 ms"), (0.9996, "1.0 s"), (61.5, "61.5 s"),
      (600.0, "10.0 min")],
 )  # fmt: skip
-def test_time_has_units_for_people(seconds: float, told: str) -> None:
+def test_time_has_units_for_people(seconds: float, message: str) -> None:
     row = printed(logs.run_log(replace(logs.PASSED, seconds=seconds))).split("\n")
-    assert next(line for line in row if line.startswith("GATHER")).endswith(f" {told}")
+    assert next(line for line in row if line.startswith("GATHER")).endswith(f" {message}")
 
 
 def test_what_is_unknown_of_the_environment_is_left_out() -> None:

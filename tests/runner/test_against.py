@@ -32,11 +32,11 @@ REFERENCE: dict[str, Any] = {"backend": "numpy", "version": "1.0", "adapter": No
 
 @contextmanager
 def opened(backend: str) -> Iterator[OpenBackend]:
-    made = open_backend(registry.parse(backend), Limits())
+    result = open_backend(registry.parse(backend), Limits())
     try:
-        yield made
+        yield result
     finally:
-        made.close()
+        result.close()
 
 
 def unstated(directory: Path) -> Case:
@@ -50,9 +50,9 @@ def recorded(
     outcome = outcome or run_case(case)
     assert isinstance(outcome, Outputs | Rejection)
     digests = {case.identifier: digest or case_digest(case)}
-    made = recording({case.identifier: outcome}, digests, **environment)
+    result = recording({case.identifier: outcome}, digests, **environment)
     path.parent.mkdir(exist_ok=True, parents=True)
-    path.write_bytes(recording_bytes(made))
+    path.write_bytes(recording_bytes(result))
     return path
 
 
@@ -67,9 +67,9 @@ def chosen(
 def test_a_recording_of_directml_gives_recorded_expectations(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case)
-    told = chosen(tmp_path, f"recording:{path}").against(case)
-    assert isinstance(told, Recorded)
-    verdict = judge(case, run_case(case), lambda case: told)
+    actual = chosen(tmp_path, f"recording:{path}").against(case)
+    assert isinstance(actual, Recorded)
+    verdict = judge(case, run_case(case), lambda case: actual)
     assert (verdict.status, verdict.expectation) == (Status.PASSED, Provenance.RECORDED)
 
 
@@ -93,9 +93,9 @@ def test_a_recorded_failure_of_the_device_tells_nothing(tmp_path: Path, hresult:
 def test_a_missing_case_is_told_by_nobody(tmp_path: Path) -> None:
     path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
     stated = build(plan(tmp_path, "stated")[0])
-    found = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
-    assert found.against(stated) is None
-    assert found.note is None
+    releases = chosen(tmp_path, f"recording:{path}", names=("stated", "unstated"))
+    assert releases.against(stated) is None
+    assert releases.note is None
 
 
 def test_a_stale_case_is_refused_by_name(tmp_path: Path) -> None:
@@ -117,16 +117,16 @@ def test_a_recording_of_another_suite_is_refused(tmp_path: Path) -> None:
 
 def test_a_recording_of_the_suite_may_lack_all_chosen_cases(tmp_path: Path) -> None:
     path = recorded(tmp_path / "x.dmlrec", unstated(tmp_path))
-    found = chosen(tmp_path, f"recording:{path}", names=("stated",))
-    assert found.against(build(plan(tmp_path, "stated")[0])) is None
+    releases = chosen(tmp_path, f"recording:{path}", names=("stated",))
+    assert releases.against(build(plan(tmp_path, "stated")[0])) is None
 
 
 def test_a_recording_of_the_reference_never_judges_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "x.dmlrec", case, **REFERENCE)
-    found = chosen(tmp_path, f"recording:{path}")
-    assert found.against(case) is None
-    assert "proves nothing" in str(found.note)
+    releases = chosen(tmp_path, f"recording:{path}")
+    assert releases.against(case) is None
+    assert "proves nothing" in str(releases.note)
 
 
 def test_the_reference_never_judges_a_recording_of_itself(tmp_path: Path) -> None:
@@ -170,29 +170,29 @@ def test_what_was_recorded_elsewhere_judges(tmp_path: Path, other: dict[str, Any
     case = unstated(tmp_path)
     one = recorded(tmp_path / "one.dmlrec", case)
     two = recorded(tmp_path / "two.dmlrec", case, **other)
-    told = chosen(tmp_path, f"recording:{two}", f"recording:{one}").against(case)
-    assert isinstance(told, Recorded)
+    actual = chosen(tmp_path, f"recording:{two}", f"recording:{one}").against(case)
+    assert isinstance(actual, Recorded)
 
 
 def test_auto_asks_the_suites_recordings_then_the_reference(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     twice = Outputs({"OutputTensor": np.array([2, 4, 2, 4], np.float32)})
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, twice)
-    found = chosen(tmp_path, AUTO, "miniature:zeros")
-    assert found.name == f"recording:{path}, else numpy"
-    assert judge(case, twice, found.against).expectation is Provenance.RECORDED
-    assert judge(case, twice, found.against).status is Status.PASSED
+    releases = chosen(tmp_path, AUTO, "miniature:zeros")
+    assert releases.name == f"recording:{path}, else numpy"
+    assert judge(case, twice, releases.against).expectation is Provenance.RECORDED
+    assert judge(case, twice, releases.against).status is Status.PASSED
     unrecorded = build(plan(tmp_path, "stated")[0])
-    assert isinstance(found.against(unrecorded), Outputs)
+    assert isinstance(releases.against(unrecorded), Outputs)
 
 
 def test_auto_leaves_the_reference_to_the_recordings(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case)
-    found = chosen(tmp_path, AUTO)
-    assert found.name == f"recording:{path}"
-    assert isinstance(found.against(case), Recorded)
-    assert found.against(build(plan(tmp_path, "stated")[0])) is None
+    releases = chosen(tmp_path, AUTO)
+    assert releases.name == f"recording:{path}"
+    assert isinstance(releases.against(case), Recorded)
+    assert releases.against(build(plan(tmp_path, "stated")[0])) is None
 
 
 def test_auto_without_recordings_is_the_reference(tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_auto_ignores_what_was_recorded_on_the_backend_under_test(tmp_path: Path
 def test_auto_falls_back_where_a_recording_is_stale_and_remembers_it(tmp_path: Path) -> None:
     case = unstated(tmp_path)
     path = recorded(tmp_path / "recordings" / "x.dmlrec", case, digest="0" * 64)
-    found = chosen(tmp_path, AUTO)
-    assert found.recordings[0].stale_note([]) is None
-    assert judge(case, run_case(case), found.against).status is Status.UNCHECKED
-    note = str(found.recordings[0].stale_note([]))
+    releases = chosen(tmp_path, AUTO)
+    assert releases.recordings[0].stale_note([]) is None
+    assert judge(case, run_case(case), releases.against).status is Status.UNCHECKED
+    note = str(releases.recordings[0].stale_note([]))
     assert "for 1 case and" in note
     assert case.identifier in note
     assert f"dmlconf record {tmp_path} -b directml -o {path}" in note
@@ -265,11 +265,11 @@ def test_auto_asks_the_file_of_the_operator(tmp_path: Path) -> None:
     # Files of other operators are not read.
     (tmp_path / "join").mkdir()
     (tmp_path / "join" / "x.dmlrec").write_bytes(b"no recording")
-    found = chosen(tmp_path, AUTO)
-    assert found.name == f"recording:{tmp_path / 'x.dmlrec'}"
-    assert isinstance(found.against(case), Recorded)
+    releases = chosen(tmp_path, AUTO)
+    assert releases.name == f"recording:{tmp_path / 'x.dmlrec'}"
+    assert isinstance(releases.against(case), Recorded)
     elsewhere = replace(case, operator_name="GATHER")
-    assert found.against(elsewhere) is None
+    assert releases.against(elsewhere) is None
 
 
 def test_a_damaged_file_of_an_operator_is_told_of_before_the_run(tmp_path: Path) -> None:
@@ -283,8 +283,8 @@ def test_a_damaged_file_of_an_operator_is_told_of_before_the_run(tmp_path: Path)
 def test_against_takes_a_folder(tmp_path: Path, name: str) -> None:
     case = unstated(tmp_path)
     recorded(tmp_path / "tile" / "x.dmlrec", case)
-    found = chosen(tmp_path, f"recording:{tmp_path / name}")
-    assert isinstance(found.against(case), Recorded)
+    releases = chosen(tmp_path, f"recording:{tmp_path / name}")
+    assert isinstance(releases.against(case), Recorded)
 
 
 def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -> None:
@@ -293,9 +293,9 @@ def test_a_stale_case_of_a_folder_names_the_operator_to_record(tmp_path: Path) -
     with pytest.raises(BackendError) as caught:
         chosen(tmp_path, f"recording:{tmp_path}")
     assert str(caught.value).endswith(again)
-    found = chosen(tmp_path, AUTO)
-    assert found.against(unstated(tmp_path)) is None
-    assert str(found.recordings[0].stale_note([tmp_path])).endswith(again)
+    releases = chosen(tmp_path, AUTO)
+    assert releases.against(unstated(tmp_path)) is None
+    assert str(releases.recordings[0].stale_note([tmp_path])).endswith(again)
 
 
 def test_only_files_of_the_backend_under_test_do_not_judge_it(tmp_path: Path) -> None:

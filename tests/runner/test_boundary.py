@@ -261,14 +261,14 @@ def test_a_malformed_outcome_costs_one_case(
 
 @pytest.mark.parametrize("what", ["too few", "exits", "mute", "surrogates"])
 def test_a_run_that_goes_wrong_costs_one_case(folder: Path, what: str) -> None:
-    code, found, _ = statuses(folder, what)
-    assert (code, found) == (1, ONE_BROKEN)
+    code, actual, _ = statuses(folder, what)
+    assert (code, actual) == (1, ONE_BROKEN)
 
 
 @pytest.mark.parametrize("what", ["too many", "endless"])
 def test_too_many_outcomes_cost_the_last_case_of_the_batch(folder: Path, what: str) -> None:
-    code, found, _ = statuses(folder, what)
-    assert (code, found) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
+    code, actual, _ = statuses(folder, what)
+    assert (code, actual) == (1, [Status.PASSED] * 4 + [Status.BROKEN])
     last = read_log(folder / "run.jsonl").verdicts[4].reason
     assert last is not None
     assert "more than 5 outcomes for the batch of 5 cases" in last.message
@@ -277,8 +277,8 @@ def test_too_many_outcomes_cost_the_last_case_of_the_batch(folder: Path, what: s
 
 
 def test_a_run_that_returns_nothing_costs_every_case(folder: Path) -> None:
-    code, found, message = statuses(folder, "nothing")
-    assert (code, found) == (1, [Status.BROKEN] * 5)
+    code, actual, message = statuses(folder, "nothing")
+    assert (code, actual) == (1, [Status.BROKEN] * 5)
     assert "NoneType" in message
 
 
@@ -305,8 +305,8 @@ def test_a_backend_that_cannot_say_what_it_is_cannot_be_used(folder: Path, what:
 
 
 def test_details_are_kept_as_plain_values(folder: Path) -> None:
-    code, found, _ = statuses(folder, "poisonous details")
-    assert (code, found) == (0, [Status.PASSED] * 5)
+    code, actual, _ = statuses(folder, "poisonous details")
+    assert (code, actual) == (0, [Status.PASSED] * 5)
 
 
 def test_what_is_wrong_is_a_backend_error(

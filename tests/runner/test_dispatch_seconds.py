@@ -32,9 +32,9 @@ def valid(data: object) -> None:
 
 def test_is_told_with_the_verdict(tmp_path: Path) -> None:
     values = {"OutputTensor": np.array([1, 2, 1, 2], np.float32)}
-    made = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
-    assert (made.status, made.seconds) == (Status.PASSED, 0.25)
-    data = json.loads(json.dumps(verdict_data(made)))
+    actual = verdict(tmp_path, Outputs(values, 0.25, (), (0.5, 0.0000012345678)))
+    assert (actual.status, actual.seconds) == (Status.PASSED, 0.25)
+    data = json.loads(json.dumps(verdict_data(actual)))
     assert data["dispatch_seconds"] == [0.5, 0.000001235]
     valid(data)
     with pytest.raises(jsonschema.ValidationError):

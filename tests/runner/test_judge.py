@@ -44,13 +44,13 @@ def outputs(*values: float) -> Outputs:
     return Outputs({"OutputTensor": np.array(values, np.float32)})
 
 
-def told(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
+def text(verdict: Verdict) -> tuple[Status, ReasonKind | None]:
     return verdict.status, verdict.reason.kind if verdict.reason else None
 
 
 def test_right_outputs_pass(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 1, 2), no_expectation)
-    assert told(verdict) == (Status.PASSED, None)
+    assert text(verdict) == (Status.PASSED, None)
     assert verdict.expectation is Provenance.DOCUMENTED
     assert verdict.figures["OutputTensor"] == {
         "elements": 4, "differing": 0, "worst_ulp": 0.0, "rule": "exact", "limit": 0.0,
@@ -61,7 +61,7 @@ def test_right_outputs_pass(tmp_path: Path) -> None:
 
 def test_wrong_values_fail_with_their_places(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "stated"), outputs(1, 2, 3, 2), no_expectation)
-    assert told(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert text(verdict) == (Status.FAILED, ReasonKind.WRONG_VALUES)
     assert verdict.reason is not None
     assert verdict.reason.differences == (
         {
@@ -92,22 +92,22 @@ def test_outputs_of_the_wrong_form_fail(
     tmp_path: Path, arrays: dict[str, np.ndarray], kind: ReasonKind, message: str
 ) -> None:
     verdict = judge(case(tmp_path, "stated"), Outputs(arrays), no_expectation)
-    assert told(verdict) == (Status.FAILED, kind)
+    assert text(verdict) == (Status.FAILED, kind)
     assert verdict.reason is not None
     assert verdict.reason.message == message
 
 
 def test_nothing_independent_means_unchecked(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), no_expectation)
-    assert told(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
+    assert text(verdict) == (Status.UNCHECKED, ReasonKind.NO_INDEPENDENT_EXPECTATION)
 
 
 def test_the_reference_judges_what_the_case_leaves_open(tmp_path: Path) -> None:
     right = judge(case(tmp_path, "unstated"), outputs(1, 2, 1, 2), run_case)
     wrong = judge(case(tmp_path, "unstated"), outputs(0, 0, 0, 0), run_case)
-    assert told(right) == (Status.PASSED, None)
+    assert text(right) == (Status.PASSED, None)
     assert right.expectation is Provenance.REFERENCE
-    assert told(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
+    assert text(wrong) == (Status.FAILED, ReasonKind.WRONG_VALUES)
 
 
 def test_an_expected_rejection_passes(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_expected_rejection_passes(tmp_path: Path) -> None:
 
 def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
     verdict = judge(case(tmp_path, "invalid"), outputs(0), no_expectation)
-    assert told(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
+    assert text(verdict) == (Status.FAILED, ReasonKind.ACCEPTED_INVALID)
 
 
 @pytest.mark.parametrize(
@@ -131,19 +131,19 @@ def test_accepting_what_is_invalid_fails(tmp_path: Path) -> None:
 )
 def test_another_rejection_than_expected_fails(tmp_path: Path, rejection: Rejection) -> None:
     verdict = judge(case(tmp_path, "invalid"), rejection, no_expectation)
-    assert told(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
+    assert text(verdict) == (Status.FAILED, ReasonKind.WRONG_REJECTION)
 
 
 def test_rejecting_what_is_documented_fails(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "stated"), rejection, no_expectation)
-    assert told(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
+    assert text(verdict) == (Status.FAILED, ReasonKind.REJECTED_SUPPORTED)
 
 
 def test_rejecting_what_no_table_lists_is_unsupported(tmp_path: Path) -> None:
     rejection = Rejection("CreateOperator", "E_INVALIDARG")
     verdict = judge(case(tmp_path, "undocumented"), rejection, no_expectation)
-    assert told(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
+    assert text(verdict) == (Status.UNSUPPORTED, ReasonKind.NOT_DOCUMENTED)
 
 
 @pytest.mark.parametrize("kind", BreakdownKind)

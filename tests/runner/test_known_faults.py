@@ -182,7 +182,7 @@ def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("    cases: [tile/mixed/stated]\n", "", "lacks `cases`"),
         ("outcome: outputs", "outcome: E_FAIL", "is \"E_FAIL\": how it shows"),
@@ -193,12 +193,12 @@ def test_they_hold_on_any_device_and_for_recordings_but_for_no_other_backend() -
         ("reason:", "reasn:", "did you mean `reason`?"),
     ],
 )  # fmt: skip
-def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_a_wrong_list_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "faults.yaml"
     assert old in FILE
     path.write_text(FILE.replace(old, new, 1), encoding="utf-8")
     problems = lint_known_faults(path)
-    assert told in "\n".join(f"{problem.message} {problem.hint}" for problem in problems)
+    assert message in "\n".join(f"{problem.message} {problem.hint}" for problem in problems)
     with pytest.raises(InvalidFilesError):
         read_known_faults(path)
 

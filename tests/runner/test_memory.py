@@ -55,16 +55,16 @@ def case(folder: Path, mebi_elements: int) -> Case:
 
 
 def test_tensors_of_more_than_two_to_the_26_elements_are_cases(tmp_path: Path) -> None:
-    found = case(tmp_path, 65)
-    assert tensor_bytes(found) == 2 * 65 << 21
-    assert shortage(found, machine=1 << 40) is None
+    actual = case(tmp_path, 65)
+    assert tensor_bytes(actual) == 2 * 65 << 21
+    assert shortage(actual, machine=1 << 40) is None
 
 
 def test_a_shortage_says_what_is_needed_and_what_there_is(tmp_path: Path) -> None:
-    found = case(tmp_path, 512)  # Two tensors of 1 GiB.
-    machine = shortage(found, machine=4 << 30)
+    actual = case(tmp_path, 512)  # Two tensors of 1 GiB.
+    machine = shortage(actual, machine=4 << 30)
     assert machine == "needs up to 8.0 GiB of memory, and this machine has 4.0 GiB"
-    device = shortage(found, device=1 << 30, machine=1 << 40)
+    device = shortage(actual, device=1 << 30, machine=1 << 40)
     assert device == "its tensors have 2.0 GiB, and the device 1.0 GiB"
 
 
@@ -126,5 +126,5 @@ def test_what_no_machine_holds_is_unsupported(tmp_path: Path, memory: int | None
 def test_a_run_says_so_before_anything_is_made(tmp_path: Path) -> None:
     path = tmp_path / "join.yaml"
     path.write_text(MANY)
-    found = dmlconf_here(tmp_path, "run", str(path))
-    assert "1 unsupported" in found.stdout, found.stdout + found.stderr
+    process = dmlconf_here(tmp_path, "run", str(path))
+    assert "1 unsupported" in process.stdout, process.stdout + process.stderr

@@ -146,9 +146,9 @@ def test_a_process_that_breaks_down_costs_one_case(
 
 def test_a_fault_of_dmlconf_itself_is_raised_with_its_place(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
-    with pytest.raises(RuntimeError, match="a mistake in dmlconf") as told:
+    with pytest.raises(RuntimeError, match="a mistake in dmlconf") as actual:
         logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
-    [note] = told.value.__notes__
+    [note] = actual.value.__notes__
     assert note.startswith("In a worker process:\nTraceback")
     log = read_log(tmp_path / "run.jsonl")
     assert len(log.verdicts) == 50
@@ -169,10 +169,10 @@ def test_a_case_that_cannot_be_built_is_told_of_as_in_one_process(tmp_path: Path
 
 
 def test_errors_of_files_come_whole_out_of_a_process(tmp_path: Path) -> None:
-    with pytest.raises(InvalidFilesError) as told:
+    with pytest.raises(InvalidFilesError) as actual:
         load_suite([tmp_path])
-    copied = pickle.loads(pickle.dumps(told.value))
-    assert (copied.problems, str(copied)) == (told.value.problems, str(told.value))
+    copied = pickle.loads(pickle.dumps(actual.value))
+    assert (copied.problems, str(copied)) == (actual.value.problems, str(actual.value))
 
 
 def test_an_interrupted_run_has_a_verdict_for_every_case(tmp_path: Path) -> None:

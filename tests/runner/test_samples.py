@@ -176,29 +176,29 @@ def test_the_recorded_elements_come_before_the_references(tmp_path: Path, case: 
     # With all of its bits the output would be the recorded one, and nothing else be asked.
     actual = near(case)
     actual[0, 0] = np.nextafter(actual[0, 0], np.float32(np.inf))
-    found = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
+    result = verdict(tmp_path, case, actual, near(case), "miniature:zeros")
     # Every other element is one step from the reference, but none of the sample is.
     odd = int(np.count_nonzero(places(case) % 2))
-    assert figures(found)["histogram"]["1"] == SIZE // 2 - odd + 1
+    assert figures(result)["histogram"]["1"] == SIZE // 2 - odd + 1
 
 
 def test_the_reference_tells_all_elements_where_it_has_the_digest(
     tmp_path: Path, case: Case
 ) -> None:
-    found = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
-    assert figures(found)["elements"] == SIZE
-    assert figures(found)["histogram"]["1"] == SIZE // 2
-    assert "sample" not in figures(found)
+    actual = verdict(tmp_path, case, near(case), right(case), "miniature:zeros")
+    assert figures(actual)["elements"] == SIZE
+    assert figures(actual)["histogram"]["1"] == SIZE // 2
+    assert "sample" not in figures(actual)
 
 
 def test_a_reference_that_contradicts_the_sample_tells_nothing(tmp_path: Path, case: Case) -> None:
     recorded = right(case) * np.float32(2)
-    found = verdict(tmp_path, case, recorded + np.float32(0), recorded, "miniature:zeros")
-    assert found.status is Status.PASSED
+    actual = verdict(tmp_path, case, recorded + np.float32(0), recorded, "miniature:zeros")
+    assert actual.status is Status.PASSED
     other = without(case, elsewhere(case), recorded)
-    found = verdict(tmp_path, case, other, recorded, "miniature:zeros")
-    assert found.status is Status.PASSED
-    assert figures(found)["elements"] == 512
+    actual = verdict(tmp_path, case, other, recorded, "miniature:zeros")
+    assert actual.status is Status.PASSED
+    assert figures(actual)["elements"] == 512
     assert verdict(tmp_path, case, right(case), recorded, "miniature:zeros").status is Status.FAILED
 
 

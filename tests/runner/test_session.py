@@ -38,17 +38,17 @@ def logged(
 ) -> RunLog:
     """Run the plan, and return the log as read back."""
     name = registry.parse(backend)
-    opened = open_backend(name, limits)
+    result = open_backend(name, limits)
     path = directory / "run.jsonl"
     suite = load_suite([write(directory)])
-    header = make_header(suite, ["cases"], len(planned), opened, "numpy", {})
+    header = make_header(suite, ["cases"], len(planned), result, "numpy", {})
     try:
         with path.open("w", encoding="utf-8") as stream:
-            verdicts = judged(planned, opened, reference("numpy", name))
+            verdicts = judged(planned, result, reference("numpy", name))
             log = LogWriter(stream)
             run(planned, verdicts, log, header, on_verdict, most_failures=most_failures)
     finally:
-        opened.close()
+        result.close()
     return read_log(path)
 
 

@@ -95,5 +95,5 @@ cases:
     arrays = {"OutputTensor": np.array([5, 2], np.int8)}
     for element, excused in ((0, True), (1, False)):
         faults = (fault(FaultKind.NOT_WRITTEN, element, output="OutputTensor"),)
-        found = without_excused_faults(quantized, Outputs(arrays, 0.0, faults))
-        assert (found.faults == ()) == excused
+        actual = without_excused_faults(quantized, Outputs(arrays, 0.0, faults))
+        assert (actual.faults == ()) == excused

@@ -66,9 +66,9 @@ def test_the_command_has_a_threshold_by_case(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(TILES, encoding="utf-8")
     report = tmp_path / "strength.json"
     arguments = ("strength", "suite.yaml", "--figure", "defects", "--report", f"json:{report}")
-    found = dmlconf_here(tmp_path, *arguments, "--fail-under", "cases=99")
-    assert found.returncode == 1
-    assert "by case: " in found.stderr
+    process = dmlconf_here(tmp_path, *arguments, "--fail-under", "cases=99")
+    assert process.returncode == 1
+    assert "by case: " in process.stderr
     data = json.loads(report.read_text("utf-8"))
     assert data["by_case"]["cases"] == 2
     assert data["by_case"]["noticing_nothing"] == []

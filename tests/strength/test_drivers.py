@@ -116,14 +116,14 @@ def test_the_catalogue_is_large_and_says_where_each_defect_was_seen() -> None:
 
 
 def test_a_case_that_runs_a_defect_catches_it(tmp_path: Path) -> None:
-    found = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
     for name in (
         "cumulation ignores HasExclusiveSum",
         "cumulative sum beyond 64 elements starts anew",
         "cumulative sum beyond 256 elements starts anew",
     ):
-        assert found[name].fate is Fate.CAUGHT
-        assert found[name].missing == ""
+        assert actual[name].fate is Fate.CAUGHT
+        assert actual[name].missing == ""
 
 
 def test_a_defect_gives_the_wrong_results_of_the_report_that_it_is_rebuilt_from(
@@ -147,8 +147,8 @@ def test_indices_that_count_the_padding_are_those_of_the_padded_input(tmp_path: 
 
 
 def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
-    found = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
-    survivor = found["cumulative sum beyond 1024 elements starts anew"]
+    actual = measured(tmp_path, CUMULATION.replace("LENGTH", "300"))
+    survivor = actual["cumulative sum beyond 1024 elements starts anew"]
     assert survivor.fate is Fate.UNMET
     assert survivor.missing == (
         "no case of CUMULATIVE_SUMMATION has more than 1,024 elements along the axis"
@@ -156,15 +156,15 @@ def test_a_survivor_names_the_size_that_no_case_has(tmp_path: Path) -> None:
 
 
 def test_data_that_hides_a_defect_is_told_from_a_rule_that_permits_it(tmp_path: Path) -> None:
-    found = measured(tmp_path, ALL_ZERO)
-    survivor = found["cumulative sum beyond 256 elements starts anew"]
+    actual = measured(tmp_path, ALL_ZERO)
+    survivor = actual["cumulative sum beyond 256 elements starts anew"]
     assert survivor.fate is Fate.HIDDEN
     assert survivor.missing.startswith("the data of all 1 cases that run it hides it")
 
 
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
-    found = measured(tmp_path, SECOND_DISPATCH)
-    assert found["second dispatch adds to the first"].fate is Fate.CAUGHT
+    actual = measured(tmp_path, SECOND_DISPATCH)
+    assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT
 
 
 def test_a_defect_counts_as_caught_only_in_every_operator(tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ def test_an_unknown_condition_is_refused() -> None:
 def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> None:
     (tmp_path / "suite.yaml").write_text(CUMULATION.replace("LENGTH", "9"), encoding="utf-8")
     report = tmp_path / "strength.json"
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "strength", "suite.yaml", "--figure", "drivers", "-v",
         "--fail-under", "drivers=99", "--report", f"json:{report}",
     )  # fmt: skip
-    assert found.returncode == 1
-    assert "by driver defect: " in found.stderr
-    assert "no case of CUMULATIVE_SUMMATION has" in found.stdout
+    assert process.returncode == 1
+    assert "by driver defect: " in process.stderr
+    assert "no case of CUMULATIVE_SUMMATION has" in process.stdout
     data = json.loads(report.read_text("utf-8"))
     assert data["drivers"]["fates"]["caught"] > 0
     assert "perturbations" not in data
@@ -222,6 +222,6 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
 
 
 def test_the_command_refuses_an_unknown_figure(tmp_path: Path) -> None:
-    found = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
-    assert found.returncode == 2
-    assert "'driver' is no figure" in found.stderr
+    process = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
+    assert process.returncode == 2
+    assert "'driver' is no figure" in process.stderr

@@ -83,15 +83,15 @@ def test_a_tensor_of_one_tile_has_no_last_one(tmp_path: Path) -> None:
 
 
 def test_equal_elements_hide_a_tile_that_is_repeated(tmp_path: Path) -> None:
-    found = measured(tmp_path, negation(17, "{constant: {value: 1}}"))
-    assert found["last tile of 8 columns repeats the tile before"].fate is Fate.HIDDEN
-    assert found["last tile of 8 columns is not computed"].fate is Fate.CAUGHT
+    actual = measured(tmp_path, negation(17, "{constant: {value: 1}}"))
+    assert actual["last tile of 8 columns repeats the tile before"].fate is Fate.HIDDEN
+    assert actual["last tile of 8 columns is not computed"].fate is Fate.CAUGHT
 
 
 def test_one_lost_element_of_a_workgroup_is_noticed(tmp_path: Path) -> None:
-    found = measured(tmp_path, negation(100))
-    assert found["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
-    assert found["last element of each group of 64 threads is lost"].tally.caught == 1
+    actual = measured(tmp_path, negation(100))
+    assert actual["last element of the last whole group of 1024 threads is lost"].tally.caught == 1
+    assert actual["last element of each group of 64 threads is lost"].tally.caught == 1
 
 
 def test_an_index_overflows_only_beyond_its_bits(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_an_index_overflows_only_beyond_its_bits(tmp_path: Path) -> None:
 
 
 def test_float16_sums_and_lost_remainders_of_long_products_are_noticed(tmp_path: Path) -> None:
-    found = measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))
+    actual = measured(tmp_path, PRODUCT.replace("FLAGS", "[]"))
     for every in (16, 32, 64):
-        assert found[f"product holds FLOAT16 sums after every {every} terms"].fate is Fate.CAUGHT
-    assert found["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
+        assert actual[f"product holds FLOAT16 sums after every {every} terms"].fate is Fate.CAUGHT
+    assert actual["products beyond tiles of 128 along K are dropped"].fate is Fate.CAUGHT
 
 
 def test_weights_of_another_case_are_noticed_where_directml_owns_them(tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ def test_a_case_that_hides_a_defect_lowers_the_share(tmp_path: Path) -> None:
 def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17))
     (tmp_path / "matrix.yaml").write_text(negation(17, "{constant: {value: 1}}"))
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "strength", ".", "--figure", "sizes", "--fail-under", "sizes=100",
         "--report", "json:found.json", "--report", "markdown:found.md",
     )  # fmt: skip
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
     data = json.loads((tmp_path / "found.json").read_text())["sizes"]
     assert data["share"] == 100
     assert data["cases_tried"] == 1
@@ -137,8 +137,8 @@ def test_the_command_measures_cases_of_models_when_asked_for_this_figure(tmp_pat
 
 def test_hidden_defects_fail_the_command_below_its_threshold(tmp_path: Path) -> None:
     (tmp_path / "model.yaml").write_text(negation(17, "{constant: {value: 1}}"))
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "strength", ".", "--figure", "sizes", "--fail-under", "sizes=100"
     )
-    assert found.returncode == 1
-    assert "by defect of size" in found.stderr
+    assert process.returncode == 1
+    assert "by defect of size" in process.stderr

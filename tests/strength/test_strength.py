@@ -68,11 +68,11 @@ def strength_of(directory: Path, text: str) -> Strength:
 
 
 def test_a_suite_of_equal_values_misses_what_moves_them(tmp_path: Path) -> None:
-    found = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, WEAK))}
-    assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= found
-    assert {"rounded through float16", "input transposed, InputTensor"} <= found
-    assert "1 ULP" not in found
-    assert "last element wrong" not in found
+    actual = {mutant.defect for mutant, _ in survivors(strength_of(tmp_path, WEAK))}
+    assert {"off by one, axis -1", "off by one, axis -2", "axes swapped"} <= actual
+    assert {"rounded through float16", "input transposed, InputTensor"} <= actual
+    assert "1 ULP" not in actual
+    assert "last element wrong" not in actual
 
 
 def test_a_suite_of_different_values_misses_nothing(tmp_path: Path) -> None:
@@ -105,14 +105,14 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
     report = tmp_path / "out" / "strength.json"
     markdown = tmp_path / "strength.md"
-    found = dmlconf_here(
+    process = dmlconf_here(
         tmp_path, "strength", str(tmp_path / "weak.yaml"), "--fail-under", "99",
         "--report", f"json:{report}", "--report", f"markdown:{markdown}",
     )  # fmt: skip
-    assert found.returncode == 1
-    assert "TILE" in found.stderr
-    assert "fewer than 99%" in found.stderr
-    assert "not caught: TILE, axes swapped" in found.stdout
+    assert process.returncode == 1
+    assert "TILE" in process.stderr
+    assert "fewer than 99%" in process.stderr
+    assert "not caught: TILE, axes swapped" in process.stdout
     data = json.loads(report.read_text("utf-8"))
     assert 0 < data["summary"]["caught"] < data["summary"]["injected"]
     assert markdown.read_text("utf-8").startswith("# Strength of the suite\n")
@@ -120,26 +120,26 @@ def test_the_command_reports_and_fails_under_a_share(tmp_path: Path) -> None:
 
 def test_the_command_succeeds_without_a_threshold(tmp_path: Path) -> None:
     (tmp_path / "weak.yaml").write_text(WEAK, encoding="utf-8")
-    found = dmlconf_here(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
-    assert found.returncode == 0
-    assert json.loads(found.stdout)["summary"]["cases"] == 1
+    process = dmlconf_here(tmp_path, "strength", str(tmp_path / "weak.yaml"), "--report", "json")
+    assert process.returncode == 0
+    assert json.loads(process.stdout)["summary"]["cases"] == 1
 
 
 @pytest.mark.parametrize("arguments", [("--report", "svg"), ("--fail-under", "101")])
 def test_the_command_refuses_wrong_options(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    found = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
-    assert found.returncode == 2
-    assert "Traceback" not in found.stderr
+    process = dmlconf_here(tmp_path, "strength", str(cases_directory() / "tile"), *arguments)
+    assert process.returncode == 2
+    assert "Traceback" not in process.stderr
 
 
 def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
     paths = [cases_directory() / "tile"]
     plan = [p for p in load_suite(paths).plan() if "invalid" not in p.template.tags][:130]
     steps: list[int] = []
-    found, _ = measure_in_processes(plan, [cases_directory()], 2, lambda: steps.append(1))
+    actual, _ = measure_in_processes(plan, [cases_directory()], 2, lambda: steps.append(1))
     alone, _ = measure_in_processes(plan, [cases_directory()], 1)
-    assert found == alone
-    assert found.cases > 100
+    assert actual == alone
+    assert actual.cases > 100
     assert len(steps) == len(plan) == 130
 
 

@@ -205,9 +205,9 @@ EXPECTED_DIGEST = "81dc4108a88fcb4b9d816be227b01af08ddc7a85be89620e8b9a31bcc7626
 @pytest.mark.parametrize("data_type", [DataType.FLOAT16, DataType.INT64, DataType.UINT4])
 def test_large_data_are_what_one_block_would_be(name: str, data_type: DataType) -> None:
     count = (1 << 17) * 2 + 5
-    made = fill(name, (count,), data_type, ARGUMENTS[name])
+    actual = fill(name, (count,), data_type, ARGUMENTS[name])
     whole = FILLS[name](0, count, data_type, **ARGUMENTS[name])
-    assert made.tobytes() == whole.tobytes()
+    assert actual.tobytes() == whole.tobytes()
 
 
 def normal_numbers(count: int = 1 << 16, **arguments: float) -> Any:

@@ -42,8 +42,8 @@ def offset(coordinate: Sizes, strides: Sizes) -> int:
 @given(SIZES)
 def test_packed_strides_number_the_elements_in_row_major_order(sizes: Sizes) -> None:
     strides = packed_strides(sizes)
-    found = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
-    assert found == list(range(math.prod(sizes)))
+    actual = [offset(coordinate, strides) for coordinate in coordinates(sizes)]
+    assert actual == list(range(math.prod(sizes)))
 
 
 @given(STRIDED)

@@ -189,8 +189,14 @@ class DirectMLBackend:
         """Run a case under a circumstance."""
         return self._exerciser.exercise(case, circumstance)
 
+    def limit_waits(self, seconds: float) -> None:
+        """Set how long the device may take for one submission; 60 s where nobody does."""
+        self._device.limit.seconds = seconds
+
     def close(self) -> None:
-        """Give back the device and its memory."""
+        """Give back the device and its memory; one that hangs keeps them until the process ends."""
+        if self._device.limit.exceeded:
+            return
         self._exerciser.close()
         self._executor.close()
         self._device.close()

@@ -13,6 +13,7 @@ from dmlconf.backends.directml.d3d12 import (
     D3D12_RESOURCE_STATES,
     D3D_FEATURE_LEVEL,
 )
+from dmlconf.backends.directml.fence import Fence, WaitLimit
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries, function
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
@@ -48,6 +49,8 @@ class Device:
         recorder: the IDMLCommandRecorder.
         queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
+        fence: of the queue.
+        limit: how long a submission may take; where one took longer, the device cannot be used.
         messages: what the debug layers say; None where none was asked for or is active.
         missing_layers: which debug layers were asked for and are not there, and why; else empty.
     """
@@ -64,8 +67,8 @@ class Device:
             BackendError: it cannot be opened.
         """
         self._owned = ExitStack()
-        self._submitted = 0
         self._recording = False
+        self.limit = WaitLimit()
         self.messages: InfoQueue | None = None
         self.missing_layers: tuple[str, ...] = ()
         try:
@@ -95,7 +98,8 @@ class Device:
             "CreateCommandList", d3d12.ID3D12_GRAPHICS_COMMAND_LIST, 0, kind, self._allocator, None
         )
         self.commands.call("Close")
-        self._fence = self._own("CreateFence", d3d12.ID3D12_FENCE, 0, 0)
+        self.fence = Fence(self.d3d, self.queue, self.limit)
+        self._owned.callback(self.fence.release)
         self.dml = self._owned.enter_context(self._create_dml(libraries, debug))
         recorder = self.dml.create("CreateCommandRecorder", dml.IDML_COMMAND_RECORDER)
         self.recorder = self._owned.enter_context(recorder)
@@ -148,7 +152,13 @@ class Device:
         return self._owned.enter_context(self.d3d.create(name, interface, *arguments))
 
     def close(self) -> None:
-        """Give back the device and all that belongs to it."""
+        """Give back the device and all that belongs to it.
+
+        A device that hangs keeps everything until the process ends: to release a queue that still
+        works may wait for it without end.
+        """
+        if self.limit.exceeded:
+            self._owned.pop_all()
         self._owned.close()
 
     def capabilities(self) -> Capabilities:
@@ -237,15 +247,31 @@ class Device:
 
         Raises:
             HResultError: the list cannot be closed, or the device was removed.
+            FenceTimeoutError: it takes longer than the limit.
+        """
+        self.execute()
+        self.wait()
+
+    def execute(self) -> None:
+        """Give the queue what was recorded.
+
+        Raises:
+            HResultError: the list cannot be closed, or the device was removed.
         """
         self._recording = False
         self.commands.call("Close")
         lists = (POINTER * 1)(self.commands.address)
         self.queue.call("ExecuteCommandLists", 1, lists)
-        self._submitted += 1
-        self.queue.call("Signal", self._fence, self._submitted)
-        # Without an event the call itself waits; a removed device ends every wait.
-        self._fence.call("SetEventOnCompletion", self._submitted, None)
+        self.fence.signal()
+
+    def wait(self) -> None:
+        """Wait until all that was executed is done.
+
+        Raises:
+            HResultError: the device was removed.
+            FenceTimeoutError: it takes longer than the limit.
+        """
+        self.fence.wait()
         self.check_removed()
 
     def submit_open_list(self) -> None:

@@ -2,7 +2,7 @@
 
 A batch that fails as a whole is run again case by case, so that each case answers for itself. So is
 one after which a guard band or an input had changed, since the memory of its cases lies side by
-side. A removed device ends all: no device works in that process any more.
+side. A device that is removed or hangs ends all: none works in that process any more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final, NoReturn
 
 from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.execution import Executor, Result
+from dmlconf.backends.directml.fence import FenceTimeoutError
 from dmlconf.backends.directml.graph import NodeRefusalError
 from dmlconf.backends.directml.hresult import HResultError, is_removal
 from dmlconf.backends.directml.messages import InfoQueue, with_messages
@@ -58,7 +59,7 @@ class Runner:
         """
         self._executor = executor
         self._messages = messages
-        self._removed: Outcome | None = None
+        self._lost: Outcome | None = None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
@@ -101,8 +102,8 @@ class Runner:
         self._executor.trim()
 
     def _prepare(self, case: Case) -> Prepared | Outcome:
-        if self._removed is not None:
-            return self._removed
+        if self._lost is not None:
+            return self._lost
         began = perf_counter()
         try:
             return self._executor.prepare(case)
@@ -112,8 +113,8 @@ class Runner:
             die([case], error)
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
-        if self._removed is not None:
-            yield from [self._removed] * len(batch)
+        if self._lost is not None:
+            yield from [self._lost] * len(batch)
             return
         if not len(batch):
             return
@@ -122,7 +123,7 @@ class Runner:
             results = self._executor.run(batch)
         except HResultError as error:
             outcome = self._failed(error, perf_counter() - began)
-            if len(batch) == 1 or _is_removed(outcome):
+            if len(batch) == 1 or _is_lost(outcome):
                 yield from [outcome] * len(batch)
             else:
                 yield from self._singly(batch)
@@ -145,8 +146,8 @@ class Runner:
 
     def _failed(self, error: HResultError, seconds: float) -> Outcome:
         outcome = failure(error, seconds)
-        if _is_removed(outcome):
-            self._removed = outcome
+        if _is_lost(outcome):
+            self._lost = outcome
         return outcome
 
 
@@ -157,6 +158,8 @@ def failure(error: HResultError, seconds: float) -> Outcome:
         error: the call and its HRESULT.
         seconds: how long the case took.
     """
+    if isinstance(error, FenceTimeoutError):
+        return Breakdown(BreakdownKind.HANG, str(error), "", seconds)
     if error.call == "GetDeviceRemovedReason" or is_removal(error.hresult):
         message = f"the device was removed: {error}"
         return Breakdown(BreakdownKind.DEVICE_REMOVED, message, "", seconds)
@@ -168,8 +171,8 @@ def failure(error: HResultError, seconds: float) -> Outcome:
     return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
 
 
-def _is_removed(outcome: Outcome) -> bool:
-    return isinstance(outcome, Breakdown) and outcome.kind is BreakdownKind.DEVICE_REMOVED
+def _is_lost(outcome: Outcome) -> bool:
+    return isinstance(outcome, Breakdown) and outcome.device_lost
 
 
 def _strayed(result: Result) -> bool:

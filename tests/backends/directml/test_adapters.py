@@ -37,14 +37,14 @@ def test_software_is_taken_where_there_is_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [("3", "there is no adapter '3'"), ("GeForce", "there is no adapter 'GeForce'"),
      ("r", "several adapters fit 'r'")],
 )  # fmt: skip
-def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, told: str) -> None:
+def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
         choose_adapter(wanted, ALL)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
     assert "adapter=2: Intel Arc A770" in str(caught.value)
 
 
@@ -93,7 +93,7 @@ def test_a_library_that_ends_its_process_is_told_as_such(
 
 
 def test_adapter_that_cannot_be_used_is_listed_with_the_reason(directml: str) -> None:
-    found = survey(directml)
-    assert [one.adapter.index for one in found.adapters] == [0, 1]
-    assert all(one.capabilities is None for one in found.adapters)
-    assert "DXGI_ERROR_UNSUPPORTED" in str(found.adapters[0].refusal)
+    actual = survey(directml)
+    assert [one.adapter.index for one in actual.adapters] == [0, 1]
+    assert all(one.capabilities is None for one in actual.adapters)
+    assert "DXGI_ERROR_UNSUPPORTED" in str(actual.adapters[0].refusal)

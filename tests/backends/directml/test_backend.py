@@ -28,16 +28,16 @@ def test_options_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [("warp", "'warp' is not of the form OPTION=VALUE"),
      ("adaptor=1", "there is no option of the backend directml 'adaptor': did you mean adapter?"),
      ("compile=grpah", "there is no value of the option compile 'grpah': did you mean graph?"),
      ("half=yes", "there is no value of the option half 'yes'")],
 )  # fmt: skip
-def test_wrong_options_are_refused(text: str, told: str) -> None:
+def test_wrong_options_are_refused(text: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
         parse_options(text)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_options_become_execution_flags() -> None:

@@ -23,7 +23,7 @@ def prepared(
     elements: int = 2, *, temporary: int = 0, persistent: int = 0, descriptors: int = 3,
     alignment: int = 0,
 ) -> Prepared:  # fmt: skip
-    made = tile(
+    result = tile(
         InputTensor=TensorDesc(
             DataType.FLOAT32, (elements,), GuaranteedBaseOffsetAlignment=alignment
         )
@@ -31,7 +31,7 @@ def prepared(
     never_called = ComObject(IUNKNOWN, 1)
     needs = DML_BINDING_PROPERTIES(descriptors, temporary, persistent)
     compiled = CompiledOperator(never_called, never_called, needs, DML_BINDING_PROPERTIES(0, 7, 0))
-    return Prepared(made, compiled, place(plan(made)))
+    return Prepared(result, compiled, place(plan(result)))
 
 
 def filled(*cases: Prepared) -> Batch:

@@ -52,14 +52,14 @@ ENUMS: Final[Mapping[type[Enum], str]] = {
 def structures(*modules: ModuleType) -> Iterator[Any]:
     for module in modules:
         for name in module.__all__:
-            found = getattr(module, name)
-            if isinstance(found, type) and issubclass(found, ctypes.Structure | ctypes.Union):
-                yield found
+            result = getattr(module, name)
+            if isinstance(result, type) and issubclass(result, ctypes.Structure | ctypes.Union):
+                yield result
 
 
 def interfaces(*modules: ModuleType) -> list[Interface]:
-    found = (getattr(module, name) for module in modules for name in module.__all__)
-    return [each for each in found if isinstance(each, Interface)]
+    result = (getattr(module, name) for module in modules for name in module.__all__)
+    return [each for each in result if isinstance(each, Interface)]
 
 
 def layout(kinds: Iterator[Any]) -> Iterator[tuple[str, int]]:
@@ -87,9 +87,9 @@ def catalogue_constants() -> Iterator[tuple[str, int]]:
     for data_type in DataType:
         yield f"DML_TENSOR_DATA_TYPE_{data_type}", data_type_value(data_type)
     for name in enumerations():
-        found = enumeration(name)
-        for constant, value in found.values.items():
-            yield found.prefix + constant, value
+        result = enumeration(name)
+        for constant, value in result.values.items():
+            yield result.prefix + constant, value
     for value in dml.FEATURE_LEVELS:
         yield f"DML_FEATURE_LEVEL_{value >> 12}_{value >> 8 & 0xF}", value
 
@@ -181,19 +181,19 @@ def test_slots_are_those_of_the_headers(compile_probe: Any) -> None:
             full = f"{interface.name}::{name}"
             expected[full] = interface.slots[name][0]
             lines.append(f'  tell("{full}", &{full});')
-    told = compile_probe("\n".join([*lines, "}"]))
-    assert {k: int(v) for k, v in map(str.split, told.splitlines())} == expected
+    actual = compile_probe("\n".join([*lines, "}"]))
+    assert {k: int(v) for k, v in map(str.split, actual.splitlines())} == expected
     assert len(expected) > 100
 
 
 def test_iids_are_those_of_the_headers(compile_probe: Any) -> None:
-    found = {}
+    actual = {}
     for file in ("DirectML.h", "d3d12.h", "d3d12sdklayers.h", "dxcore_interface.h"):
         text = (HEADERS / "directx" / file).read_text("utf-8", "replace")
         pattern = r'(?:MIDL_INTERFACE|DML_DECLARE_INTERFACE)\("([0-9a-fA-F-]+)"\)\s*(\w+)'
-        found.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
+        actual.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
     declared = {each.name: each.iid for each in interfaces(d3d12, sdklayers, dml, dxcore)}
-    assert declared == {name: found.get(name) for name in declared}
+    assert declared == {name: actual.get(name) for name in declared}
 
 
 @pytest.fixture(scope="module")
@@ -235,13 +235,13 @@ def test_slots_are_those_of_windows(compile_for_windows: Any) -> None:
 def test_iids_are_those_of_windows(compile_for_windows: Any) -> None:
     pattern = r'MIDL_INTERFACE\("([0-9a-fA-F-]+)"\)\s*(\w+)'
     folder = Path(f"/usr/{MINGW.removesuffix('-gcc')}/include")
-    found: dict[str, str] = {}
+    actual: dict[str, str] = {}
     for file in ("dxgi.h", "d3d12.h", "d3d12sdklayers.h"):
         text = (folder / file).read_text("utf-8", "replace")
-        found.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
+        actual.update({name: iid.lower() for iid, name in re.findall(pattern, text)})
     declared = {
         each.name: each.iid
         for each in interfaces(d3d12, sdklayers, dxgi)
         if each.name not in LACKED_BY_MINGW
     }
-    assert declared == {name: found.get(name) for name in declared}
+    assert declared == {name: actual.get(name) for name in declared}

@@ -13,7 +13,7 @@ def test_names_are_unique() -> None:
 
 
 def test_every_hresult_has_a_meaning_in_one_line() -> None:
-    assert all(told and "\n" not in told for _, told in HRESULTS.values())
+    assert all(message and "\n" not in message for _, message in HRESULTS.values())
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ class Arena:
         return next(found for found in self.placement.ordered() if found.name == name)
 
     def output(self, dispatch: int) -> Array:
-        found = self.place("OutputTensor")
-        return self.after[dispatch][found.offset : found.end].view(np.float32)
+        result = self.place("OutputTensor")
+        return self.after[dispatch][result.offset : result.end].view(np.float32)
 
     def faults(self) -> list[Fault]:
         return list(inspect(self.placement, self.before, self.after)[1])

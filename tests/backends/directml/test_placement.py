@@ -17,15 +17,15 @@ from tests.backends.directml.cases import case, gather, tile
 
 
 def present(case: Case) -> dict[str, Place]:
-    made = place(plan(case))
-    return {found.name: found for found in (*made.inputs, *made.outputs) if found}
+    result = place(plan(case))
+    return {found.name: found for found in (*result.inputs, *result.outputs) if found}
 
 
 def test_guard_bands_lie_before_between_and_behind() -> None:
-    made = place(plan(gather()))
-    places = made.ordered()
+    actual = place(plan(gather()))
+    places = actual.ordered()
     ends = [0, *(found.end for found in places)]
-    begins = [*(found.offset for found in places), made.span]
+    begins = [*(found.offset for found in places), actual.span]
     assert all(begin - end >= GUARD for end, begin in zip(ends, begins, strict=True))
 
 
@@ -37,8 +37,8 @@ def test_tensors_are_aligned_as_their_descs_promise() -> None:
 
 
 def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
-    made = place(plan(gather(IndicesTensor=None)))
-    assert [found and found.name for found in made.inputs] == ["InputTensor", None]
+    actual = place(plan(gather(IndicesTensor=None)))
+    assert [found and found.name for found in actual.inputs] == ["InputTensor", None]
     desc = TensorDesc(DataType.FLOAT32, (1,))
     join = place(plan(case("JOIN", InputTensors=(desc, desc, desc), OutputTensor=desc)))
     assert [found and found.name for found in join.inputs] == [
@@ -47,8 +47,8 @@ def test_bindings_follow_the_operator_and_absent_tensors_keep_theirs() -> None:
 
 
 def test_graph_has_no_bindings_for_absent_tensors() -> None:
-    made = place(plan(gather(IndicesTensor=None), as_graph=True))
-    assert [found and found.name for found in made.inputs] == ["InputTensor"]
+    actual = place(plan(gather(IndicesTensor=None), as_graph=True))
+    assert [found and found.name for found in actual.inputs] == ["InputTensor"]
 
 
 def test_output_in_place_shares_the_input() -> None:
@@ -59,12 +59,12 @@ def test_output_in_place_shares_the_input() -> None:
 
 
 def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
-    made = place(plan(tile()))
-    (source,) = made.inputs
+    actual = place(plan(tile()))
+    (source,) = actual.inputs
     assert source is not None
     data = {"InputTensor": np.array([1, 2], np.float32)}
     for poison in POISONS:
-        image = made.image(data, poison)
+        image = actual.image(data, poison)
         assert image[source.offset : source.end].view(np.float32).tolist() == [1, 2]
         image[source.offset : source.end] = poison
         assert (image == poison).all()
@@ -72,18 +72,18 @@ def test_image_holds_the_inputs_and_poison_everywhere_else() -> None:
 
 def test_data_that_directml_takes_over_is_there_only_for_the_initialisation() -> None:
     owned = TensorDesc(DataType.FLOAT32, (2,), Flags=("OWNED_BY_DML",))
-    made = place(plan(tile(InputTensor=owned)))
+    actual = place(plan(tile(InputTensor=owned)))
     data = {"InputTensor": np.array([1, 2], np.float32)}
-    assert made.any_owned()
-    assert (made.image(data, 0xCD) == 0xCD).all()
-    offset = made.ordered()[0].offset
-    assert made.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
+    assert actual.any_owned()
+    assert (actual.image(data, 0xCD) == 0xCD).all()
+    offset = actual.ordered()[0].offset
+    assert actual.initial(data)[offset : offset + 8].view(np.float32).tolist() == [1, 2]
 
 
 def test_bytes_behind_an_odd_size_count_as_the_tensors_own() -> None:
     desc = TensorDesc(DataType.UINT8, (3,), DeclaredTensorSizeInBytes=13)
-    found = Place("InputTensor", desc, 256, False)
-    assert (found.size, found.end) == (13, 256 + 16)
+    actual = Place("InputTensor", desc, 256, False)
+    assert (actual.size, actual.end) == (13, 256 + 16)
 
 
 def test_four_bit_elements_are_packed_low_half_first() -> None:
@@ -130,11 +130,11 @@ def test_another_poison_makes_the_image_that_it_would_have_made(
     in_place: Any, layout: str, data_type: DataType
 ) -> None:
     desc = TensorDesc(data_type, (3, 5), LAYOUTS[layout]((3, 5)))
-    made = place(plan(tile(in_place, InputTensor=desc, OutputTensor=desc)))
+    actual = place(plan(tile(in_place, InputTensor=desc, OutputTensor=desc)))
     data = {"InputTensor": np.arange(15).reshape(3, 5).astype(data_type.dtype) % 8}
-    image = made.image(data, POISONS[0])
-    made.poison(image, POISONS[1])
-    assert image.tobytes() == made.image(data, POISONS[1]).tobytes()
+    image = actual.image(data, POISONS[0])
+    actual.poison(image, POISONS[1])
+    assert image.tobytes() == actual.image(data, POISONS[1]).tobytes()
 
 
 def test_a_tensor_that_ends_behind_its_buffer_is_refused() -> None:

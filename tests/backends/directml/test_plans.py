@@ -41,31 +41,31 @@ def graph(*nodes: GraphNode, **parts: Any) -> Graph:
 
 
 def planned(made: Graph) -> GraphPlan:
-    found = plan(graph_case(made))
-    assert isinstance(found, GraphPlan)
-    return found
+    result = plan(graph_case(made))
+    assert isinstance(result, GraphPlan)
+    return result
 
 
 def test_operator_is_compiled_as_it_is_or_as_a_graph_of_one_node() -> None:
     assert isinstance(plan(tile()), OperatorPlan)
-    found = plan(gather(IndicesTensor=None), as_graph=True)
-    assert isinstance(found, GraphPlan)
-    assert found.input_edges == ((0, 0, 0),)
-    assert found.output_edges == ((0, 0, 0),)
+    actual = plan(gather(IndicesTensor=None), as_graph=True)
+    assert isinstance(actual, GraphPlan)
+    assert actual.input_edges == ((0, 0, 0),)
+    assert actual.output_edges == ((0, 0, 0),)
 
 
 def test_tensors_behind_an_absent_one_keep_their_number() -> None:
     absent = case("CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW,
                   OutputTensor=ROW)  # fmt: skip
-    found = plan(absent, as_graph=True)
-    assert isinstance(found, GraphPlan)
-    assert found.input_edges == ((0, 0, 0), (1, 0, 2))
-    bound = [binding and binding.name for binding in found.inputs]
+    actual = plan(absent, as_graph=True)
+    assert isinstance(actual, GraphPlan)
+    assert actual.input_edges == ((0, 0, 0), (1, 0, 2))
+    bound = [binding and binding.name for binding in actual.inputs]
     assert bound == ["InputTensor", "BiasTensor"]
 
 
 def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
-    found = planned(
+    actual = planned(
         graph(
             ADD, SPLIT,
             input_edges=(InputEdge("y", "split", "InputTensor"),),
@@ -76,19 +76,19 @@ def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
             output_edges=(OutputEdge("add", "OutputTensor", "z"),),
         )
     )  # fmt: skip
-    assert found.input_edges == ((1, 1, 0),)
-    assert found.intermediate_edges == ((1, 1, 0, 0), (1, 0, 0, 1))
-    assert found.output_edges == ((0, 0, 0),)
+    assert actual.input_edges == ((1, 1, 0),)
+    assert actual.intermediate_edges == ((1, 1, 0, 0), (1, 0, 0, 1))
+    assert actual.output_edges == ((0, 0, 0),)
 
 
 def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
-    found = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
-    assert [binding and binding.name for binding in found.inputs] == [None, "y"]
-    assert [made and made.name for made in place(found).inputs] == [None, "y"]
+    actual = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
+    assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
+    assert [made and made.name for made in place(actual).inputs] == [None, "y"]
 
 
 def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:
-    found = planned(
+    actual = planned(
         graph(
             GEMM,
             input_edges=(InputEdge("w", "gemm", "ATensor"), InputEdge("x", "gemm", "DTensor"),
@@ -97,16 +97,16 @@ def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:
             output_edges=(OutputEdge("gemm", "OutputTensor", "v"),),
         )
     )  # fmt: skip
-    assert found.input_edges == ((2, 0, 0), (0, 0, 3), (0, 0, 2))
-    assert found.intermediate_edges == ((1, 0, 0, 1),)
-    assert found.output_edges == ((0, 0, 1),)
+    assert actual.input_edges == ((2, 0, 0), (0, 0, 3), (0, 0, 2))
+    assert actual.intermediate_edges == ((1, 0, 0, 1),)
+    assert actual.output_edges == ((0, 0, 1),)
 
 
 def test_constant_has_one_output_and_no_input() -> None:
     constant = Constant("two", ROW, np.full(3, 2, np.float32))
     edge = IntermediateEdge("two", "OutputTensor", "add", "BTensor")
-    found = planned(graph(constant, ADD, intermediate_edges=(edge,)))
-    assert found.intermediate_edges == ((0, 0, 1, 1),)
+    actual = planned(graph(constant, ADD, intermediate_edges=(edge,)))
+    assert actual.intermediate_edges == ((0, 0, 1, 1),)
 
 
 def test_graphs_are_told_apart_by_nodes_constants_and_edges() -> None:

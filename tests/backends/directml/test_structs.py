@@ -55,9 +55,9 @@ def numbers(address: int, count: int, kind: Any = ctypes.c_uint32) -> list[Any]:
 @pytest.mark.parametrize("name", operator_names())
 def test_structure_has_the_fields_of_the_catalogue_in_order(name: str) -> None:
     entry = operator(name)
-    made = operator_structure(entry)
-    assert made.__name__ == entry.struct
-    offsets = [getattr(made, field.name).offset for field in entry.fields]
+    actual = operator_structure(entry)
+    assert actual.__name__ == entry.struct
+    offsets = [getattr(actual, field.name).offset for field in entry.fields]
     assert offsets == sorted(set(offsets))
 
 
@@ -73,9 +73,9 @@ def test_tensors_are_written_with_sizes_strides_and_flags() -> None:
     strided = TensorDesc(DataType.INT8, (2, 3), (4, 1), ("OWNED_BY_DML",), 64, 32)
     entry = operator("TILE")
     desc = {"InputTensor": strided, "OutputTensor": FLOATS, "RepeatsCount": 2, "Repeats": (1, 5)}
-    made = NativeDesc(entry, desc)
-    assert made.structure.Type == entry.type_value
-    tile = members(made, entry)
+    actual = NativeDesc(entry, desc)
+    assert actual.structure.Type == entry.type_value
+    tile = members(actual, entry)
     tensor = tensor_at(tile.InputTensor)
     assert (tensor.DataType, tensor.Flags, tensor.DimensionCount) == (8, 1, 2)
     assert numbers(tensor.Sizes, 2) == [2, 3]
@@ -127,8 +127,8 @@ def test_numbers_and_structures_of_attributes_are_written() -> None:
         "Alpha": 0.5, "Offset": -3, "Flag": True, "Window": {"Width": 4, "Height": 5},
         "ScaleBias": {"Scale": 2.0, "Bias": -1.0}, "Count": 2, "Scales": (0.25, 8),
     }  # fmt: skip
-    made = NativeDesc(entry, desc)
-    held = members(made, entry)
+    actual = NativeDesc(entry, desc)
+    held = members(actual, entry)
     assert (held.Alpha, held.Offset, held.Flag, held.Count) == (0.5, -3, 1, 2)
     assert (held.Window.Width, held.Window.Height) == (4, 5)
     scale_bias = DML_SCALE_BIAS.from_address(held.ScaleBias)
@@ -162,13 +162,13 @@ def test_nested_operators_are_written() -> None:
     )
     tile = {"operator": "TILE", "RepeatsCount": 9}
     desc = {"FusedActivation": tile, "Count": 2, "Activations": (tile, {"operator": "GATHER"})}
-    held = members(made := NativeDesc(entry, desc), entry)
+    held = members(actual := NativeDesc(entry, desc), entry)
     nested = DML_OPERATOR_DESC.from_address(held.FusedActivation)
     assert nested.Type == operator("TILE").type_value
     assert operator_structure(operator("TILE")).from_address(nested.Desc).RepeatsCount == 9
     array = (DML_OPERATOR_DESC * 2).from_address(held.Activations)
     assert [each.Type for each in array] == [operator(n).type_value for n in ("TILE", "GATHER")]
-    assert made.structure.Desc
+    assert actual.structure.Desc
 
 
 def test_sizes_of_common_structures_are_those_of_the_64_bit_header() -> None:

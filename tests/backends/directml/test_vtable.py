@@ -56,8 +56,8 @@ def library(wsl_folder: Path) -> ctypes.CDLL:
 @pytest.fixture
 def returns(library: ctypes.CDLL) -> Iterator[ComObject]:
     before = library.standin_alive()
-    with ComObject(RETURNS, library.standin_returns(7)) as made:
-        yield made
+    with ComObject(RETURNS, library.standin_returns(7)) as result:
+        yield result
     assert library.standin_alive() == before
 
 
@@ -94,10 +94,10 @@ def test_failing_hresult_is_raised(returns: ComObject) -> None:
 
 def test_new_object_is_owned_and_released_once(library: ctypes.CDLL, returns: ComObject) -> None:
     before = library.standin_alive()
-    with returns.create("Make", RETURNS, 9) as made:
+    with returns.create("Make", RETURNS, 9) as actual:
         assert library.standin_alive() == before + 1
-        assert made.call("Eight").LowPart == 9
-    made.release()
+        assert actual.call("Eight").LowPart == 9
+    actual.release()
     assert library.standin_alive() == before
 
 
@@ -107,19 +107,19 @@ def test_null_object_is_an_error(returns: ComObject) -> None:
 
 
 def test_released_object_is_not_called(library: ctypes.CDLL) -> None:
-    made = ComObject(RETURNS, library.standin_returns(1))
-    made.release()
+    actual = ComObject(RETURNS, library.standin_returns(1))
+    actual.release()
     with pytest.raises(ValueError, match="IReturns was released"):
-        made.call("Eight")
+        actual.call("Eight")
 
 
 def test_method_without_parameters_declared_is_not_called(library: ctypes.CDLL) -> None:
     interface = Interface("IOther", RETURNS.iid, IUNKNOWN, uncalled("Eight"))
     with (
-        ComObject(interface, library.standin_returns(1)) as made,
+        ComObject(interface, library.standin_returns(1)) as actual,
         pytest.raises(TypeError, match="Eight has no declared parameters"),
     ):
-        made.call("Eight")
+        actual.call("Eight")
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def verdicts(folder: Path) -> dict[str, tuple[Any, ...]]:
         capture_output=True, text=True, check=False, cwd=folder, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    return {saboteur: tuple(rest) for saboteur, *rest in found}
+    result = [json.loads(line) for line in done.stdout.splitlines()]
+    return {saboteur: tuple(rest) for saboteur, *rest in result}
 
 
 @pytest.mark.parametrize("circumstance", SABOTAGED)

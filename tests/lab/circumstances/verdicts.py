@@ -27,8 +27,8 @@ def main() -> None:
         backend = in_process(name, registry.create(name))
         verdict = verdict_of(exercise, backend.execute, conclusion)
         backend.close()
-        found = verdict.status, verdict.circumstance, dict(verdict.circumstances)
-        print(json.dumps([saboteur, *found]), flush=True)
+        result = verdict.status, verdict.circumstance, dict(verdict.circumstances)
+        print(json.dumps([saboteur, *result]), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from dmlconf.backends.directml.d3d12 import (
 )
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.vtable import ComObject, prototype
-from dmlconf.backends.protocol import Backend, Capabilities, Environment, Outcome
+from dmlconf.backends.protocol import Capabilities, Environment, Outcome
 from dmlconf.cases.model import Case
 
 
@@ -46,6 +46,11 @@ def block_queue() -> None:
     assert wait(entry(device.queue, slot))(device.queue.address, fence.address, 1) >= 0
 
 
+def sleep_for_hours() -> None:
+    """Let the process do nothing."""
+    time.sleep(3600)
+
+
 def jump_nowhere() -> None:
     """Let a thread of the process run where no code is, which ends the process."""
     print("about to jump", file=sys.stderr, flush=True)
@@ -63,14 +68,16 @@ def entry(com: ComObject, slot: int) -> int:
     return ctypes.c_void_p.from_address(table + slot * ctypes.sizeof(ctypes.c_void_p)).value or 0
 
 
-DEEDS = {deed.__name__: deed for deed in (remove_device, block_queue, jump_nowhere)}
+DEEDS = {
+    deed.__name__: deed for deed in (remove_device, block_queue, sleep_for_hours, jump_nowhere)
+}
 
 
 class Saboteur:
     def __init__(self, options: str) -> None:
         name, _, self._part = options.partition(",")
         self._deed = DEEDS[name]
-        self._directml: Backend = create_directml("")
+        self._directml = create_directml("")
 
     def environment(self) -> Environment:
         return self._directml.environment()
@@ -82,6 +89,9 @@ class Saboteur:
         if any(self._part in case.identifier for case in cases):
             self._deed()
         return self._directml.run(cases)
+
+    def limit_waits(self, seconds: float) -> None:
+        self._directml.limit_waits(seconds)
 
     def close(self) -> None:
         self._directml.close()

@@ -13,5 +13,5 @@ from dmlconf.tensors.datatypes import DataType
 @given(st.floats(width=32), st.floats(width=32, allow_nan=False))
 def test_relu_passes_on_the_gradient_of_positive_elements_only(x: float, gradient: float) -> None:
     one = TensorDesc(DataType.FLOAT32, (1,))
-    found = activation_relu_grad(np.array([x], np.float32), np.array([gradient], np.float32), one)
-    assert found[0] == (gradient if x > 0 else 0)
+    actual = activation_relu_grad(np.array([x], np.float32), np.array([gradient], np.float32), one)
+    assert actual[0] == (gradient if x > 0 else 0)

@@ -34,8 +34,8 @@ def nested(name: str, value: float) -> dict[str, Any]:
 def alone(name: str, values: Array, value: float) -> Array:
     attributes = {k: v for k, v in nested(name, value).items() if k != "operator"}
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
-    found: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
-    return found
+    result: Array = reference_function(name)(InputTensor=values, OutputTensor=output, **attributes)
+    return result
 
 
 def test_every_permitted_activation_has_a_formula() -> None:
@@ -98,9 +98,9 @@ def test_numbers_that_are_not_finite(name: str, expected: list[float]) -> None:
 
 
 def test_a_fused_relu_multiplies() -> None:
-    found = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
-    np.testing.assert_array_equal(found, [math.nan, math.nan, -0.0, 2.0])
-    assert math.copysign(1, found[2]) == -1
+    actual = fused(np.array([math.nan, -math.inf, -1.0, 2.0]), {"operator": "ACTIVATION_RELU"})
+    np.testing.assert_array_equal(actual, [math.nan, math.nan, -0.0, 2.0])
+    assert math.copysign(1, actual[2]) == -1
 
 
 @pytest.mark.parametrize(
@@ -110,22 +110,22 @@ def test_a_fused_relu_multiplies() -> None:
 def test_shrink_rounds_integers_to_even(dtype: type[Any], expected: list[float]) -> None:
     values = np.array([100, 127, -128, -3], dtype)
     output = TensorDesc(DataType(values.dtype.name.upper()), values.shape)
-    found = activation.activation_shrink(values, output, Bias=1.5, Threshold=2.5)
-    np.testing.assert_array_equal(found, expected)
+    actual = activation.activation_shrink(values, output, Bias=1.5, Threshold=2.5)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_products_of_integers_wrap_around() -> None:
     values, slopes = np.array([-128, -3, 5], np.int8), np.array([100, 5, 9], np.int8)
     output = TensorDesc(DataType.INT8, (3,))
-    found = activation.activation_parameterized_relu(values, slopes, output)
-    assert found.tolist() == [0, -15, 5]
+    actual = activation.activation_parameterized_relu(values, slopes, output)
+    assert actual.tolist() == [0, -15, 5]
 
 
 @given(st.floats(-12.5, 12.5, width=32))
 def test_gelu_keeps_the_digits_of_small_results(x: float) -> None:
     expected = np.float32(0.5 * x * math.erfc(-x / math.sqrt(2)))
-    (found,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
-    assert abs(found - expected) <= np.spacing(abs(expected))
+    (actual,) = alone("ACTIVATION_GELU", np.array([x], np.float32), 0)
+    assert abs(actual - expected) <= np.spacing(abs(expected))
 
 
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0]))
@@ -139,7 +139,7 @@ def test_a_leaky_relu_multiplies_what_is_negative(x: float, slope: float) -> Non
 @given(st.floats(width=32, allow_nan=False), st.sampled_from([-2.0, 0.0, 0.5, 3.0]))
 def test_elu_keeps_what_is_not_negative(x: float, slope: float) -> None:
     value = np.array([x], np.float32)
-    (found,) = alone("ACTIVATION_ELU", value, slope)
+    (actual,) = alone("ACTIVATION_ELU", value, slope)
     expected = float(value[0]) if x >= 0 else slope * math.expm1(x)
-    assert found == np.float32(expected)
-    assert np.signbit(found) == np.signbit(expected) or slope == 0
+    assert actual == np.float32(expected)
+    assert np.signbit(actual) == np.signbit(expected) or slope == 0

@@ -54,8 +54,8 @@ def test_one_element_of_each_row_is_chosen_and_none_is_larger(
 def test_of_equal_elements_the_first_in_row_major_order_is_chosen() -> None:
     tensor = np.array([[[1, 3], [3, 3]], [[3, 0], [0, 0]]], np.float32)
     assert activation_hardmax(tensor, like(tensor)).tolist() == [[[0, 1], [1, 0]], [[1, 0], [1, 0]]]
-    found = activation_hardmax1(tensor, like(tensor), [2, 0])
-    assert found.tolist() == [[[0, 1], [1, 0]], [[0, 0], [0, 0]]]
+    actual = activation_hardmax1(tensor, like(tensor), [2, 0])
+    assert actual.tolist() == [[[0, 1], [1, 0]], [[0, 0], [0, 0]]]
 
 
 @few

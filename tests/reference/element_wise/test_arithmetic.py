@@ -26,8 +26,8 @@ def evaluate(name: str, output: DataType, *inputs: Any, part: str = "", **attrib
     desc = TensorDesc(output, (len(inputs[0]),))
     function = reference_function(name, part) if part else reference_function(name)
     names = ("ATensor", "BTensor") if len(inputs) == 2 else ("InputTensor",)
-    found = function(**dict(zip(names, inputs, strict=True)), OutputTensor=desc, **attributes)
-    return hull(found) if part == "candidates" else found
+    result = function(**dict(zip(names, inputs, strict=True)), OutputTensor=desc, **attributes)
+    return hull(result) if part == "candidates" else result
 
 
 def integers(data_type: DataType) -> st.SearchStrategy[int]:

@@ -36,9 +36,9 @@ def test_bits_are_combined_whatever_the_data_type_means(
     a, b = (data.draw(st.integers(0, mask)) for _ in range(2))
     inputs = elements(data_type, a), elements(data_type, b)
     for name, bits in (("AND", a & b), ("OR", a | b), ("XOR", a ^ b)):
-        found = evaluate(name, data_type, *inputs)
-        assert found.dtype == data_type.dtype
-        assert found.tobytes() == elements(data_type, bits).tobytes()
+        actual = evaluate(name, data_type, *inputs)
+        assert actual.dtype == data_type.dtype
+        assert actual.tobytes() == elements(data_type, bits).tobytes()
     assert (
         evaluate("NOT", data_type, inputs[0]).tobytes() == elements(data_type, a ^ mask).tobytes()
     )

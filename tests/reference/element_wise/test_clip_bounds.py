@@ -75,12 +75,12 @@ def test_between_the_bounds_of_two_processors_nothing_is_right(operator: str) ->
     if operator.endswith("1"):
         fields["MinMaxDataType"] = "FLOAT32"
     values = np.array([6], np.uint64)
-    found = reference_function(operator, "candidates")(InputTensor=values, **fields)
+    actual = reference_function(operator, "candidates")(InputTensor=values, **fields)
     right = np.array([2**63], np.uint64)
     for value in (6, 2**63, 2**64 - 1, 2**50, 7):
         driver = np.array([value], np.uint64)
         permitted = value not in (2**50, 7)
-        assert is_permitted(driver, right, *found).all() == permitted
+        assert is_permitted(driver, right, *actual).all() == permitted
 
 
 def test_a_threshold_of_nan_is_what_a_processor_makes_of_it() -> None:

@@ -78,8 +78,8 @@ def test_a_cast_out_of_range_clamps_or_wraps_and_nothing_between() -> None:
         ([50, -100, 0, -1, 101], [False] * 5),
         ([126, -127, 126, -128, 99], [False] * 5),
     ):
-        found = is_permitted(np.array(driver, np.int8), right, *candidates)
-        assert found.tolist() == permitted
+        actual = is_permitted(np.array(driver, np.int8), right, *candidates)
+        assert actual.tolist() == permitted
 
 
 @given(integer(), st.sampled_from([DataType.FLOAT32, DataType.FLOAT64]))

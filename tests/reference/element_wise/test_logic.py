@@ -20,13 +20,13 @@ HALF_SUBNORMAL = 2.0**-24
 
 def results(a: Any, b: Any, data_type: DataType, part: str = "") -> list[Any]:
     """Return what each comparison makes of two numbers, or what the part of it gives."""
-    found = []
+    actual = []
     for name in COMPARISONS:
         function = reference_function(f"ELEMENT_WISE_LOGICAL_{name}", part)
         vectors = [np.array([number], data_type.dtype) for number in (a, b)]
         result = function(*vectors, TensorDesc(DataType.UINT8, (1,)))
-        found.append(tuple(end[0] for end in result) if part else result[0])
-    return found
+        actual.append(tuple(end[0] for end in result) if part else result[0])
+    return actual
 
 
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))

@@ -118,8 +118,8 @@ def test_a_sum_that_overflows_has_a_mean_or_infinity_and_nothing_between() -> No
     assert right == math.inf
     for value, permitted in ((3e38, True), (math.inf, True), (3.3e38, False), (-math.inf, False)):
         driver = np.array([value], np.float32)
-        found = is_permitted(driver, np.array([right]), *candidates)
-        assert found.tolist() == [permitted]
+        actual = is_permitted(driver, np.array([right]), *candidates)
+        assert actual.tolist() == [permitted]
 
 
 @given(NUMBERS, NUMBERS)

@@ -32,20 +32,20 @@ def power(
 ) -> Any:
     """Return what ELEMENT_WISE_POW makes of two numbers, or what the part of it gives."""
     function = reference_function("ELEMENT_WISE_POW", part)
-    found = function(
+    result = function(
         InputTensor=np.array([base], data_type.dtype),
         ExponentTensor=np.array([exponent], (of or data_type).dtype),
         OutputTensor=TensorDesc(data_type, (1,)),
         ScaleBias=scale_bias,
     )
-    return tuple(end[0] for end in found) if part else found[0]
+    return tuple(end[0] for end in result) if part else result[0]
 
 
 def angle(y: float, x: float, part: str = "") -> Any:
     function = reference_function("ELEMENT_WISE_ATAN_YX", part)
     inputs = {"ATensor": np.array([y], np.float32), "BTensor": np.array([x], np.float32)}
-    found = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
-    return tuple(end[0] for end in hull(found)) if part else found[0]
+    result = function(**inputs, OutputTensor=TensorDesc(DataType.FLOAT32, (1,)))
+    return tuple(end[0] for end in hull(result)) if part else result[0]
 
 
 @pytest.mark.parametrize("data_type", WORDS)
@@ -55,8 +55,8 @@ def test_powers_of_integers_are_exact_modulo_two_to_the_power_of_32(
 ) -> None:
     base = data.draw(st.integers(int(data_type.minimum), int(data_type.maximum)))
     exponent = data.draw(st.integers(0, int(data_type.maximum)))
-    found = int(power(data_type, base, exponent))
-    assert found % (1 << 32) == pow(base, exponent, 1 << 32)
+    actual = int(power(data_type, base, exponent))
+    assert actual % (1 << 32) == pow(base, exponent, 1 << 32)
 
 
 @pytest.mark.parametrize("data_type", SMALL)
@@ -165,10 +165,10 @@ def test_a_constant_exponent_is_not_scaled(x: float, exponent: float) -> None:
         "ScaleBias": {"Scale": 2.0, "Bias": 1.0},
         "Exponent": exponent,
     }
-    found = reference_function("ELEMENT_WISE_CONSTANT_POW")(**arguments)[0]
+    actual = reference_function("ELEMENT_WISE_CONSTANT_POW")(**arguments)[0]
     lowest, highest = reference_function("ELEMENT_WISE_CONSTANT_POW", "interval")(**arguments)
-    assert found == pytest.approx(scaled**exponent, rel=1e-6)
-    assert lowest[0] <= found <= highest[0]
+    assert actual == pytest.approx(scaled**exponent, rel=1e-6)
+    assert lowest[0] <= actual <= highest[0]
 
 
 @given(st.floats(-9, 9, width=32), st.floats(-9, 9, width=32))

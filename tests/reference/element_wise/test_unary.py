@@ -81,9 +81,9 @@ def test_results_are_those_of_the_standard_library(
 ) -> None:
     function, low, high = VALUES[name]
     number = float(data_type.dtype.type(data.draw(st.floats(low, high))))
-    (found,) = evaluate(name, [number], data_type)
+    (actual,) = evaluate(name, [number], data_type)
     expected = function(number)
-    assert abs(float(found) - expected) <= abs(np.spacing(data_type.dtype.type(expected)))
+    assert abs(float(actual) - expected) <= abs(np.spacing(data_type.dtype.type(expected)))
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -93,9 +93,9 @@ def test_formulas_of_float32_numbers_are_right(name: str, data: st.DataObject) -
     values = np.array([data.draw(st.floats(low, high))], np.float32)
     lowest, highest = evaluate(name, values, DataType.FLOAT32, "interval")
     with np.errstate(all="ignore"):
-        found = formula(values)
-    tiny = abs(found[0]) < np.finfo(np.float32).tiny
-    assert tiny or lowest[0] <= found[0] <= highest[0]
+        actual = formula(values)
+    tiny = abs(actual[0]) < np.finfo(np.float32).tiny
+    assert tiny or lowest[0] <= actual[0] <= highest[0]
 
 
 @pytest.mark.parametrize("name", ["SQRT", "RECIP"])
@@ -155,8 +155,8 @@ def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
 def test_nothing_between_two_whole_numbers_is_right(name: str) -> None:
     # The product is 5, or next to it on either side.
     scaled: dict[str, Any] = {"ScaleBias": {"Scale": float(np.float32(1) / 3), "Bias": 0.0}}
-    found = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
-    assert found == [name == "FLOOR", False, True, False, name == "CEIL", False]
+    actual = [permitted(name, 15, value, **scaled) for value in (4, 4.5, 5, 5.5, 6, 7)]
+    assert actual == [name == "FLOOR", False, True, False, name == "CEIL", False]
     assert [permitted(name, 2.5, value) for value in (2, 2.5, 3)] == [
         name == "FLOOR",
         False,
@@ -172,8 +172,8 @@ def test_the_sign_of_a_subnormal_number_is_that_or_0_and_nothing_between() -> No
         InputTensor=values, OutputTensor=output
     )
     drivers = [np.array([value], np.float32) for value in (-1, 0, -0.5, 1)]
-    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
-    assert found == [True, True, False, False]
+    actual = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert actual == [True, True, False, False]
 
 
 def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
@@ -186,5 +186,5 @@ def test_a_half_that_is_added_in_float32_leaves_two_whole_numbers() -> None:
         for part in ("", "candidates")
     )
     drivers = [np.array([value], np.float32) for value in (0, 1, 0.5)]
-    found = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
-    assert found == [True, True, False]
+    actual = [bool(is_permitted(driver, right, *candidates).all()) for driver in drivers]
+    assert actual == [True, True, False]

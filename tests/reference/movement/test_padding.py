@@ -19,8 +19,8 @@ def padded(tensor: Array, mode: str, around: list[tuple[int, int]], value: float
     start, end = zip(*around, strict=True)
     sizes = tuple(np.add(tensor.shape, np.add(start, end)).tolist())
     output = TensorDesc(DataType.FLOAT32, sizes)
-    found: Array = reference_function("PADDING")(tensor, output, mode, value, start, end)
-    return found
+    result: Array = reference_function("PADDING")(tensor, output, mode, value, start, end)
+    return result
 
 
 @pytest.mark.parametrize("mode", MODES)

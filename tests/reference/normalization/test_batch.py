@@ -70,12 +70,12 @@ def test_training_is_normalization_by_the_mean_and_variance_it_returns(
     kept = (1, sizes[1], 1)
     tensor, scale, bias = uniform(seed, sizes), uniform(seed + 1, kept), uniform(seed + 2, kept)
     add = uniform(seed + 3, sizes)
-    found, mean, variance = trained(tensor, scale, bias, add)
+    actual, mean, variance = trained(tensor, scale, bias, add)
     np.testing.assert_allclose(mean, tensor.mean((0, 2), keepdims=True), atol=1e-5)
     np.testing.assert_allclose(variance, tensor.var((0, 2), keepdims=True), atol=1e-5)
     parameters: dict[str, Any] = {"MeanTensor": mean, "VarianceTensor": variance}
     parameters |= {"ScaleTensor": scale, "BiasTensor": bias}
-    np.testing.assert_allclose(found, forward(tensor, **parameters) + add, atol=1e-5)
+    np.testing.assert_allclose(actual, forward(tensor, **parameters) + add, atol=1e-5)
 
 
 @given(SEEDS, SIZES)
@@ -116,14 +116,14 @@ def test_gradients_are_those_of_finite_differences(seed: int, sizes: tuple[int, 
     more = np.zeros(kept)
     more[0, at[1], 0] = step
     for name, training in (("_GRAD", False), ("_TRAINING_GRAD", True)):
-        found = gradients(name, **inputs)
+        actual = gradients(name, **inputs)
         up = loss(tensor + moved, scale, training=training)
         down = loss(tensor - moved, scale, training=training)
-        np.testing.assert_allclose(found[0][at], (up - down) / step / 2, atol=1e-4)
+        np.testing.assert_allclose(actual[0][at], (up - down) / step / 2, atol=1e-4)
         up = loss(tensor, scale + more, training=training)
         down = loss(tensor, scale - more, training=training)
-        np.testing.assert_allclose(found[1][0, at[1], 0], (up - down) / step / 2, atol=1e-4)
-        np.testing.assert_allclose(found[2], gradient.sum((0, 2), keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(actual[1][0, at[1], 0], (up - down) / step / 2, atol=1e-4)
+        np.testing.assert_allclose(actual[2], gradient.sum((0, 2), keepdims=True), atol=1e-5)
 
 
 @given(SEEDS, SIZES)

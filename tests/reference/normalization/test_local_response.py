@@ -41,7 +41,7 @@ def test_each_element_is_divided_by_its_own_window(
     seed: int, sizes: tuple[int, ...], local_size: int, cross_channel: bool
 ) -> None:
     tensor = uniform(seed, sizes)
-    found = evaluate(tensor, local_size, CrossChannel=cross_channel)
+    actual = evaluate(tensor, local_size, CrossChannel=cross_channel)
     axes = (1,) if cross_channel else (2, 3)
     for at in product(*map(range, sizes)):
         where: list[Any] = list(at)
@@ -50,7 +50,7 @@ def test_each_element_is_divided_by_its_own_window(
             where[axis] = slice(max(first, 0), last + 1)
         squares = np.square(tensor[tuple(where)], dtype=np.float64).sum()
         right = tensor[at] / (BIAS + ALPHA / local_size * squares) ** BETA
-        np.testing.assert_allclose(found[at], right, rtol=1e-6)
+        np.testing.assert_allclose(actual[at], right, rtol=1e-6)
 
 
 @given(SEEDS, SIZES, st.integers(0, 3), st.booleans())
@@ -60,7 +60,7 @@ def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
     tensor = uniform(seed, sizes).astype(np.float64)
     gradient = uniform(seed + 1, sizes)
     options: dict[str, Any] = {"CrossChannel": cross_channel}
-    found = evaluate(tensor, 2 * half + 1, InputGradientTensor=gradient, **options)
+    actual = evaluate(tensor, 2 * half + 1, InputGradientTensor=gradient, **options)
     step = 2.0**-7
     moved = np.zeros(sizes)
     at = tuple(size // 2 for size in sizes)
@@ -68,7 +68,7 @@ def test_the_gradient_of_an_odd_window_is_that_of_finite_differences(
     up = evaluate(tensor + moved, 2 * half + 1, **options)
     down = evaluate(tensor - moved, 2 * half + 1, **options)
     slope = (gradient * (up.astype(np.float64) - down)).sum() / step / 2
-    np.testing.assert_allclose(found[at], slope, atol=2e-3)
+    np.testing.assert_allclose(actual[at], slope, atol=2e-3)
 
 
 @given(SEEDS, st.integers(2, 6))
@@ -76,9 +76,9 @@ def test_the_window_of_the_gradient_is_not_mirrored(seed: int, channels: int) ->
     tensor = np.abs(uniform(seed, (1, channels, 1, 1))) + 1
     gradient = np.zeros_like(tensor)
     gradient[0, 0] = 1
-    found = evaluate(tensor, 2, InputGradientTensor=gradient)
-    assert found[0, 0].all()
-    assert not found[0, 1:].any()
+    actual = evaluate(tensor, 2, InputGradientTensor=gradient)
+    assert actual[0, 0].all()
+    assert not actual[0, 1:].any()
 
 
 @given(SEEDS, SIZES, LOCAL_SIZES, st.booleans())

@@ -44,21 +44,21 @@ def test_normalized_elements_have_a_mean_of_0_and_a_variance_of_1(
     seed: int, sizes: tuple[int, ...], axes: set[int]
 ) -> None:
     over = tuple(axes)
-    found = normalized(uniform(seed, sizes), over, Epsilon=1e-6).astype(np.float64)
-    np.testing.assert_allclose(found.mean(over), 0, atol=1e-6)
+    actual = normalized(uniform(seed, sizes), over, Epsilon=1e-6).astype(np.float64)
+    np.testing.assert_allclose(actual.mean(over), 0, atol=1e-6)
     if all(sizes[axis] == 1 for axis in axes):
-        assert not found.any()
+        assert not actual.any()
     else:
-        assert (found.std(over) <= 1 + 1e-6).all()
-        assert np.median(found.std(over)) > 0.99
+        assert (actual.std(over) <= 1 + 1e-6).all()
+        assert np.median(actual.std(over)) > 0.99
 
 
 @given(SEEDS, SIZES)
 def test_without_the_mean_the_mean_of_the_squares_is_1(seed: int, sizes: tuple[int, ...]) -> None:
     tensor = uniform(seed, sizes)
-    found = normalized(tensor, (1, 3), UseMean=False).astype(np.float64)
-    np.testing.assert_allclose(np.square(found).mean((1, 3)), 1, rtol=1e-5)
-    assert (np.sign(found) == np.sign(tensor)).all()
+    actual = normalized(tensor, (1, 3), UseMean=False).astype(np.float64)
+    np.testing.assert_allclose(np.square(actual).mean((1, 3)), 1, rtol=1e-5)
+    assert (np.sign(actual) == np.sign(tensor)).all()
 
 
 @given(SEEDS, SIZES, st.booleans(), st.booleans())
@@ -91,8 +91,8 @@ def test_older_normalizations_are_special_forms_of_the_newest(
 @given(SEEDS, SIZES, st.integers(0, 3), st.sampled_from([1, 2]))
 def test_a_norm_becomes_1(seed: int, sizes: tuple[int, ...], axis: int, order: int) -> None:
     tensor = uniform(seed, sizes)
-    found = evaluate("LP_NORMALIZATION", tensor, Axis=axis, Epsilon=0.0, P=order)
-    sums = (np.abs(found.astype(np.float64)) ** order).sum(axis)
+    actual = evaluate("LP_NORMALIZATION", tensor, Axis=axis, Epsilon=0.0, P=order)
+    sums = (np.abs(actual.astype(np.float64)) ** order).sum(axis)
     np.testing.assert_allclose(sums, 1, rtol=1e-5)
 
 
@@ -101,15 +101,15 @@ def test_a_norm_beyond_float16_is_its_largest_number_or_infinite(order: int) -> 
     tensor = np.full((1, 4), 300, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": order, "OutputTensor": output}
-    found = evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields)
+    actual = evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields)
     largest = np.float16(300 / 65504**0.5)
-    assert found.overflows.all()
-    assert {other.flat[0] for other in found.others} >= {largest, np.float16(0)}
-    found = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
-    assert {other.flat[0] for other in found.others} == {largest, np.float16(0)}
-    found = normalized(tensor / 300, (1,), "error_scale", UseMean=False, OutputTensor=output)
-    assert not found.overflows.any()
-    assert (found.sums < 9).all()
+    assert actual.overflows.all()
+    assert {other.flat[0] for other in actual.others} >= {largest, np.float16(0)}
+    actual = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
+    assert {other.flat[0] for other in actual.others} == {largest, np.float16(0)}
+    actual = normalized(tensor / 300, (1,), "error_scale", UseMean=False, OutputTensor=output)
+    assert not actual.overflows.any()
+    assert (actual.sums < 9).all()
 
 
 def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> None:
@@ -117,8 +117,8 @@ def test_any_result_is_right_where_float16_has_no_digits_of_the_variance() -> No
     output = TensorDesc(DataType.FLOAT16, (1, 4))
     fields = {"Axis": 1, "Epsilon": 0.0, "P": 2, "OutputTensor": output}
     assert (evaluate("LP_NORMALIZATION", tensor, "error_scale", **fields).sums > 1e38).all()
-    found = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
-    assert (found.sums > 1e38).all()
+    actual = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
+    assert (actual.sums > 1e38).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 0.0, -0.5])
@@ -128,7 +128,7 @@ def test_a_single_element_gives_the_bias_or_nan(epsilon: float) -> None:
     fields: dict[str, Any] = {"BiasTensor": bias, "Epsilon": epsilon}
     formula = normalized(tensor, (0,), **fields)
     assert (formula == 7).all() if epsilon > 0 else np.isnan(formula).all()
-    found = normalized(tensor, (0,), "error_scale", **fields)
-    assert (found.sums < 1e38).all() or epsilon <= 0
+    actual = normalized(tensor, (0,), "error_scale", **fields)
+    assert (actual.sums < 1e38).all() or epsilon <= 0
     measured = np.where(tensor + epsilon > 0, bias, np.nan)
-    assert any(np.array_equal(other, measured, equal_nan=True) for other in found.others)
+    assert any(np.array_equal(other, measured, equal_nan=True) for other in actual.others)

@@ -38,15 +38,15 @@ def evaluate(operator: str, tensors: list[Array], output: DataType) -> Any:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_large_tensors_are_computed_as_a_whole(name: str) -> None:
-    found = evaluate(*CALLS[name])
-    assert found.shape == SIZES
-    np.testing.assert_array_equal(found, EXPECTED[name]())
+    actual = evaluate(*CALLS[name])
+    assert actual.shape == SIZES
+    np.testing.assert_array_equal(actual, EXPECTED[name]())
 
 
 def test_an_element_that_repeats_counts_for_all() -> None:
     operator, (x, scale, zero), output = CALLS["quantization"]
     repeated = [np.broadcast_to(tensor[:1, :1], SIZES) for tensor in (scale, zero)]
-    found = evaluate(operator, [x, *repeated], output)
-    np.testing.assert_array_equal(found, evaluate(operator, [x, scale, zero], output))
-    found = evaluate(operator, [np.broadcast_to(x[:1, :1], SIZES), scale, zero], output)
-    np.testing.assert_array_equal(found, np.full(SIZES, found[0, 0]))
+    actual = evaluate(operator, [x, *repeated], output)
+    np.testing.assert_array_equal(actual, evaluate(operator, [x, scale, zero], output))
+    actual = evaluate(operator, [np.broadcast_to(x[:1, :1], SIZES), scale, zero], output)
+    np.testing.assert_array_equal(actual, np.full(SIZES, actual[0, 0]))

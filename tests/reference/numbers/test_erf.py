@@ -32,6 +32,6 @@ def test_erfc_goes_to_its_limits() -> None:
 
 
 def test_erf_keeps_nan_and_the_sign_of_zero() -> None:
-    found = erf(np.array([math.nan, -0.0]))
-    assert math.isnan(found[0])
-    assert math.copysign(1, found[1]) == -1
+    actual = erf(np.array([math.nan, -0.0]))
+    assert math.isnan(actual[0])
+    assert math.copysign(1, actual[1]) == -1

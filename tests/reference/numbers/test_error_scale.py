@@ -46,11 +46,11 @@ def held(scale: float) -> Array:
     a, b = np.array([[3, 5]], np.int8), np.array([[2], [7]], np.int8)
     scales = np.full((1, 1), scale, np.float16)
     output = TensorDesc(DataType.FLOAT16, (1, 1))
-    found = matrix_multiply_integer_to_float_error_scale(
+    result = matrix_multiply_integer_to_float_error_scale(
         a, scales, None, b, scales, None, None, output
     )
-    assert found.stored is not None
-    return found.stored
+    assert result.stored is not None
+    return result.stored
 
 
 def test_dequantized_integers_that_float16_has_lose_nothing() -> None:

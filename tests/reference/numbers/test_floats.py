@@ -18,6 +18,6 @@ def test_an_attribute_beyond_float32_is_infinite() -> None:
 
 
 def test_a_signalling_nan_becomes_a_nan() -> None:
-    (found,) = wide(np.array([0x7F80_0001], np.uint32).view(np.float32))
-    assert found.dtype == np.float64
-    assert math.isnan(found)
+    (actual,) = wide(np.array([0x7F80_0001], np.uint32).view(np.float32))
+    assert actual.dtype == np.float64
+    assert math.isnan(actual)

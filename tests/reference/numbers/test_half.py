@@ -29,8 +29,8 @@ def test_the_bits_are_those_of_a_conversion_one_by_one(values: Array) -> None:
     with np.errstate(all="ignore"):
         numbers = values[~np.isnan(values)]
         expected = np.array([np.float16(number) for number in numbers])
-        found = to_float16(numbers)
-    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+        actual = to_float16(numbers)
+    np.testing.assert_array_equal(actual.view(np.uint16), expected.view(np.uint16))
 
 
 def test_nan_stays_nan() -> None:

@@ -39,9 +39,9 @@ def test_the_relative_error_is_far_below_that_of_float32(
 def test_zeros_keep_their_sign_and_infinity_has_no_value(
     function: Callable[[Array], Array], standard: Callable[[float], float]
 ) -> None:
-    found = function(np.array([0.0, -0.0, math.inf, -math.inf, math.nan]))
-    assert [str(value) for value in found[:2]] == [str(standard(zero)) for zero in (0.0, -0.0)]
-    assert np.isnan(found[2:]).all()
+    actual = function(np.array([0.0, -0.0, math.inf, -math.inf, math.nan]))
+    assert [str(value) for value in actual[:2]] == [str(standard(zero)) for zero in (0.0, -0.0)]
+    assert np.isnan(actual[2:]).all()
 
 
 def test_a_cosine_near_zero_is_right_in_any_number_of_dimensions() -> None:

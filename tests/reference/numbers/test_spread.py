@@ -34,13 +34,13 @@ def single(values: Array) -> Array:
 def tensors(dtype: type, weights: str, seed: int) -> dict[str, Array]:
     """Return an input, and constants that are random, or the same for all nodes."""
     generator = np.random.default_rng(seed)
-    made = {"InputTensor": generator.uniform(-1, 1, (1, STEPS, BATCH, INPUTS))}
+    result = {"InputTensor": generator.uniform(-1, 1, (1, STEPS, BATCH, INPUTS))}
     for name, width in (("WeightTensor", INPUTS), ("RecurrenceTensor", HIDDEN)):
         rows = generator.uniform(-0.5, 0.5, (1, 1, 3, HIDDEN, width))
         if weights == "equal":
             rows = np.broadcast_to(rows[..., :1, :1], rows.shape)
-        made[name] = rows.reshape(1, 1, 3 * HIDDEN, width)
-    return {name: values.astype(dtype) for name, values in made.items()}
+        result[name] = rows.reshape(1, 1, 3 * HIDDEN, width)
+    return {name: values.astype(dtype) for name, values in result.items()}
 
 
 def arguments(given: dict[str, Array], linear_before_reset: bool) -> dict[str, Any]:

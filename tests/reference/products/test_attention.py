@@ -68,31 +68,31 @@ def test_each_output_is_a_mean_of_values_by_the_shares_of_their_keys(
     seed: int, heads: int, keys: int
 ) -> None:
     given_ = inputs(seed, keys=keys, heads=heads)
-    [found] = attend((2, 3, heads * 3), heads, **given_)
+    [actual] = attend((2, 3, heads * 3), heads, **given_)
     for head in range(heads):
         query = given_["QueryTensor"][0, 1, head * 4 :][:4].astype(np.float64)
         key = given_["KeyTensor"][0, :, head * 4 :][:, :4]
         powers = np.exp(0.5 * key @ query)
         value = powers / powers.sum() @ given_["ValueTensor"][0, :, head * 3 :][:, :3]
-        np.testing.assert_allclose(found[0, 1, head * 3 :][:3], value, atol=1e-5)
+        np.testing.assert_allclose(actual[0, 1, head * 3 :][:3], value, atol=1e-5)
 
 
 @given(SEEDS, st.lists(st.integers(0, 5), min_size=2, max_size=2))
 def test_masked_keys_might_as_well_not_be_there(seed: int, lengths: list[int]) -> None:
     given_ = inputs(seed)
     mask = np.array([lengths], np.int32)
-    [found] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
+    [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=mask, MaskType="KEY_SEQUENCE_LENGTH")
     whole = np.arange(5) < np.array(lengths).reshape(2, 1, 1, 1)
     boolean = np.broadcast_to(whole, (2, 2, 3, 5)).astype(np.int32)
     [same] = attend((2, 3, 6), 2, **given_, MaskTensor=boolean, MaskType="BOOLEAN")
-    np.testing.assert_allclose(found, same, atol=1e-6)
+    np.testing.assert_allclose(actual, same, atol=1e-6)
     for batch, length in enumerate(lengths):
         if length:
             fewer = {name: array[batch : batch + 1] for name, array in given_.items()}
             fewer["KeyTensor"] = fewer["KeyTensor"][:, :length]
             fewer["ValueTensor"] = fewer["ValueTensor"][:, :length]
             [short] = attend((1, 3, 6), 2, **fewer)
-            np.testing.assert_allclose(found[batch], short[0], atol=1e-6)
+            np.testing.assert_allclose(actual[batch], short[0], atol=1e-6)
 
 
 @given(SEEDS)
@@ -100,12 +100,12 @@ def test_ranges_of_queries_and_keys_count_through_all_batches(seed: int) -> None
     given_ = inputs(seed)
     ranges = np.array([2, 3, 0, 4, 5, 1, 6, 99], np.int32)
     kind = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
-    [found] = attend((2, 3, 6), 2, **given_, MaskTensor=ranges, MaskType=kind)
+    [actual] = attend((2, 3, 6), 2, **given_, MaskTensor=ranges, MaskType=kind)
     seen = np.zeros((2, 2, 3, 5), np.int32)
     seen[0, :, :, 1:3] = 1
     seen[1, :, 1, 1:4] = 1
     [same] = attend((2, 3, 6), 2, **given_, MaskTensor=seen, MaskType="BOOLEAN")
-    np.testing.assert_allclose(found, same, atol=1e-6)
+    np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
 @given(SEEDS, st.integers(1, 4))
@@ -118,8 +118,8 @@ def test_past_keys_are_keys_that_the_bias_is_not_added_to(seed: int, past: int) 
         by_head = tensor[:, :past].reshape(2, past, 2, size)
         split[f"Past{name}Tensor"] = by_head.swapaxes(1, 2)
         split[f"OutputPresent{name}Tensor"] = TensorDesc(DataType.FLOAT32, (2, 2, 5, size))
-    found, key, value = attend((2, 3, 6), 2, **split)
-    np.testing.assert_allclose(found, attend((2, 3, 6), 2, **whole)[0], atol=1e-6)
+    actual, key, value = attend((2, 3, 6), 2, **split)
+    np.testing.assert_allclose(actual, attend((2, 3, 6), 2, **whole)[0], atol=1e-6)
     assert (key.swapaxes(1, 2).reshape(2, 5, 8) == whole["KeyTensor"]).all()
     assert (value.swapaxes(1, 2).reshape(2, 5, 6) == whole["ValueTensor"]).all()
     _, biased, _ = attend((2, 3, 6), 2, **split, BiasTensor=np.ones(22, np.float32))
@@ -148,12 +148,12 @@ def test_the_older_operator_has_as_many_heads_of_keys_as_of_queries(seed: int) -
     fields |= {"MaskFilterValue": LOWEST, "MaskType": "NONE"}
     del fields["PastSequenceLengthsTensor"]
     for part in ("", "error_scale"):
-        [found] = reference_function("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
+        [actual] = reference_function("MULTIHEAD_ATTENTION", part)(HeadCount=2, **fields)
         [newer] = attend((2, 3, 6), 2, part, **inputs(seed))
         if part:
-            assert (found.sums == newer.sums).all()
+            assert (actual.sums == newer.sums).all()
         else:
-            assert (found == newer).all()
+            assert (actual == newer).all()
 
 
 @given(SEEDS)
@@ -164,8 +164,8 @@ def test_heads_that_share_have_equal_keys(seed: int) -> None:
     for name in ("KeyTensor", "ValueTensor"):
         by_head = shared[name].reshape(2, 5, 2, -1)
         repeated[name] = by_head.repeat(2, 2).reshape(2, 5, -1)
-    [found] = attend((2, 3, 12), 4, **shared, KeyValueHeadCount=2)
-    assert (found == attend((2, 3, 12), 4, **repeated)[0]).all()
+    [actual] = attend((2, 3, 12), 4, **shared, KeyValueHeadCount=2)
+    assert (actual == attend((2, 3, 12), 4, **repeated)[0]).all()
 
 
 @given(SEEDS)
@@ -176,10 +176,10 @@ def test_behind_past_keys_no_query_sees_a_later_one(seed: int) -> None:
         "OutputPresentValueTensor": TensorDesc(DataType.FLOAT32, (2, 2, 5, 3)),
     }
     lengths = np.zeros(2, np.int32)
-    found, _, _ = attend((2, 3, 6), 2, **given_, **present, PastSequenceLengthsTensor=lengths)
+    actual, _, _ = attend((2, 3, 6), 2, **given_, **present, PastSequenceLengthsTensor=lengths)
     causal = np.broadcast_to(np.tri(3, 5, dtype=np.int32), (2, 2, 3, 5))
     [same] = attend((2, 3, 6), 2, **given_, MaskTensor=causal, MaskType="BOOLEAN")
-    np.testing.assert_allclose(found, same, atol=1e-6)
+    np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "filtered"), [("BOOLEAN", 2.0), ("KEY_SEQUENCE_LENGTH", 0.0)])
@@ -188,10 +188,10 @@ def test_masks_change_the_bias_of_positions(kind: str, filtered: float) -> None:
     position = uniform(4, 2, 2, 3, 5)
     mask = np.ones((2, 2, 3, 5), np.int32) if kind == "BOOLEAN" else np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": kind, "MaskFilterValue": filtered}
-    [found] = attend((2, 3, 6), 2, **given_, **fields, RelativePositionBiasTensor=position)
+    [actual] = attend((2, 3, 6), 2, **given_, **fields, RelativePositionBiasTensor=position)
     kept = position * (0.5 if kind == "BOOLEAN" else np.arange(5) < mask.reshape(2, 1, 1, 1))
     [same] = attend((2, 3, 6), 2, **given_, RelativePositionBiasTensor=kept)
-    np.testing.assert_allclose(found, same, atol=1e-6)
+    np.testing.assert_allclose(actual, same, atol=1e-6)
 
 
 @given(SEEDS)
@@ -199,10 +199,10 @@ def test_error_scales_are_at_least_as_great_as_results(seed: int) -> None:
     given_ = inputs(seed)
     mask = np.array([[3, 5]], np.int32)
     fields: dict[str, Any] = {"MaskTensor": mask, "MaskType": "KEY_SEQUENCE_LENGTH", **given_}
-    [found] = attend((2, 3, 6), 2, **fields)
+    [actual] = attend((2, 3, 6), 2, **fields)
     [scale_of_output] = attend((2, 3, 6), 2, "error_scale", **fields)
     error_scale = ErrorScale.of(scale_of_output).sums
-    assert (np.abs(found) <= error_scale).all()
+    assert (np.abs(actual) <= error_scale).all()
     assert (error_scale < 1e4).all()
 
 
@@ -212,8 +212,8 @@ def test_any_result_is_right_where_a_great_number_is_added_to_every_score() -> N
         "MaskType": "BOOLEAN",
     }
     fields["MaskTensor"][1] = 1
-    [found] = attend((2, 3, 6), 2, "error_scale", **inputs(1), **fields)
-    error_scale = ErrorScale.of(found).sums
+    [actual] = attend((2, 3, 6), 2, "error_scale", **inputs(1), **fields)
+    error_scale = ErrorScale.of(actual).sums
     assert (error_scale[0] > 1e38).all()
     assert (error_scale[1] < 1e4).all()
 

@@ -37,11 +37,11 @@ def test_products_of_integers_are_exact(a_type: DataType, b_type: DataType, seed
     random = np.random.default_rng(seed)
     a, b = elements(random, a_type, 2, 3, 40), elements(random, b_type, 2, 40, 4)
     rows, columns = elements(random, a_type, 3, 1), elements(random, b_type, 1, 4)
-    found = evaluate(
+    actual = evaluate(
         "MATRIX_MULTIPLY_INTEGER", a, rows, b, columns, sizes=(2, 3, 4), output=DataType.INT32
     )
     expected = np.matmul(a.astype(np.int64) - rows, b.astype(np.int64) - columns)
-    assert found.tolist() == expected.tolist()
+    assert actual.tolist() == expected.tolist()
 
 
 @given(seed=SEEDS, output=st.sampled_from(BYTES))
@@ -53,13 +53,13 @@ def test_a_quantized_product_is_that_of_dequantized_matrices(seed: int, output: 
     scale, zero = scales(random, 3, 1) * 999, elements(random, output, 3, 1)
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, zero
     name = "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
-    found = evaluate(name, *inputs, sizes=(3, 4), output=output)
+    actual = evaluate(name, *inputs, sizes=(3, 4), output=output)
     ((lowest, highest),) = evaluate(name, *inputs, sizes=(3, 4), output=output, part="candidates")
     left = (a.astype(np.float64) - a_zero) * a_scale
     right = (b.astype(np.float64) - b_zero) * b_scale
     exact = np.clip(np.rint(left @ right / scale) + zero, output.minimum, output.maximum)
     assert np.all((lowest <= exact) & (exact <= highest))
-    assert np.all((lowest <= found) & (found <= highest))
+    assert np.all((lowest <= actual) & (actual <= highest))
     floats = evaluate(
         "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
         *inputs[:6],
@@ -78,12 +78,12 @@ def test_a_quantized_sum_is_that_of_dequantized_tensors(seed: int, output: DataT
     a_scale, b_scale, scale = (scales(random, 1) for _ in range(3))
     inputs = a, a_scale, a_zero, b, b_scale, b_zero, scale, None
     name = "ELEMENT_WISE_QUANTIZED_LINEAR_ADD"
-    found = evaluate(name, *inputs, sizes=(50,), output=output)
+    actual = evaluate(name, *inputs, sizes=(50,), output=output)
     ((lowest, highest),) = evaluate(name, *inputs, sizes=(50,), output=output, part="candidates")
     total = (a.astype(np.float64) - a_zero) * a_scale + (b.astype(np.float64) - b_zero) * b_scale
     exact = np.clip(np.rint(total / scale), output.minimum, output.maximum)
     assert np.all((lowest <= exact) & (exact <= highest))
-    assert np.all((lowest <= found) & (found <= highest))
+    assert np.all((lowest <= actual) & (actual <= highest))
     assert np.all(highest.astype(int) - lowest <= 1)
 
 

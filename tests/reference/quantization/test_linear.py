@@ -28,8 +28,8 @@ def evaluate(name: str, *inputs: Any, output: DataType, part: str = "") -> Any:
 
 def quantize(values: Array, *tensors: Array, output: DataType) -> Array:
     kind = "SCALE_ZERO_POINT" if len(tensors) == 2 else "SCALE"
-    found: Array = evaluate("QUANTIZE", values, kind, list(tensors), output=output)
-    return found
+    result: Array = evaluate("QUANTIZE", values, kind, list(tensors), output=output)
+    return result
 
 
 @pytest.mark.parametrize("integer", BYTES)
@@ -58,13 +58,13 @@ def test_each_block_has_its_scale_and_zero_point(
     values = random.uniform(-40, 40, (4, 6)).astype(np.float32)
     scale = random.uniform(0.5, 2, blocks).astype(np.float32)
     zero_point = random.integers(0, 7, blocks).astype(integer.dtype)
-    found = quantize(values, scale, zero_point, output=integer)
+    actual = quantize(values, scale, zero_point, output=integer)
     rows, columns = 4 // blocks[0], 6 // blocks[1]
     for row in range(blocks[0]):
         for column in range(blocks[1]):
             place = np.s_[row * rows : (row + 1) * rows, column * columns : (column + 1) * columns]
             one = scale[row, column].reshape(1, 1), zero_point[row, column].reshape(1, 1)
-            assert found[place].tolist() == quantize(values[place], *one, output=integer).tolist()
+            assert actual[place].tolist() == quantize(values[place], *one, output=integer).tolist()
 
 
 @given(values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=9))
@@ -72,10 +72,10 @@ def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) ->
     numbers = np.array(values, np.float32)
     for integer in BYTES:
         one = TensorDesc(integer, (1,))
-        found, scale, zero_point = reference_function("DYNAMIC_QUANTIZE_LINEAR")(
+        actual, scale, zero_point = reference_function("DYNAMIC_QUANTIZE_LINEAR")(
             numbers, TensorDesc(integer, numbers.shape), TensorDesc(DataType.FLOAT32, (1,)), one
         )
-        near = (found.astype(np.float64) - zero_point) * scale
+        near = (actual.astype(np.float64) - zero_point) * scale
         assert np.all(np.abs(near - numbers) <= 1.01 * scale)
 
 
@@ -83,8 +83,8 @@ def permitted(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bo
     """Tell which elements of an output are right."""
     right = evaluate(name, *inputs, output=output)
     candidates = evaluate(name, *inputs, output=output, part="candidates")
-    found: list[bool] = is_permitted(np.array(actual, output.dtype), right, *candidates).tolist()
-    return found
+    result: list[bool] = is_permitted(np.array(actual, output.dtype), right, *candidates).tolist()
+    return result
 
 
 @given(seed=st.integers(0, 999))
@@ -133,8 +133,8 @@ def test_halves_of_exact_quotients_are_rounded_to_even_only(rounding: str, scale
         ("QUANTIZE", ("SCALE", [scales])),
     ):
         inputs = HALVES * np.float32(scale), *tensors
-        found = permitted(name, *inputs, actual=driver, output=DataType.INT8)
-        assert found == (driver == right).tolist()
+        actual = permitted(name, *inputs, actual=driver, output=DataType.INT8)
+        assert actual == (driver == right).tolist()
         assert all(permitted(name, *inputs, actual=right, output=DataType.INT8))
 
 
@@ -148,15 +148,15 @@ def test_an_odd_zero_point_is_added_after_rounding() -> None:
 def test_a_half_of_a_quotient_by_another_number_may_be_rounded_either_way() -> None:
     values = np.array([7.5, 7.5, 7.4, 10.5, 10.5], np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, np.full(5, 3, np.float32), None
-    found = permitted(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
-    assert found == [True, True, False, True, True]
+    actual = permitted(*inputs, actual=[2, 3, 3, 3, 4], output=DataType.INT8)
+    assert actual == [True, True, False, True, True]
 
 
 def test_nan_becomes_one_of_three_numbers_and_none_between() -> None:
     values, scale = np.full(5, np.nan, np.float32), np.ones(5, np.float32)
     inputs = "ELEMENT_WISE_QUANTIZE_LINEAR", values, scale, np.full(5, 7, np.int8)
-    found = permitted(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
-    assert found == [True, True, True, False, False]
+    actual = permitted(*inputs, actual=[-128, 0, 7, -50, 127], output=DataType.INT8)
+    assert actual == [True, True, True, False, False]
 
 
 def dynamic(values: Array, part: str = "") -> Any:

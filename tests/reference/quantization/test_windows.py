@@ -43,7 +43,7 @@ def test_a_convolution_adds_what_the_window_sees(
     filter_ = elements(random, DataType.INT8, 2 * groups, 2, *kernel)
     zero, zeros = elements(random, DataType.UINT8, 1), elements(random, DataType.INT8, 2 * groups)
     sizes = (2, 2 * groups, 4, 3)
-    found = reference_function("CONVOLUTION_INTEGER")(
+    actual = reference_function("CONVOLUTION_INTEGER")(
         values,
         zero.reshape(1, 1, 1, 1),
         filter_,
@@ -62,7 +62,7 @@ def test_a_convolution_adds_what_the_window_sees(
             weights = filter_[output, channel].astype(np.int64) - zeros[output]
             for at, value in seen(tensor, (row, column), kernel, strides, dilations, start):
                 expected[batch, output, row, column] += value * weights[at]
-    assert found.tolist() == expected.tolist()
+    assert actual.tolist() == expected.tolist()
 
 
 @settings(max_examples=15)
@@ -86,9 +86,9 @@ def test_a_mean_is_that_of_what_the_window_sees(
     tensors = values, scale, zero, last, last_zero, output
     arguments = *tensors, strides, kernel, start, (0, 0), dilations, include
     name = "QUANTIZED_LINEAR_AVERAGE_POOLING"
-    found = reference_function(name)(*arguments)
+    actual = reference_function(name)(*arguments)
     ((lowest, highest),) = reference_function(name, "candidates")(*arguments)
-    assert np.all((lowest <= found) & (found <= highest))
+    assert np.all((lowest <= actual) & (actual <= highest))
     for _, channel, row, column in np.ndindex(*output.Sizes):
         tensor = (values[0, channel].astype(np.float64) - zero[0, channel]) * scale[0, channel]
         window = seen(tensor, (row, column), kernel, strides, dilations, start)

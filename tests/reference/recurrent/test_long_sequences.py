@@ -38,13 +38,13 @@ def error_scale(operator: str, data_type: DataType, weight: float = 0.25) -> Err
     }
     tanh = {"operator": "ACTIVATION_TANH"}
     if operator == "RNN":
-        (found,) = rnn_error_scale(**arguments, ActivationDescs=[tanh])
+        (result,) = rnn_error_scale(**arguments, ActivationDescs=[tanh])
     else:
         sigmoid = {"operator": "ACTIVATION_SIGMOID"}
-        (found,) = gru_error_scale(
+        (result,) = gru_error_scale(
             **arguments, ActivationDescs=[sigmoid, tanh], LinearBeforeReset=True
         )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("data_type", [DataType.FLOAT32, DataType.FLOAT16])

@@ -28,7 +28,7 @@ def lost(error_scale: ErrorScale) -> float:
 def test_gru_holds_a_product_before_the_bias(linear_before_reset: bool) -> None:
     """2,048 + 1 - 2,048 is 0 on DirectML 1.15.4, which loses the 1 first."""
     recurrence = half(0, 0, 0, 0, 0, 0, 0, 0, 2048, 1, 0, 0)
-    (found,) = gru_error_scale(
+    (actual,) = gru_error_scale(
         InputTensor=half(0).reshape(1, 1, 1, 1),
         WeightTensor=np.zeros((1, 1, 6, 1), np.float16),
         RecurrenceTensor=recurrence.reshape(1, 1, 6, 2),
@@ -41,12 +41,12 @@ def test_gru_holds_a_product_before_the_bias(linear_before_reset: bool) -> None:
         Direction="FORWARD",
         LinearBeforeReset=linear_before_reset,
     )
-    assert lost(found) >= 1
+    assert lost(actual) >= 1
 
 
 def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
     """Return the error scale of one step of an RNN of one node, without hidden nodes before it."""
-    (found,) = rnn_error_scale(
+    (result,) = rnn_error_scale(
         InputTensor=half(inputs).reshape(1, 1, 1, 1),
         WeightTensor=half(weight).reshape(1, 1, 1, 1),
         RecurrenceTensor=half(1).reshape(1, 1, 1, 1),
@@ -58,7 +58,7 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
         ActivationDescs=[RELU],
         Direction="FORWARD",
     )
-    return found
+    return result
 
 
 def test_a_store_loses_nothing_of_exact_sums() -> None:

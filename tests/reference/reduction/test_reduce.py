@@ -13,8 +13,8 @@ from dmlconf.tensors.datatypes import DataType
 def may_overflow(values: list[float]) -> bool:
     output = TensorDesc(DataType.FLOAT32, (1,))
     tensor = np.array(values, np.float32)
-    found = reduce_error_scale("LOG_SUM", tensor, output, (0,))
-    return found.overflows is not None and bool(found.overflows.any())
+    result = reduce_error_scale("LOG_SUM", tensor, output, (0,))
+    return result.overflows is not None and bool(result.overflows.any())
 
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [1, -1], [3, -8, 5], [2, 6]])

@@ -46,14 +46,14 @@ def test_the_gradient_of_the_input_is_the_transposition_of_the_operator(
     outputs = reference_function("ROI_ALIGN1")(
         InputTensor=values, OutputTensor=desc(gradients), OutOfBoundsInputValue=0.0, **fields
     )
-    (found,) = reference_function("ROI_ALIGN_GRAD")(
+    (actual,) = reference_function("ROI_ALIGN_GRAD")(
         InputTensor=values,
         InputGradientTensor=gradients,
         OutputGradientTensor=desc(values),
         OutputROIGradientTensor=None,
         **fields,
     )
-    np.testing.assert_allclose((found * values).sum(), (gradients * outputs).sum(), atol=1e-9)
+    np.testing.assert_allclose((actual * values).sum(), (gradients * outputs).sum(), atol=1e-9)
 
 
 def of_a_plane(gradients: Array, **fields: Any) -> Any:
@@ -84,11 +84,11 @@ def of_a_plane(gradients: Array, **fields: Any) -> Any:
 def test_begin_and_end_of_a_region_share_the_slope(seed: int, function: str, mode: str) -> None:
     gradients = np.random.default_rng(seed).integers(-9, 10, (1, 1, 3, 4)).astype(np.float64)
     fields = of_a_plane(gradients, ReductionFunction=function, InterpolationMode=mode)
-    (found,) = reference_function("ROI_ALIGN_GRAD")(**fields)
+    (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
     across = 3 * 16 * (gradients * np.arange(4) / 8).sum()
     down = -2 * 8 * (gradients * np.arange(3)[:, np.newaxis] / 6).sum()
     whole = 3 * 16 * gradients.sum() - across, -2 * 8 * gradients.sum() - down
-    np.testing.assert_allclose(found, [[*whole, across, down]], atol=1e-3)
+    np.testing.assert_allclose(actual, [[*whole, across, down]], atol=1e-3)
 
 
 @pytest.mark.parametrize(("corners", "shares"), [(False, (0.0, 0.5)), (True, (0.0, 1.0))])
@@ -97,9 +97,9 @@ def test_aligned_corners_leave_one_element_out(corners: bool, shares: tuple[floa
     single = {"MinimumSamplesPerOutput": 1, "MaximumSamplesPerOutput": 1}
     fields = of_a_plane(gradients, AlignRegionsToCorners=corners, **single)
     fields |= {"InputPixelOffset": 0.0, "OutputPixelOffset": 0.0}
-    (found,) = reference_function("ROI_ALIGN_GRAD")(**fields)
+    (actual,) = reference_function("ROI_ALIGN_GRAD")(**fields)
     width = 15 if corners else 16
-    assert found[0, 0::2].tolist() == [3 * width * (1 - shares[1]), 3 * width * shares[1]]
+    assert actual[0, 0::2].tolist() == [3 * width * (1 - shares[1]), 3 * width * shares[1]]
 
 
 def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:

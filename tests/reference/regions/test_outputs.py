@@ -34,14 +34,14 @@ def test_parts_of_regions_are_those_that_the_page_computes(
     seed: int, height: int, width: int, scale: float
 ) -> None:
     values, regions, batches = drawn(seed)
-    found = reference_function("ROI_POOLING")(
+    actual = reference_function("ROI_POOLING")(
         InputTensor=values,
         ROITensor=np.column_stack([batches, regions]).reshape(1, 1, 3, 5),
         OutputTensor=TensorDesc(DataType.FLOAT32, (3, values.shape[1], height, width)),
         SpatialScale=scale,
         PooledSize={"Height": height, "Width": width},
     )
-    for region, channel, y, x in np.ndindex(*found.shape):
+    for region, channel, y, x in np.ndindex(*actual.shape):
         x1, y1, x2, y2 = (round(float(corner) * scale) for corner in regions[region])
         seen = [
             values[batches[region], channel, row, column]
@@ -49,7 +49,7 @@ def test_parts_of_regions_are_those_that_the_page_computes(
             for column in part(x, width, x1, x2)
             if 0 <= row < values.shape[2] and 0 <= column < values.shape[3]
         ]
-        assert found[region, channel, y, x] == max(seen, default=0)
+        assert actual[region, channel, y, x] == max(seen, default=0)
 
 
 def part(index: int, parts: int, first: int, last: int) -> range:
@@ -94,16 +94,16 @@ def test_samples_lie_where_they_were_measured(
         "MaximumSamplesPerOutput": 3,
         "AlignRegionsToCorners": corners,
     }
-    found = reference_function("ROI_ALIGN1")(**arguments)
-    for region, channel, y, x in np.ndindex(*found.shape):
+    actual = reference_function("ROI_ALIGN1")(**arguments)
+    for region, channel, y, x in np.ndindex(*actual.shape):
         x1, y1, x2, y2 = map(float, regions[region])
         rows = coordinates(y, height, y1 * 0.5, y2 * 0.5, offsets, corners)
         columns = coordinates(x, width, x1, x2, offsets, corners)
         image = values[batches[region], channel]
         samples = [read(image, at, mode, corners) for at in product(rows, columns)]
         expected = max(samples) if function == "MAX" else math.fsum(samples) / len(samples)
-        np.testing.assert_allclose(found[region, channel, y, x], expected, atol=1e-5)
-    single = {**arguments, "OutputTensor": TensorDesc(DataType.FLOAT32, found.shape)}
+        np.testing.assert_allclose(actual[region, channel, y, x], expected, atol=1e-5)
+    single = {**arguments, "OutputTensor": TensorDesc(DataType.FLOAT32, actual.shape)}
     candidates = reference_function("ROI_ALIGN1", "candidates")(**single)
     right = reference_function("ROI_ALIGN1")(**single)
     within = [(least <= right) & (right <= most) for least, most in candidates]
@@ -192,8 +192,8 @@ def test_samples_near_boundaries_read_whole_elements(
     for value in (10.0, 12.0, 15.0, 18.0, 20.0, 22.0, 25.0, 27.0, 30.0, 33.0, 40.0, 45.0):
         driver = expected.copy()
         driver[0, 0, 0, 0] = value
-        found = is_permitted(driver, expected, *candidates)
-        assert found[0, 0, 0, 0] == (value in right)
+        actual = is_permitted(driver, expected, *candidates)
+        assert actual[0, 0, 0, 0] == (value in right)
 
 
 def test_the_edge_of_the_input_is_read_or_what_is_outside() -> None:

@@ -44,8 +44,8 @@ def centers(rank: int) -> dict[str, Any]:
 @given(SIZES, MODES, st.sampled_from([np.float32, np.float16, np.int8]), st.integers(0, 99))
 def test_a_scale_of_1_keeps_the_tensor(sizes: list[int], mode: str, dtype: Any, seed: int) -> None:
     tensor = random(sizes, seed, dtype)
-    found = resampled("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
-    np.testing.assert_array_equal(found, tensor)
+    actual = resampled("RESAMPLE", tensor, sizes, mode, Scales=[1.0] * len(sizes))
+    np.testing.assert_array_equal(actual, tensor)
 
 
 @given(SIZES, MODES, SCALES, st.integers(0, 99))
@@ -69,16 +69,16 @@ def test_interpolated_values_lie_between_their_neighbours(
         **centers(rank),
     }
     wanted = [max(1, int(size * scale)) for size in sizes]
-    found = resampled("RESAMPLE3", tensor, wanted, "LINEAR", Scales=[scale] * rank, **more)
-    assert tensor.min() <= found.min() <= found.max() <= tensor.max()
+    actual = resampled("RESAMPLE3", tensor, wanted, "LINEAR", Scales=[scale] * rank, **more)
+    assert tensor.min() <= actual.min() <= actual.max() <= tensor.max()
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])
 def test_antialiasing_averages_where_all_sizes_are_powers_of_two(size: int) -> None:
     tensor = random([size], 1)
     more: dict[str, Any] = {"RoundingDirection": "INCREASING", "Antialiased": True, **centers(1)}
-    found = resampled("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
-    np.testing.assert_array_equal(found, tensor.reshape(2, -1).mean(1))
+    actual = resampled("RESAMPLE3", tensor, [2], "LINEAR", Scales=[2 / size], **more)
+    np.testing.assert_array_equal(actual, tensor.reshape(2, -1).mean(1))
 
 
 @given(SIZES, MODES, SCALES, st.sampled_from(["INCREASING", "DECREASING"]), st.integers(0, 99))
@@ -144,8 +144,8 @@ def test_a_choice_of_elements_may_be_between_a_number_and_nan() -> None:
     for value, right in ((np.nan, True), (2.0, True), (1.0, False), (np.inf, False)):
         driver = resampled("RESAMPLE", tensor, [6], "NEAREST_NEIGHBOR", Scales=[1.5])
         driver[1] = value
-        found = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
-        assert found.tolist() == [True, right, True, True, True, True]
+        actual = judged("RESAMPLE", tensor, driver, "NEAREST_NEIGHBOR", Scales=[1.5])
+        assert actual.tolist() == [True, right, True, True, True, True]
 
 
 @pytest.mark.parametrize(("scale", "exact"), [(2.0, True), (4.0, True), (3.0, False)])
@@ -181,9 +181,9 @@ def test_values_are_among_their_candidates(
         **centers(rank),
     }
     for operator in ("RESAMPLE2", "RESAMPLE_GRAD1"):
-        found = resampled(operator, tensor, sizes, mode, **more)
+        actual = resampled(operator, tensor, sizes, mode, **more)
         candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
-        within = [(low <= found) & (found <= high) for low, high in candidates]
+        within = [(low <= actual) & (actual <= high) for low, high in candidates]
         assert np.logical_or.reduce(within).all()
 
 
@@ -227,8 +227,8 @@ def test_nothing_between_two_lines_is_right() -> None:
         driver = np.array([values[0], values[1], 80, 128], np.float32)
         expected = resampled("RESAMPLE1", tensor, [4], "LINEAR", Scales=[1.0], **offsets)
         assert expected.tolist() == [3, 18, 80, 128]
-        found = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[1.0], **offsets)
-        assert found.all() == right
+        actual = judged("RESAMPLE1", tensor, driver, "LINEAR", Scales=[1.0], **offsets)
+        assert actual.all() == right
 
 
 def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
@@ -243,8 +243,8 @@ def test_a_gradient_near_a_boundary_belongs_to_one_side_as_a_whole() -> None:
         ([11.0, 1100.0], [False, False]),
     ):
         driver = np.array(values, np.float32)
-        found = judged("RESAMPLE_GRAD1", gradient, driver, "NEAREST_NEIGHBOR", **more, **offsets)
-        assert found.tolist() == right
+        actual = judged("RESAMPLE_GRAD1", gradient, driver, "NEAREST_NEIGHBOR", **more, **offsets)
+        assert actual.tolist() == right
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

@@ -44,9 +44,9 @@ def test_linear_interpolation_in_float32_is_within_the_interval(
     columns_last = [
         np.interp(down, np.arange(height), row) for row in rows_first.reshape(-1, height)
     ]
-    found = np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
+    actual = np.array(columns_last, np.float32).reshape(1, 2, -1, height * rows).swapaxes(2, 3)
     scale = {"Width": columns, "Height": rows}
     candidates = reference_function("UPSAMPLE_2D", "candidates")
     ((lowest, highest),) = candidates(tensor, output, scale, "LINEAR")
-    assert ((lowest <= found) & (found <= highest)).all()
+    assert ((lowest <= actual) & (actual <= highest)).all()
     assert (highest - lowest < 0.01).all()

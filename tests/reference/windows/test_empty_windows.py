@@ -30,9 +30,9 @@ def pooled(operator: str, values: list[float], window: int, part: str = "", **mo
 
 @pytest.mark.parametrize("include", [True, False])
 def test_the_mean_of_nothing_is_nan(include: bool) -> None:
-    found = pooled("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
-    assert np.isnan(found).all()
-    assert found.shape == (1, 1, 1, 3)
+    actual = pooled("AVERAGE_POOLING", [1, 2], 0, IncludePadding=include)
+    assert np.isnan(actual).all()
+    assert actual.shape == (1, 1, 1, 3)
 
 
 def test_the_root_of_nothing_is_zero() -> None:

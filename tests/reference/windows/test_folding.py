@@ -66,7 +66,7 @@ def test_folding_is_the_adjoint_of_unfolding(spatial: list[Axis]) -> None:
 def test_columns_hold_channels_one_after_the_other_and_rows_of_windows() -> None:
     tensor = np.arange(24, dtype=np.int16).reshape(1, 2, 3, 4)
     attributes = [2, 2], [1, 2], [1, 1], [0, 0], [0, 0]
-    found = unfold(tensor, TensorDesc(DataType.INT16, (1, 8, 4)), *attributes)
+    actual = unfold(tensor, TensorDesc(DataType.INT16, (1, 8, 4)), *attributes)
     for channel, row, column, down, right in np.ndindex(2, 2, 2, 2, 2):
         value = tensor[0, channel, down + row, 2 * right + column]
-        assert found[0, 4 * channel + 2 * row + column, 2 * down + right] == value
+        assert actual[0, 4 * channel + 2 * row + column, 2 * down + right] == value

@@ -30,13 +30,13 @@ class Window:
     positions: tuple[int, ...]
 
     def attributes(self, *, dilated: bool = True) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "Strides": self.strides,
             "WindowSize": self.window,
             "StartPadding": self.start,
             "EndPadding": self.start,
         }
-        return {**found, "Dilations": self.dilations} if dilated else found
+        return {**result, "Dilations": self.dilations} if dilated else result
 
     def seen(self, position: tuple[int, ...]) -> list[tuple[int, ...]]:
         """Return the coordinates that the window sees, in order, without padding."""
@@ -79,7 +79,7 @@ def drawn(sizes: tuple[int, ...], seed: int) -> Array:
 def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed: int) -> None:
     values = drawn(window.sizes, seed)
     indices = np.arange(values.size).reshape(values.shape)
-    found, places = reference_function("MAX_POOLING2")(
+    actual, places = reference_function("MAX_POOLING2")(
         InputTensor=values,
         OutputTensor=tensor(window.positions),
         OutputIndicesTensor=tensor(window.positions, DataType.UINT32),
@@ -89,7 +89,7 @@ def test_the_first_greatest_number_of_each_window_is_found(window: Window, seed:
         seen = [(*place[:2], *at) for at in window.seen(place[2:])]
         best = max(seen, key=lambda at: values[at], default=None)
         expected = (LOWEST, 0) if best is None else (values[best], indices[best])
-        assert (found[place], places[place]) == expected
+        assert (actual[place], places[place]) == expected
 
 
 @given(WINDOWS, SEEDS, st.booleans())
@@ -97,7 +97,7 @@ def test_means_count_padding_only_where_it_is_included(
     window: Window, seed: int, included: bool
 ) -> None:
     values = drawn(window.sizes, seed)
-    found = reference_function("AVERAGE_POOLING1")(
+    actual = reference_function("AVERAGE_POOLING1")(
         InputTensor=values,
         OutputTensor=tensor(window.positions, DataType.FLOAT64),
         IncludePadding=included,
@@ -107,13 +107,13 @@ def test_means_count_padding_only_where_it_is_included(
         seen = [float(values[(*place[:2], *at)]) for at in window.seen(place[2:])]
         count = int(np.prod(window.window)) if included else len(seen)
         expected = sum(seen) / count if count else np.nan
-        np.testing.assert_allclose(found[place], expected, rtol=1e-15)
+        np.testing.assert_allclose(actual[place], expected, rtol=1e-15)
 
 
 @given(WINDOWS, SEEDS, st.integers(1, 4))
 def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: int) -> None:
     values = drawn(window.sizes, seed)
-    found = reference_function("LP_POOLING1")(
+    actual = reference_function("LP_POOLING1")(
         InputTensor=values,
         OutputTensor=tensor(window.positions, DataType.FLOAT64),
         P=exponent,
@@ -121,7 +121,7 @@ def test_roots_are_taken_of_sums_of_powers(window: Window, seed: int, exponent: 
     )
     for place in np.ndindex(2, 3, *window.positions):
         total = sum(abs(values[(*place[:2], *at)]) ** exponent for at in window.seen(place[2:]))
-        np.testing.assert_allclose(found[place] ** exponent, total, rtol=1e-12)
+        np.testing.assert_allclose(actual[place] ** exponent, total, rtol=1e-12)
 
 
 @given(WINDOWS, SEEDS)
@@ -171,8 +171,8 @@ def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> N
         "EndPadding": (0, 0),
     }
     lowest = float(np.finfo(data_type.dtype).min)
-    (found,) = reference_function("MAX_POOLING")(**arguments)
-    assert found.ravel().tolist() == [lowest, lowest, 1]
+    (actual,) = reference_function("MAX_POOLING")(**arguments)
+    assert actual.ravel().tolist() == [lowest, lowest, 1]
     ((least, most),) = reference_function("MAX_POOLING", "interval")(**arguments)
     assert least.ravel().tolist() == [-np.inf, -np.inf, 1]
     assert most.ravel().tolist() == [lowest, lowest, 1]
@@ -181,7 +181,7 @@ def test_nothing_is_less_than_the_lowest_finite_number(data_type: DataType) -> N
 @pytest.mark.parametrize(("end", "shares"), [(0, 5), (1, 6), (2, 7), (3, 7)])
 def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, shares: int) -> None:
     """DirectML 1.15.4 divides by as many elements as a window has up to the end of the padding."""
-    found = reference_function("AVERAGE_POOLING_GRAD")(
+    actual = reference_function("AVERAGE_POOLING_GRAD")(
         InputGradientTensor=np.array([[[[0, 0, 210]]]], np.float32),
         OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 1, 9)),
         Strides=(1, 2),
@@ -190,4 +190,4 @@ def test_what_lies_behind_the_padding_has_no_share_of_a_gradient(end: int, share
         EndPadding=(0, end),
         IncludePadding=True,
     )
-    np.testing.assert_array_equal(found.ravel(), [0] * 4 + [210 / shares] * 5)
+    np.testing.assert_array_equal(actual.ravel(), [0] * 4 + [210 / shares] * 5)

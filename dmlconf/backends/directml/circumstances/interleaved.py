@@ -52,7 +52,8 @@ def _in_turn(bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]) -
     for lane, work in zip(lanes, works, strict=True):
         _record(bench, lane, work)
     lanes[0].execute()
-    lanes[1].execute(after=lanes[0])
+    lanes[0].fence.delay(lanes[1].queue)
+    lanes[1].execute()
     lanes[1].wait()
     return works[0].dispatches() + works[1].dispatches()
 

@@ -105,6 +105,8 @@ static ID3D12CommandAllocator* allocator;
 static ID3D12GraphicsCommandList* list;
 static ID3D12Fence* fence;
 static UINT64 fence_value;
+static HANDLE done; // an event
+static const DWORD wait_milliseconds = 60000;
 
 static void check(HRESULT result, const char* call) {
     if (FAILED(result)) {
@@ -149,7 +151,12 @@ static void execute() {
     ID3D12CommandList* lists[] = {list};
     queue->ExecuteCommandLists(1, lists);
     check(queue->Signal(fence, ++fence_value), "Signal");
-    check(fence->SetEventOnCompletion(fence_value, nullptr), "SetEventOnCompletion");
+    check(fence->SetEventOnCompletion(fence_value, done), "SetEventOnCompletion");
+    if (WaitForSingleObject(done, wait_milliseconds) != WAIT_OBJECT_0) {
+        std::printf("the device did not finish its work within %lu seconds\n", wait_milliseconds / 1000);
+        std::fflush(stdout);
+        std::_Exit(2); // To release what the device still uses may wait without end.
+    }
     check(device->GetDeviceRemovedReason(), "GetDeviceRemovedReason");
     check(allocator->Reset(), "Reset");
     check(list->Reset(allocator, nullptr), "Reset");
@@ -289,6 +296,8 @@ int main(int count, char** words) {
     check(device->CreateCommandQueue(&queue_desc, id_queue, (void**)&queue), "CreateCommandQueue");
     check(device->CreateCommandAllocator(D3D12_COMMAND_LIST_TYPE_DIRECT, id_allocator, (void**)&allocator), "CreateCommandAllocator");
     check(device->CreateCommandList(0, D3D12_COMMAND_LIST_TYPE_DIRECT, allocator, nullptr, id_list, (void**)&list), "CreateCommandList");
+    done = CreateEventW(nullptr, FALSE, FALSE, nullptr);
+    check(done ? S_OK : E_FAIL, "CreateEvent");
     check(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, id_fence, (void**)&fence), "CreateFence");
 
     IDMLOperator* op = nullptr;

@@ -1,0 +1,110 @@
+"""The fence of a queue, and a wait for it that always ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic, sleep
+from typing import Final
+
+from dmlconf.backends.directml.d3d12 import ID3D12_FENCE
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.vtable import ComObject
+
+__all__ = ["WAIT_SECONDS", "Fence", "FenceTimeoutError", "WaitLimit"]
+
+WAIT_SECONDS: Final = 60.0
+"""How long a wait may take, unless whoever opened the device says otherwise."""
+
+_FIRST_POLL_SECONDS: Final = 0.00005
+_LONGEST_POLL_SECONDS: Final = 0.002
+_WAIT_TIMEOUT: Final = 0x887A_0027
+"""DXGI_ERROR_WAIT_TIMEOUT."""
+
+
+class FenceTimeoutError(HResultError):
+    """A device did not finish what it was given.
+
+    Attributes:
+        seconds: how long it was waited for.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__("GetCompletedValue", _WAIT_TIMEOUT)
+
+    def __str__(self) -> str:
+        return f"the device did not finish its work within {self.seconds:g} seconds"
+
+
+@dataclass(slots=True)
+class WaitLimit:
+    """How long waits for a device may take.
+
+    Attributes:
+        seconds: the longest wait for what a queue was given.
+        exceeded: whether one took longer; nothing that the device still uses can be released then.
+    """
+
+    seconds: float = WAIT_SECONDS
+    exceeded: bool = False
+
+
+class Fence:
+    """Counts the submissions of one queue.
+
+    It is polled: SetEventOnCompletion takes a Windows event on Windows and a file descriptor in
+    WSL, and without an event it blocks for as long as the device likes.
+    """
+
+    def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:
+        """Begin with no submission.
+
+        Args:
+            d3d: the ID3D12Device.
+            queue: the ID3D12CommandQueue.
+            limit: of all queues of the device.
+
+        Raises:
+            HResultError: there can be no fence.
+        """
+        self._fence = d3d.create("CreateFence", ID3D12_FENCE, 0, 0)
+        self._queue = queue
+        self._limit = limit
+        self._submissions = 0
+
+    def release(self) -> None:
+        """Give back the ID3D12Fence."""
+        self._fence.release()
+
+    def signal(self) -> None:
+        """Let the queue say when all that it was given is done.
+
+        Raises:
+            HResultError: the device was removed.
+        """
+        self._submissions += 1
+        self._queue.call("Signal", self._fence, self._submissions)
+
+    def delay(self, other: ComObject) -> None:
+        """Let another queue wait for what this one has been given.
+
+        Args:
+            other: the ID3D12CommandQueue that waits, on the device.
+        """
+        other.call("Wait", self._fence, self._submissions)
+
+    def wait(self) -> None:
+        """Wait until all that the queue was given is done; a removed device ends every wait.
+
+        Raises:
+            FenceTimeoutError: it takes longer than the limit.
+        """
+        # A queue that was given up is not waited for again.
+        end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
+        pause = _FIRST_POLL_SECONDS
+        while self._fence.call("GetCompletedValue") < self._submissions:
+            if monotonic() >= end:
+                self._limit.exceeded = True
+                raise FenceTimeoutError(self._limit.seconds)
+            sleep(pause)
+            pause = min(2 * pause, _LONGEST_POLL_SECONDS)

@@ -1,0 +1,79 @@
+"""Waits for a device end, whatever the device does."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from time import monotonic
+
+import pytest
+
+from dmlconf.backends.directml.d3d12 import ID3D12_COMMAND_QUEUE, ID3D12_DEVICE, ID3D12_FENCE
+from dmlconf.backends.directml.fence import Fence, FenceTimeoutError, WaitLimit
+from dmlconf.backends.directml.running import failure
+from dmlconf.backends.protocol import Breakdown, BreakdownKind
+from tests.backends.directml.com import FakeCom
+
+REMOVED = 2**64 - 1
+"""What a fence of a removed device says."""
+
+
+class FakeDevice:
+    """An ID3D12Device whose fences say what the test wants."""
+
+    def __init__(self, completed: Callable[[], int]) -> None:
+        self.signals: list[int] = []
+        fence = FakeCom(ID3D12_FENCE, GetCompletedValue=completed)
+        self.queue = FakeCom(ID3D12_COMMAND_QUEUE, Signal=self._signal)
+
+        def create(value: int, flags: int, iid: object, into: ctypes.c_void_p) -> int:
+            ctypes.cast(into, ctypes.POINTER(ctypes.c_void_p))[0] = fence.address
+            return 0
+
+        self._kept = fence
+        self.d3d = FakeCom(ID3D12_DEVICE, CreateFence=create)
+
+    def _signal(self, fence: int, value: int) -> int:
+        self.signals.append(value)
+        return 0
+
+
+def test_wait_ends_once_the_last_submission_is_done() -> None:
+    values = iter([0, 1, 1, 2])
+    device = FakeDevice(lambda: next(values))
+    fence = Fence(device.d3d, device.queue, WaitLimit())
+    fence.signal()
+    fence.signal()
+    fence.wait()
+    assert device.signals == [1, 2]
+    assert list(values) == []
+
+
+def test_fence_that_never_completes_is_a_hang() -> None:
+    device = FakeDevice(lambda: 0)
+    limit = WaitLimit(0.05)
+    fence = Fence(device.d3d, device.queue, limit)
+    fence.signal()
+    began = monotonic()
+    with pytest.raises(FenceTimeoutError) as caught:
+        fence.wait()
+    assert 0.05 <= monotonic() - began < 5
+    assert limit.exceeded
+    outcome = failure(caught.value, 0.05)
+    message = "the device did not finish its work within 0.05 seconds"
+    assert outcome == Breakdown(BreakdownKind.HANG, message, "", 0.05)
+
+
+def test_queue_that_hangs_is_not_waited_for_again() -> None:
+    device = FakeDevice(lambda: 0)
+    fence = Fence(device.d3d, device.queue, WaitLimit(3600, exceeded=True))
+    fence.signal()
+    with pytest.raises(FenceTimeoutError):
+        fence.wait()
+
+
+def test_removed_device_ends_a_wait() -> None:
+    device = FakeDevice(lambda: REMOVED)
+    fence = Fence(device.d3d, device.queue, WaitLimit(3600))
+    fence.signal()
+    fence.wait()
