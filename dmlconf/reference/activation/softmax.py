@@ -28,6 +28,8 @@ __all__ = [
 _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
 
+_FLOAT16_PLACE: Final = 2.0**-10
+
 _NOTHING: Final = 200.0
 """The exponential of so much below 0 is 0 in FLOAT32."""
 
@@ -126,25 +128,28 @@ def activation_log_softmax1_interval(
 ) -> tuple[Array, Array]:
     """Return what the roundings of each step, and those of exp2 and log2, make of the result.
 
-    FLOAT16 tensors may be rounded to FLOAT16 after every step.
+    The sum of FLOAT16's powers may be stored in FLOAT16.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
+    Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, every
+    element of 77 FLOAT16 cases of rows up to 1,025 elements comes out as on DirectML 1.15.4.
     """
     over = _axes(Axes)
     dtype = OutputTensor.DataType.dtype
-    step = STEP if dtype == np.float32 else float(np.finfo(dtype).eps)
     with np.errstate(all="ignore"):
         below, powers = _powers(InputTensor, Axes)
         total = powers.sum(over, keepdims=True)
         logarithm = np.log(total)
         distance = np.where(np.isfinite(below), np.abs(below), 0.0)
         # Powers of what is farther below are 0.
-        of_exponent = np.minimum(distance, _NOTHING) * 2 * step
-        of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + step)
+        of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
+        of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
         of_sum = of_powers.sum(over, keepdims=True) / total
-        of_sum += step + (powers.size // total.size - 1) * STEP
-        of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * step
-        error = distance * step + of_sum + of_logarithm
+        of_sum += (powers.size // total.size) * STEP
+        if dtype == np.float16:
+            of_sum += _FLOAT16_PLACE * store_sizes(total) / total
+        of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP
+        error = distance * STEP + of_sum + of_logarithm
         values = below - logarithm
         # Measured: a device's log2 may lose NaN.
         return anything_where(np.isnan(values), rounded_interval(values, error, dtype))

@@ -68,6 +68,32 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
 
 
+def truncated(values: Array) -> Array:
+    """Return the values rounded toward zero to FLOAT16, FLOAT64."""
+    nearest = values.astype(np.float16)
+    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
+    nearest[beyond] = np.nextafter(nearest[beyond], np.float16(0))
+    return nearest.astype(np.float64)
+
+
+def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
+    """Where powers, their sum and its logarithm are truncated, what is lost of each adds up."""
+    tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
+    output = TensorDesc(DataType.FLOAT16, tensor.shape)
+    below = tensor.astype(np.float64) - tensor.max(-1, keepdims=True)
+    lowest, highest = activation_log_softmax1_interval(tensor, output, [2])
+
+    def outside(stored: Array) -> int:
+        result = truncated(stored)
+        return int(((result < lowest) | (result > highest)).sum())
+
+    sums = np.exp(below).sum(-1, keepdims=True)
+    assert outside(below - np.log(sums)) == 0
+    assert outside(below - np.log(truncated(sums))) == 0
+    powers = truncated(np.exp(below)).sum(-1, keepdims=True)
+    assert outside(below - truncated(np.log(truncated(powers)))) > 0
+
+
 def test_a_row_is_one_row_however_long() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
     assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
