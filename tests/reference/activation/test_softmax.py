@@ -10,6 +10,7 @@ from dmlconf.reference.activation.softmax import (
     activation_hardmax1,
     activation_log_softmax1_interval,
     activation_softmax1,
+    activation_softmax1_error_scale,
 )
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
@@ -92,6 +93,16 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     assert outside(below - np.log(truncated(sums))) == 0
     powers = truncated(np.exp(below)).sum(-1, keepdims=True)
     assert outside(below - truncated(np.log(truncated(powers)))) > 0
+
+
+def test_a_share_of_float16_loses_what_its_sum_does() -> None:
+    """Powers of equal elements are 1, and FLOAT16 holds their sum; others may lose a place."""
+    tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
+    scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
+    shares = activation_softmax(tensor, like(tensor)).astype(np.float64)
+    assert scale.stored is not None
+    assert (scale.stored[0] == 0).all()
+    assert ((scale.stored[1] > shares[1] / 2) & (scale.stored[1] <= shares[1])).all()
 
 
 def test_a_row_is_one_row_however_long() -> None:
