@@ -1,13 +1,15 @@
 """Shards, and workers of a scheduler, beside one run on this machine.
 
-`python -m benchmarks.fleet [waits|overhead|shards]...` prints a table; nothing here is a test.
+`python -m benchmarks.fleet [waits|overhead|shards|scale]...` prints a table; it is no test.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -24,7 +26,8 @@ operator: TILE
 cases:
   - name: many
     note: The same case many times.
-    matrix: {{Number: "=range({count})"}}
+    matrix: {{Thousands: "=range({thousands})", Number: "=range(1000)"}}
+    where: =Thousands * 1000 + Number < {count}
     desc:
       InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
       OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
@@ -45,7 +48,7 @@ def run(folder: Path, *arguments: str) -> float:
 
 def suite(folder: Path, count: int) -> str:
     path = folder / f"many-{count}.yaml"
-    path.write_text(_SUITE.format(count=count), encoding="utf-8")
+    path.write_text(_SUITE.format(count=count, thousands=-(-count // 1000)), encoding="utf-8")
     return path.name
 
 
@@ -96,11 +99,56 @@ def shards(folder: Path) -> None:
     print(f"shards: the same summary: {summaries[0] == summaries[1]}\n")
 
 
+_FORMS: Final = ("junit", "html", "markdown", "json")
+
+
+def scale(folder: Path) -> None:
+    """Time per case and memory of 10,000, 100,000 and 1,000,000 cases, and of their reports.
+
+    Times are of the processor, without those of a run of one case, because other work on the
+    machine makes the others mean little. Memory is the largest resident set of the process.
+    """
+    start = _measured(folder, "run", suite(folder, 1), "-q", "--log", "1.jsonl").seconds
+    for count in (10_000, 100_000, 1_000_000):
+        name, log = suite(folder, count), f"{count}.jsonl"
+        # What the run shows at its end is made by a process of its own where the log is large.
+        done = _measured(folder, "run", name, "-j", "1", "-q", "--log", log)
+        each = 1e6 * (done.seconds - start) / count
+        print(f"scale: {count:,} cases {done.seconds:.1f} s, {each:.0f} us a case, {done.memory}")
+        for form in ("", *_FORMS):
+            arguments = ["--report", f"{form}:report.{form}"] if form else []
+            done = _measured(folder, "report", log, "-q", *arguments)
+            written = folder / f"report.{form}"
+            size = f", {written.stat().st_size / 1e6:.1f} MB" if form else ""
+            print(f"scale:   report {form or 'terminal'} {done.seconds:.1f} s, {done.memory}{size}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a process took: seconds of the processor, and its largest resident set."""
+
+    seconds: float
+    mebibytes: float
+
+    @property
+    def memory(self) -> str:
+        return f"{self.mebibytes:,.0f} MiB"
+
+
+def _measured(folder: Path, *arguments: str) -> _Measured:
+    command = [*_DMLCONF, *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, command
+    return _Measured(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
 def main() -> None:
     """Measure what is named, or all."""
-    for name in sys.argv[1:] or ("waits", "overhead", "shards"):
+    measures = {"waits": waits, "overhead": overhead, "shards": shards, "scale": scale}
+    for name in sys.argv[1:] or measures:
         with TemporaryDirectory() as folder:
-            {"waits": waits, "overhead": overhead, "shards": shards}[name](Path(folder))
+            measures[name](Path(folder))
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ class _Problem:
                 _add(error_scales, places, size * share.most)
                 _add(terms, places, np.where(size * share.most > 0, 1.0, 0.0))
         error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
-        self._openelements_of(error)
+        self._open_elements(error)
         opened = np.isinf(error)
         low, high = (np.where(opened, np.inf, end + error) for end in (below, above))
         return self._channels_first(low), self._channels_first(high)
@@ -182,6 +182,10 @@ class _Problem:
     def _channels_first(self, elements: Array) -> Array:
         """Return elements in the order of the input."""
         return np.moveaxis(elements.reshape(self.reading.values.shape), -1, 1)
+
+    def _undefined(self) -> Array:
+        """Tell of which regions FLOAT32 holds no coordinates."""
+        return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:
         """Return which outputs have special gradients, or samples of special elements."""
@@ -193,11 +197,13 @@ class _Problem:
                 special[block.outputs] |= (block.used & nearest).any(axis=(1, 2))
         return special
 
-    def _openelements_of(self, errors: Array) -> None:
-        """Set infinite errors around the samples of outputs with special numbers.
+    def _open_elements(self, errors: Array) -> None:
+        """Set infinite errors where any result is right.
 
-        A kernel may multiply these by a share of 0, or pass over them.
+        That is around the samples of outputs with special numbers, which a kernel may multiply by a
+        share of 0 or pass over, and wherever regions of unknown coordinates may be read.
         """
+        errors.reshape(len(self.reading.values), -1)[self.reading.batch[self._undefined()]] = np.inf
         special = self._special(image=self.greatest)
         if not special.any():
             return
@@ -243,7 +249,7 @@ class _Problem:
                 # The begin's share may be what the end's leaves of the whole size.
                 error_scales[of_region] += whole + np.array([1.0, 0.0]) * whole[:, 1:]
         error = _sum_errors(sums, error_scales, terms, _SLOPE_OPERATIONS)
-        special = np.asarray(self._special(image=True).any(axis=(1, 2, 3)))
+        special = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
         low, high = (
             np.where(special[:, np.newaxis], np.inf, end + error) for end in (below, above)
         )

@@ -55,17 +55,19 @@ class Samples:
         values: coordinates in the input, FLOAT64, sizes {regions, samples, outputs}.
         errors: how far FLOAT32 arithmetic may be off, as many; 0 where it rounds nothing.
         counts: how many samples an output has, sizes {regions}.
+        undefined: regions of which FLOAT32 holds no coordinates, sizes {regions}.
     """
 
     values: Array
     errors: Array
     counts: Array
+    undefined: Array
 
     def of(self, regions: slice, outputs: slice = slice(None)) -> Samples:
         """Return the samples of some outputs, as many as the region with the most has."""
         counts = self.counts[regions]
         part = regions, slice(counts.max(initial=1)), outputs
-        return Samples(self.values[part], self.errors[part], counts)
+        return Samples(self.values[part], self.errors[part], counts, self.undefined[regions])
 
     def used(self) -> Array:
         """Tell which samples a region has, sizes {regions, samples, 1}."""
@@ -253,7 +255,9 @@ def samples(
     whole = divided
     for step in (begin, finish, extent, steps, part, part + begin, values):
         whole = whole & ~_inexact(step)
-    return Samples(values, np.where(whole, 0, errors * STEP), number)
+    sizes = np.maximum.reduce([np.abs(each) for each in (begin, finish, extent)])
+    finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
+    return Samples(values, np.where(whole, 0, errors * STEP), number, ~finite)
 
 
 def _inexact(values: Array) -> Array:
