@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 _OUTPUTS: Final = "outputs"
-_CRASH: Final = "crash"
 _GRAPH: Final = "graph"
 
 
@@ -90,8 +89,8 @@ def _form(outcome: Outcome) -> str | None:
             return _OUTPUTS
         case Rejection():
             return f"{outcome.hresult} by {outcome.stage}"
-        case Breakdown(kind=BreakdownKind.CRASH):
-            return _CRASH
+        case Breakdown(kind=BreakdownKind.CRASH | BreakdownKind.DEVICE_REMOVED as kind):
+            return str(kind)
     return None
 
 

@@ -106,6 +106,13 @@ def test_a_crash_is_waived_with_what_the_process_said(tmp_path: Path) -> None:
     assert waived.reason.diagnostics == "its process died\nit said this"
 
 
+def test_the_loss_of_a_device_is_waived_and_is_no_crash(tmp_path: Path) -> None:
+    lost = Breakdown(BreakdownKind.DEVICE_REMOVED, "the device was removed")
+    fault = replace(FAULT, outcome="device removed")
+    assert verdict(fault, case(tmp_path), lost).status is Status.WAIVED
+    assert verdict(fault, case(tmp_path), CRASHED).status is Status.BROKEN
+
+
 def test_what_passes_has_passed(tmp_path: Path) -> None:
     assert verdict(FAULT, case(tmp_path), RIGHT).status is Status.PASSED
 

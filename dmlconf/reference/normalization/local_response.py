@@ -10,7 +10,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.reference.numbers.rounding import ANY_RESULT, greatest_product
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -100,19 +100,22 @@ def local_response_normalization_grad(
 
     It is, with `n` for the base of the power and a sum over the window,
     `gradient / n ** Beta - 2 * Alpha * Beta / LocalSize * x * sum(gradient * x / n ** (Beta + 1))`.
-    The true gradient has the mirrored window, which is another one where LocalSize is even.
+    The true gradient has the mirrored window, which is another one where LocalSize is even. Both
+    terms of an element's own gradient are one product, so that an infinite one is no NaN.
 
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
     measured.
     """
+    factor = 2 * single(Alpha) * single(Beta) / LocalSize
 
     def gradients(tensor: Array, slopes: Array) -> Array:
         values, gradient = tensor.astype(np.float64), slopes.astype(np.float64)
         base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        gradient /= _power(base, Beta)
-        sums = _window_sums(gradient * values / base, CrossChannel, LocalSize)
-        gradient -= 2 * single(Alpha) * single(Beta) / LocalSize * values * sums
-        return gradient
+        power = _power(base, Beta)
+        own: Array = gradient * (1 / power - factor * np.square(values) / (base * power))
+        others = _sums_of_others(gradient * values / (base * power), CrossChannel, LocalSize)
+        own -= factor * values * others
+        return own
 
     tensors, together = (InputTensor, InputGradientTensor), _axes(CrossChannel)
     dtype = OutputGradientTensor.DataType.dtype
@@ -173,6 +176,8 @@ def local_response_normalization_grad_error_scale(
         beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
         beyond |= unpowered
         beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
+        constants = np.asarray(2 * single(Alpha)), np.asarray(single(Beta))
+        beyond |= greatest_product(*constants, values, sums) > np.finfo(np.float32).max
     return ErrorScale(error_scale, stored).open_where(beyond)
 
 
@@ -222,15 +227,32 @@ def _base(values: Array, cross_channel: bool, local_size: int, alpha: float, bia
 def _window_sums(values: Array, cross_channel: bool, local_size: int) -> Array:
     """Return for each element the sum of the window around it."""
     for axis in _axes(cross_channel):
-        count = values.shape[axis]
-        before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
-        room = [(0, 0)] * values.ndim
-        room[axis] = (before, after)
-        padded = np.pad(values, room)
-        values = np.zeros_like(values)
-        for place in range(before + after + 1):
-            values += padded[(slice(None),) * axis + (slice(place, place + count),)]
+        values = values + _neighbours(values, axis, local_size)
     return values
+
+
+def _sums_of_others(values: Array, cross_channel: bool, local_size: int) -> Array:
+    """Return for each element the sum of the window around it, without the element itself."""
+    sums = np.zeros_like(values)
+    for axis in _axes(cross_channel):
+        neighbours = _neighbours(values, axis, local_size)
+        sums = sums + neighbours
+        values = values + neighbours
+    return sums
+
+
+def _neighbours(values: Array, axis: int, local_size: int) -> Array:
+    """Return for each element the sum of a window along an axis, without the element itself."""
+    count = values.shape[axis]
+    before, after = min((local_size - 1) // 2, count - 1), min(local_size // 2, count - 1)
+    room = [(0, 0)] * values.ndim
+    room[axis] = (before, after)
+    padded = np.pad(values, room)
+    sums = np.zeros_like(values)
+    for place in range(before + after + 1):
+        if place != before:
+            sums += padded[(slice(None),) * axis + (slice(place, place + count),)]
+    return sums
 
 
 def _axes(cross_channel: bool) -> tuple[int, ...]:

@@ -80,12 +80,15 @@ class Quantity:
             values' own unit; None where errors are not followed, and for exact values.
         terms: the sizes of the terms that the values are sums of, added up; None for the values'
             own sizes, and where errors are not followed.
+        absent: in which rows these are zeros that nothing is multiplied with, sizes {rows, 1}; None
+            for none.
     """
 
     value: Array
     error_scale: ErrorScale | None
     spreads: tuple[Spread, Spread] | None = None
     terms: Array | None = None
+    absent: Array | None = None
 
     def __getitem__(self, index: Any) -> Quantity:
         error_scale = None if self.error_scale is None else self.error_scale[index]
@@ -115,9 +118,10 @@ class Quantity:
         )
 
     def _open(self) -> Array:
-        """Tell where any result is right."""
+        """Tell where any result is right; an infinite error is that of an infinite value."""
         assert self.error_scale is not None
-        opened: Array = self.error_scale.sums >= ANY_RESULT
+        sums = self.error_scale.sums
+        opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)
         return opened
 
     def _derived(
@@ -167,7 +171,8 @@ class Quantity:
         if self.error_scale is None:
             return Quantity(value, None)
         exact = ErrorScale(np.zeros_like(value))
-        error_scale = exact.where(np.isinf(self.value), self.error_scale)
+        certain = np.isinf(self.value) & ~self._open()
+        error_scale = exact.where(certain, self.error_scale)
         beyond = np.abs(self.value) > threshold + self._reach()
         spreads = self._each(lambda spread: Spread.none(value.shape).where(beyond, spread))
         error_scale = error_scale.open_where(np.isnan(self.value))
@@ -247,12 +252,14 @@ class Quantity:
         return _rounded(single, value).widened(_ACTIVATION * np.abs(error)), half
 
     def times_matrix(self, matrix: Array) -> Quantity:
-        """Return the product with a constant matrix; zeros take nothing of it, not even infinity.
+        """Return the product with a constant matrix.
 
-        Measured: without initial hidden nodes, the first step computes no product.
+        Absent zeros take nothing of it, not even infinity.
         """
-        if np.count_nonzero(self.value) == 0:
-            matrix = np.zeros_like(matrix)
+        if self.absent is not None:
+            product = replace(self, absent=None).times_matrix(matrix)
+            terms = None if product.terms is None else np.where(self.absent, 0.0, product.terms)
+            return replace(product.nothing().where(self.absent, product), terms=terms)
         value = self.value @ matrix
         if self.error_scale is None:
             return Quantity(value, None)

@@ -33,6 +33,9 @@ _SHARE_HALVES: Final = EXP2_HALVES + 4
 _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
 
+_HALF_PLACE: Final = 2.0**-24
+"""What an error of FLOAT32 is counted in, relative to the value."""
+
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
 
@@ -154,7 +157,8 @@ def _shares_error_scale(
 ) -> ErrorScale:
     """Return the shares with what they may lose, in units of the rule's sum of products.
 
-    A share changes by its part of what its own score and all others change by.
+    A share changes by its part of what its own score and all others change by. Infinite scores do
+    not change. Shares that come out subnormal may count as 0.
 
     Args:
         scores: what the softmax is taken of.
@@ -164,6 +168,7 @@ def _shares_error_scale(
     """
     products = 8 + head_size + scores.shape[3]
     shares = fused_softmax(scores, _KEYS)
+    sizes = sizes.where(~np.isinf(scores), ErrorScale(np.zeros_like(scores)))
 
     def carried(errors: Array) -> Array:
         changes: Array = errors + (shares * errors).sum(_KEYS, keepdims=True)
@@ -177,7 +182,8 @@ def _shares_error_scale(
     if dtype == np.float16 and sizes.stored is not None:
         stored = shares * (1 + carried(sizes.stored)) + _LEAST_NORMAL * (1 + shares)
         loss += (shares * sizes.stored).sum(_KEYS, keepdims=True) * 2.0**-10
-    error_scale = ErrorScale(shares * (1 + carried(rounding)), stored)
+    vanishing = np.where(shares < 2 * float(np.finfo(np.float32).tiny), shares / _HALF_PLACE, 0.0)
+    error_scale = ErrorScale(shares * (1 + carried(rounding)) + vanishing, stored)
     return error_scale.open_where(loss > _LARGEST_LOSS)
 
 

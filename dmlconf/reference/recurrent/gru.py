@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -123,12 +124,13 @@ def _layer(
                     product = (product + bias_h).stored(dtype, measured=False)
                 reset = (rt * product).stored(dtype, measured=False)
             else:
-                reset = (rt * hidden).stored(dtype).times_matrix(recurrence_h).stored(dtype)
+                kept = replace((rt * hidden).stored(dtype), absent=hidden.absent)
+                reset = kept.times_matrix(recurrence_h).stored(dtype)
             ht = _activated(sums[:, part_h] + reset, g, dtype, always)
             taken = (zt.complement() * ht).stored(dtype, measured=False)
             return (taken + (zt * hidden).stored(dtype, measured=False),)
 
-        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        first = initial(HiddenInitTensor, index, sequences, gates.hidden, backward)
         sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
         if BiasTensor is not None:
             of_sums = of_recurrence.copy()

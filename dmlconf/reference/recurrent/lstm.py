@@ -121,7 +121,6 @@ def _layer(
 ) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
-        shape = sequences.batch, gates.hidden
         f, g, h = Activation.each(ActivationDescs[3 * index : 3 * index + 3])
         part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
         peepholes = None if PeepholeTensor is None else PeepholeTensor[0, 0, index]
@@ -154,8 +153,8 @@ def _layer(
             return ot * new_cell.activated(h, InputTensor.dtype), new_cell
 
         first = (
-            initial(HiddenInitTensor, index, *shape, followed),
-            initial(CellMemInitTensor, index, *shape, followed),
+            initial(HiddenInitTensor, index, sequences, gates.hidden, backward),
+            initial(CellMemInitTensor, index, sequences, gates.hidden, backward),
         )
         # Measured: FLOAT16 holds it before the product of the hidden nodes is added.
         bias = gates.biases[0] + gates.biases[1]

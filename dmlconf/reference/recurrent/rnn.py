@@ -102,7 +102,7 @@ def _layer(
             sums = sums + state[0].times_matrix(gates.recurrence).stored(dtype)
             return (sums.clipped(LARGEST).activated(f, dtype),)
 
-        first = initial(HiddenInitTensor, index, sequences.batch, gates.hidden, followed)
+        first = initial(HiddenInitTensor, index, sequences, gates.hidden, backward)
         # Measured: FLOAT16 holds the product before the bias is added, and the sum.
         sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
         if BiasTensor is not None:

@@ -173,11 +173,28 @@ class Sequences:
 
 
 def initial(
-    tensor: Array | None, direction: int, batch: int, hidden: int, followed: bool
+    tensor: Array | None, direction: int, sequences: Sequences, hidden: int, backward: bool
 ) -> Quantity:
-    """Return the state before the first step: that of the tensor, or 0."""
-    value = np.zeros((batch, hidden)) if tensor is None else tensor[0, direction].astype(np.float64)
-    return Quantity(value, ErrorScale(np.zeros_like(value)) if followed else None)
+    """Return the state before the first step: that of the tensor, or 0.
+
+    Measured: the step that is computed first multiplies nothing with hidden nodes that are not
+    given, so that infinities and NaN of the recurrence do not show there. Backward that is the last
+    step, to which shorter sequences do not go; zeros of theirs are multiplied.
+
+    Args:
+        tensor: sizes {1, R, N, H}; or None.
+        direction: the index of one of the R.
+        sequences: the N sequences.
+        hidden: H.
+        backward: whether the sequences are reversed.
+    """
+    if tensor is not None:
+        value = tensor[0, direction].astype(np.float64)
+        return Quantity(value, ErrorScale(np.zeros_like(value)) if sequences.followed else None)
+    value = np.zeros((sequences.batch, hidden))
+    error_scale = ErrorScale(value) if sequences.followed else None
+    shorter = backward & (sequences.lengths < len(sequences.values))
+    return Quantity(value, error_scale, absent=~shorter[:, np.newaxis])
 
 
 def with_bias(

@@ -9,7 +9,7 @@ Source: Direct3D 11.3 functional specification, 3.1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -151,7 +151,7 @@ def _moved(at: Samples, side: _Side, *, steady: bool) -> Samples:
         steady: whether nothing changes between boundaries, so that other samples have no error.
     """
     errors = np.where(side.unsure | steady, 0.0, at.errors)
-    return Samples(at.values + side.shifts(at.errors), errors, at.counts)
+    return replace(at, values=at.values + side.shifts(at.errors), errors=errors)
 
 
 def _ends(

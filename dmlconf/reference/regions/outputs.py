@@ -60,7 +60,7 @@ def roi_pooling(
 
     Halves are rounded to the even number. NaN is passed over, and nothing is less than the lowest
     finite number. A part that lies outside the input gives 0, and indices of batches are truncated
-    and clamped.
+    and clamped. Numbers become integers of 32 bits: beyond these the next one, and NaN 0.
 
     Source: measured, since the page of DML_ROI_POOLING_OPERATOR_DESC does not tell the parts.
     """
@@ -76,11 +76,17 @@ def roi_pooling_interval(
     SpatialScale: float,
     PooledSize: Mapping[str, int],
 ) -> tuple[Array, Array]:
-    """Return the greatest number; negative infinity as well where there is none above it."""
+    """Return the greatest number; negative infinity as well where there is none above it.
+
+    Any result is right for regions of which integers of 32 bits do not hold a corner.
+    """
     attributes = SpatialScale, PooledSize
     most = roi_pooling(InputTensor, ROITensor, OutputTensor, *attributes)
     unbounded = _pooled(InputTensor, ROITensor, *attributes, np.float32(-np.inf))
-    return np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype), most
+    least = np.where(np.isneginf(unbounded), unbounded, most).astype(most.dtype)
+    _, corners = _integers(ROITensor, SpatialScale)
+    beyond = np.abs(corners) >= np.iinfo(np.int32).max
+    return anything_where(beyond.any(axis=1).reshape(-1, 1, 1, 1), (least, most))
 
 
 _LOWEST: Final = np.finfo(np.float32).min
@@ -91,10 +97,8 @@ def _pooled(
 ) -> Array:
     """Return the greatest number in each part, FLOAT32, and at least the lowest one."""
     batches, _, height, width = tensor.shape
-    numbers = regions.reshape(-1, 5).astype(np.float32)
-    with np.errstate(all="ignore"):
-        corners = np.rint(numbers[:, 1:] * np.float32(scale)).astype(np.int64)
-    batch = np.clip(numbers[:, 0].astype(np.int64), 0, batches - 1)
+    batch, corners = _integers(regions, scale)
+    batch = np.clip(batch, 0, batches - 1)
     rows = _parts(corners[:, 1], corners[:, 3], pooled["Height"], height)
     columns = _parts(corners[:, 0], corners[:, 2], pooled["Width"], width)
     values = np.fmax(channels_last(tensor, np.dtype(np.float32)), lowest)
@@ -104,6 +108,20 @@ def _pooled(
         best[some] = _of_parts(values, batch[some], of_rows, of_columns, lowest)
     best[(rows[1][..., np.newaxis] == 0) | (columns[1][:, np.newaxis] == 0)] = 0
     return np.moveaxis(best, -1, 1)
+
+
+def _integers(regions: Array, scale: float) -> tuple[Array, Array]:
+    """Return the batch of each region, and its corners: x1, y1, x2 and y2.
+
+    Source: Direct3D 11.3 functional specification, 3.2.3.1 (conversion to integers).
+    """
+    numbers = regions.reshape(-1, 5).astype(np.float32)
+    with np.errstate(all="ignore"):
+        numbers[:, 1:] = np.rint(numbers[:, 1:] * np.float32(scale))
+    limits = np.iinfo(np.int32)
+    whole = np.clip(np.nan_to_num(numbers.astype(np.float64), nan=0.0), limits.min, limits.max)
+    integers = whole.astype(np.int64)
+    return integers[:, 0], integers[:, 1:]
 
 
 def _of_parts(
@@ -221,7 +239,8 @@ def roi_align1_candidates(
 ) -> Sequence[Interval]:
     """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
 
-    A sample near a boundary reads either element beside it, or what is outside.
+    A sample near a boundary reads either element beside it, or what is outside. Regions whose
+    coordinates FLOAT32 does not hold have no documented samples, so any result is right.
     """
     sizes = OutputTensor.Sizes[2:]
     scales = SpatialScaleY, SpatialScaleX
@@ -233,6 +252,7 @@ def roi_align1_candidates(
         attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
         reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
         special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
+        special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
         candidates = reduced_candidates(reading, y, x, ReductionFunction)
         return [
             anything_where(special, _rounded(candidate, ReductionFunction, dtype))

@@ -92,3 +92,13 @@ def test_error_scales_are_at_least_as_great_as_results(
         error_scale = ErrorScale.of(evaluate(tensor, local_size, "error_scale", **fields)).sums
         assert (np.abs(result) <= error_scale * (1 + 1e-6)).all()
         assert (error_scale < 1e6).all()
+
+
+@given(SEEDS, st.integers(0, 8), LOCAL_SIZES)
+def test_an_infinite_gradient_stays_one_beside_zeros(seed: int, place: int, size: int) -> None:
+    tensor = uniform(seed, (1, 1, 3, 3))
+    gradient = np.zeros_like(tensor)
+    gradient.ravel()[place] = np.inf
+    small = np.where(np.isinf(gradient), np.float32(0.25), tensor)
+    result = evaluate(small, size, InputGradientTensor=gradient, CrossChannel=False)
+    assert result.ravel()[place] == np.inf

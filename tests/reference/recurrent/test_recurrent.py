@@ -1,4 +1,4 @@
-"""LSTM against its equations, written as a loop; and what was measured of infinite cells."""
+"""LSTM against its equations, written as a loop; and what was measured of infinite numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.recurrent.lstm import lstm
+from dmlconf.reference.recurrent.rnn import rnn
 from dmlconf.tensors.datatypes import Array, DataType
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 2
@@ -78,3 +79,26 @@ def test_nothing_is_seen_of_an_infinite_cell_without_peepholes() -> None:
     sequence, last = computed(one, weight, np.zeros_like(weight), infinite, None, False)
     np.testing.assert_allclose(sequence.ravel(), sigmoid(np.array([2.0, 2.0])), rtol=1e-6)
     assert last.ravel().tolist() == [np.inf]
+
+
+@pytest.mark.parametrize("direction", ["FORWARD", "BACKWARD"])
+def test_only_the_step_that_is_computed_first_multiplies_no_state(
+    direction: str,
+) -> None:
+    zeros = np.zeros((1, 2, 2, 1), np.float32)
+    infinite = np.full((1, 1, 1, 1), np.inf, np.float32)
+    (sequence,) = rnn(
+        InputTensor=zeros,
+        WeightTensor=np.ones((1, 1, 1, 1), np.float32),
+        RecurrenceTensor=infinite,
+        BiasTensor=None,
+        HiddenInitTensor=None,
+        SequenceLengthsTensor=np.array([2, 1], np.uint32).reshape(1, 1, 1, 2),
+        OutputSequenceTensor=TensorDesc(DataType.FLOAT32, (2, 1, 2, 1)),
+        OutputSingleTensor=None,
+        ActivationDescs=[{"operator": "ACTIVATION_IDENTITY"}],
+        Direction=direction,
+    )
+    least = float(np.finfo(np.float32).min)
+    expected = {"FORWARD": [0, 0, least, 0], "BACKWARD": [least, least, 0, 0]}
+    assert sequence.ravel().tolist() == expected[direction]
