@@ -28,9 +28,7 @@ _MOST: Final = 2
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with the outputs in the place of inputs, and of others where there is a choice."""
     if isinstance(case, GraphCase) and len(case.graph.operator_nodes) > 1:
-        return Inapplicable(
-            "an output's memory serves for intermediates in a graph of several nodes"
-        )
+        return Inapplicable("no page permits it of a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
         return Inapplicable("no output may share the place of an input that lies alike")
