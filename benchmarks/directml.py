@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
+
+from benchmarks.processes import Usage, watched
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 LAB: Final = (sys.executable, str(CHECKOUT / "lab" / "lab.py"))
@@ -17,35 +17,43 @@ SUITE: Final = tuple(
 )
 
 
-def timed(*arguments: str) -> tuple[float, str]:
-    """Run a command in the lab; return its wall seconds and what it wrote."""
-    began = time.perf_counter()
-    done = subprocess.run(
-        [*LAB, *arguments], cwd=CHECKOUT, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return time.perf_counter() - began, done.stdout
+def used(*arguments: str) -> Usage:
+    """Run a command in the lab, and return what it took.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    usage = watched([*LAB, *arguments], CHECKOUT)
+    if usage.code:
+        raise RuntimeError(f"{' '.join(arguments)} ended with {usage.code}")
+    return usage
 
 
 def bare_loop(*paths: str) -> None:
     """Measure whole runs of the suite against the bare loop over its cases."""
-    ratios = []
-    timed("python", "--", "-c", "import numpy")
+    by_clock, by_processor = [], []
+    used("python", "--", "-c", "import numpy")
     for _ in range(RUNS):
         plainly = ("-b", "directml", "--quiet", "--circumstances", "none")
-        ours, _output = timed("run", "--", "run", *paths, *plainly)
-        start, _output = timed("python", "--", "-c", "import numpy")
-        _seconds, output = timed("python", "--", "-m", "benchmarks.peer_directml", *paths)
-        cases, refused, loop = output.split()
-        theirs = start + float(loop)
-        ratios.append(ours / theirs)
-        print(f"  {int(cases):,} cases, {refused} refused: dmlconf {ours:.1f} s, "
-              f"bare loop {theirs:.1f} s, ratio {ratios[-1]:.2f}", flush=True)  # fmt: skip
-    print(f"  median ratio {statistics.median(ratios):.2f}")
+        ours = used("run", "--", "run", *paths, *plainly)
+        start = used("python", "--", "-c", "import numpy")
+        peer = used("python", "--", "-m", "benchmarks.peer_directml", *paths)
+        cases, refused, seconds, processor_seconds = peer.output.split()
+        theirs = start.seconds + float(seconds)
+        by_clock.append(ours.seconds / theirs)
+        processor = start.processor_seconds + float(processor_seconds)
+        by_processor.append(ours.processor_seconds / processor)
+        print(f"  {int(cases):,} cases, {refused} refused: dmlconf {ours.seconds:.1f} s, bare loop "
+              f"{theirs:.1f} s, ratio {by_clock[-1]:.2f}; of the processor "
+              f"{ours.processor_seconds:.1f} s and {processor:.1f} s, ratio {by_processor[-1]:.2f}",
+              flush=True)  # fmt: skip
+    print(f"  median ratio {statistics.median(by_clock):.2f}, "
+          f"of the processor {statistics.median(by_processor):.2f}")  # fmt: skip
 
 
 def isolation(*paths: str) -> None:
     """Measure what a case costs more in a worker than in dmlconf's own process."""
-    _seconds, output = timed("python", "--", "-m", "benchmarks.isolation", *paths)
+    output = used("python", "--", "-m", "benchmarks.isolation", *paths).output
     extra, start = [], []
     for line in output.splitlines():
         cases, inside, outside, started = map(float, line.split())

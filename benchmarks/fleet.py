@@ -1,13 +1,16 @@
 """Shards, and workers of a scheduler, beside one run on this machine.
 
-`python -m benchmarks.fleet [waits|overhead|shards]...` prints a table; nothing here is a test.
+`python -m benchmarks.fleet [waits|overhead|shards|scale]...` prints a table; it is no test.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -24,7 +27,8 @@ operator: TILE
 cases:
   - name: many
     note: The same case many times.
-    matrix: {{Number: "=range({count})"}}
+    matrix: {{Thousands: "=range({thousands})", Number: "=range(1000)"}}
+    where: =Thousands * 1000 + Number < {count}
     desc:
       InputTensor: {{Sizes: [2], DataType: FLOAT32, values: [1, 2]}}
       OutputTensor: {{Sizes: [4], DataType: FLOAT32}}
@@ -45,7 +49,7 @@ def run(folder: Path, *arguments: str) -> float:
 
 def suite(folder: Path, count: int) -> str:
     path = folder / f"many-{count}.yaml"
-    path.write_text(_SUITE.format(count=count), encoding="utf-8")
+    path.write_text(_SUITE.format(count=count, thousands=-(-count // 1000)), encoding="utf-8")
     return path.name
 
 
@@ -76,31 +80,88 @@ def overhead(folder: Path) -> None:
 
 def shards(folder: Path) -> None:
     """Two shards of the whole suite, one after the other, and their merging, beside one run."""
-    logs = []
-    seconds = {}
-    for name, more in (("one", ()), ("1", ("--shard", "1/2")), ("2", ("--shard", "2/2"))):
-        log = folder / f"{name}.jsonl"
-        command = [*_DMLCONF, "run", str(_CASES), "-j", "1", "-q", "--log", str(log), *more]
-        began = time.perf_counter()
-        subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
-        seconds[name] = time.perf_counter() - began
-        logs += [str(log)] if more else []
-    merged = folder / "merged.jsonl"
-    began = time.perf_counter()
-    command = [*_DMLCONF, "merge", *logs, "-o", str(merged), "-q"]
-    subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
-    seconds["merge"] = time.perf_counter() - began
-    print("shards: " + ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items()))
-    counts = [read_log(each).footer for each in (merged, folder / "one.jsonl")]
-    summaries = [footer.summary if footer else None for footer in counts]
-    print(f"shards: the same summary: {summaries[0] == summaries[1]}\n")
+    runs = {"one run": (), "shard 1": ("--shard", "1/2"), "shard 2": ("--shard", "2/2")}
+    taken = {
+        name: _measured(
+            folder, "run", str(_CASES), "-j", "1", "-q", "--log", f"{name}.jsonl", *more
+        )
+        for name, more in runs.items()
+    }
+    logs = ("shard 1.jsonl", "shard 2.jsonl")
+    taken["merge"] = _measured(folder, "merge", *logs, "-o", "merged.jsonl", "-q")
+    for name, measured in taken.items():
+        print(f"shards: {name} {measured.seconds:.1f} s, {measured.memory}")
+    split = sum(taken[name].seconds for name in taken if name != "one run")
+    print(f"shards: shards and merge {split / taken['one run'].seconds:.2f} times one run")
+    merged, whole = (
+        {verdict.case: (verdict.status, verdict.output_digests) for verdict in log.verdicts}
+        for log in (read_log(folder / name) for name in ("merged.jsonl", "one run.jsonl"))
+    )
+    print(f"shards: {len(whole):,} cases, the same statuses and outputs: {merged == whole}\n")
+
+
+_FORMS: Final = ("junit", "html", "markdown", "json")
+
+
+def scale(folder: Path) -> None:
+    """Time per case and memory of 10,000, 100,000 and 1,000,000 cases, and of their reports.
+
+    Times are of the processor, without those of a run of one case, because other work on the
+    machine makes the others mean little. Memory is the largest resident set of the process.
+    """
+    start = _measured(folder, "run", suite(folder, 1), "-q", "--log", "1.jsonl").seconds
+    for count in (10_000, 100_000, 1_000_000):
+        name, log = suite(folder, count), f"{count}.jsonl"
+        # What the run shows at its end is made by a process of its own where the log is large.
+        done = _measured(folder, "run", name, "-j", "1", "-q", "--log", log)
+        each = 1e6 * (done.seconds - start) / count
+        print(f"scale: {count:,} cases {done.seconds:.1f} s, {each:.0f} us a case, {done.memory}")
+        for form in ("", *_FORMS):
+            arguments = ["--report", f"{form}:report.{form}"] if form else []
+            done = _measured(folder, "report", log, "-q", *arguments)
+            written = folder / f"report.{form}"
+            size = f", {written.stat().st_size / 1e6:.1f} MB" if form else ""
+            print(f"scale:   report {form or 'terminal'} {done.seconds:.1f} s, {done.memory}{size}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What a process took: seconds of the processor, and its largest resident set."""
+
+    seconds: float
+    mebibytes: float
+
+    @property
+    def memory(self) -> str:
+        return f"{self.mebibytes:,.0f} MiB"
+
+
+def _measured(folder: Path, *arguments: str) -> _Measured:
+    """Run dmlconf to its end, on Linux."""
+    command = [*_DMLCONF, *arguments]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    largest = 0.0
+    # `wait4` counts the memory of processes that it started as well, so the system is asked.
+    while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+        largest = max(largest, _largest(process.pid))
+        time.sleep(0.02)
+    assert os.waitstatus_to_exitcode(ended[1]) == 0, command
+    return _Measured(ended[2].ru_utime + ended[2].ru_stime, largest)
+
+
+def _largest(process: int) -> float:
+    """Return the largest resident set of a process so far, in MiB; 0 where it has ended."""
+    status = Path(f"/proc/{process}/status").read_text("ascii", "replace")
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def main() -> None:
     """Measure what is named, or all."""
-    for name in sys.argv[1:] or ("waits", "overhead", "shards"):
+    measures = {"waits": waits, "overhead": overhead, "shards": shards, "scale": scale}
+    for name in sys.argv[1:] or measures:
         with TemporaryDirectory() as folder:
-            {"waits": waits, "overhead": overhead, "shards": shards}[name](Path(folder))
+            measures[name](Path(folder))
 
 
 if __name__ == "__main__":

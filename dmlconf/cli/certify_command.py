@@ -108,6 +108,7 @@ def command(
     directml: str | None,
     jobs: int | None,
     timeout: float,
+    worker_memory: int,
     substrate: Path | None,
     quiet: bool,
     color: str,
@@ -154,7 +155,7 @@ def command(
         files=contents,
     )
     bar = partial(progress, len(plan), quiet=quiet, color=color)
-    device = open_backend(tested, Limits(jobs or 1, timeout))
+    device = open_backend(tested, Limits(jobs or 1, timeout, worker_memory << 20))
     try:
         lacking = shortcomings(demanded, device.capabilities)
         if lacking:

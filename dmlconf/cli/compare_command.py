@@ -83,7 +83,7 @@ def command(
     slower = [each for comparison, _ in compared for each in comparison.timing.slower]
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
     for each in failing:
-        say(f"--fail-slower {fail_slower:g}x: {each.operator} takes {each.ratio:.1f} times as long")
+        say(f"--fail-slower {fail_slower:g}x: {each.sentence}")
     if failing or any(comparison.fails_newly for comparison, _ in compared):
         return ExitCode.FAILED
     return ExitCode.SUCCESS if shown else ExitCode.OUTPUT

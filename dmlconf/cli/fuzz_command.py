@@ -138,6 +138,7 @@ def command(
     directml: str | None,
     jobs: int | None,
     timeout: float,
+    worker_memory: int,
     substrate: Path | None,
     fail_fast: bool,
     max_failures: int | None,
@@ -171,7 +172,7 @@ def command(
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
     chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
     total = None if chosen is None else fuzz.width * len(chosen)
-    limits = limits_of(name, jobs or 1, timeout, total or 0)
+    limits = limits_of(name, jobs or 1, timeout, total or 0, worker_memory << 20)
     opened = open_backend(name, limits, judged=True)
     cases: dict[str, PlannedCase] = {}
     try:

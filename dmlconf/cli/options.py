@@ -15,6 +15,7 @@ from dmlconf.backends import registry
 from dmlconf.backends.options import split_options
 from dmlconf.cli.command import option, options
 from dmlconf.cli.configuration import BACKEND_GROUP
+from dmlconf.runner.execution import WORKER_MEMORY
 
 __all__ = [
     "Number",
@@ -68,6 +69,9 @@ backend_options: Final = options(
     option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
                  type=Number(min=0, min_open=True), group=BACKEND_GROUP,
                  help="How long one case may take in a worker process."),
+    option("--worker-memory", default=WORKER_MEMORY >> 20, show_default=True, metavar="MIB",
+                 type=click.IntRange(min=1), group=BACKEND_GROUP,
+                 help="Replace a worker process between batches once it has grown by so much."),
     option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
                  envvar="DMLCONF_SUBSTRATE", metavar="FILE", group=BACKEND_GROUP,
                  help="Set cases apart that fail for a limit listed here."),

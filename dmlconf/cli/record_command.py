@@ -87,6 +87,7 @@ def command(
     directml: str | None,
     jobs: int | None,
     timeout: float,
+    worker_memory: int,
     substrate: Path | None,
     quiet: bool,
     color: str,
@@ -117,7 +118,7 @@ def command(
     if not plan:
         return nothing_selected(paths, selection)
     known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    device = open_backend(tested, Limits(jobs or 1, timeout))
+    device = open_backend(tested, Limits(jobs or 1, timeout, worker_memory << 20))
     try:
         head = recording_head(device)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output

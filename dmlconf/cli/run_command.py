@@ -122,6 +122,7 @@ def command(
     shard_log: Path | None,
     jobs: int | None,
     timeout: float,
+    worker_memory: int,
     substrate: Path | None,
     repeat: int,
     shuffle: int | None,
@@ -199,7 +200,7 @@ def command(
             chosen = shard_of(planned, shard, shard_log)
             if shard is not None and not chosen.cases:
                 return empty_shard(shard, planned)
-            limits = limits_of(name, jobs, timeout, len(chosen.cases))
+            limits = limits_of(name, jobs, timeout, len(chosen.cases), worker_memory << 20)
             runner = TargetRun(
                 paths=paths, suite=suite, plan=planned, chosen=chosen, against=against,
                 options=options, waivers=accepted.waivers if accepted else (),

@@ -88,7 +88,4 @@ def slower_complaints(
     if devices[0] != devices[1]:
         said.append(f"  The devices differ: {devices[0]}, now {devices[1]}")
     failing = compared.slower_than(factor) if factor is not None else []
-    return said, [
-        f"--fail-slower {factor:g}x: {each.operator} takes {each.ratio:.1f} times as long"
-        for each in failing
-    ]
+    return said, [f"--fail-slower {factor:g}x: {each.sentence}" for each in failing]

@@ -2,28 +2,38 @@
 
 A case's time is that of its quickest dispatch by the device's own clock, since whatever disturbs a
 dispatch only adds to it. Two figures of an operator may show that it is slower: the median of its
-cases' ratios, and the ratio of their sums, which the large cases decide. Each has a standard error
-of two parts: how much cases of one operator differ among themselves, by which the error falls with
-their number, and how much operators differ among themselves, which any number of cases shares, as
-where the machine was busy for a while. Both are estimated by medians of absolute deviations, from
-the two runs themselves, so that a few operators that are really slower hardly matter.
+cases' ratios, and the ratio of their sums, which the large cases decide. The median of all
+operators is what the whole run is slower by; it is told by itself, and an operator is slower only
+by what it exceeds that.
+
+Each figure has a standard error of two parts: how much cases of one operator differ among
+themselves, by which the error falls with their number, and how much operators differ among
+themselves, which any number of cases shares, as where the machine was busy for a while. Both are
+estimated by medians of absolute deviations, from the two runs themselves, so that a few operators
+that are really slower hardly matter. A busy machine has longer tails than that: bursts, in which
+all of an operator's cases take several times as long. They are in either run, and in the base they
+make an operator seem quicker. So an operator must also be slower by more than those at the quick
+end are quicker.
 
 Source of the factors: 1.4826 makes the median absolute deviation an estimate of a normal
 distribution's standard deviation; the standard error of a median is 1.2533 times that of a mean.
+The quick end, its factor and the least number of cases are measured on logs of several releases of
+DirectML from a busy machine.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from statistics import median
 from typing import Final
 
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Verdict
 
-__all__ = ["Slowdown", "Timing", "retimed", "timing", "timing_lines"]
+__all__ = ["ALL_OPERATORS", "Slowdown", "Timing", "retimed", "timing", "timing_lines"]
 
 DEVIATIONS: Final = 4.0
 """Standard errors beyond which a ratio is no noise."""
@@ -39,6 +49,21 @@ TIMED_AGAIN: Final = 2
 
 MOST_LINES: Final = 20
 
+ALL_OPERATORS: Final = "all operators"
+"""What stands for an operator where the whole run is slower."""
+
+LEAST_OPERATORS: Final = 5
+"""Fewer tell nothing of the whole run."""
+
+LEAST_CASES: Final = 20
+LEAST_SECONDS: Final = 0.05
+"""Fewer cases of an operator tell nothing, unless they take so long in both runs: a dispatch of
+some microseconds may have waited for its turn, which takes a hundred times as long."""
+
+_QUICK_SHARE: Final = 0.05
+_QUICK_FACTOR: Final = 1.5
+"""Of the operators that seem quicker this share is left out; the next, by this factor, is noise."""
+
 _NORMAL: Final = 1.4826
 _OF_MEDIAN: Final = 1.2533
 
@@ -48,10 +73,10 @@ class Slowdown:
     """An operator that takes longer than in the base.
 
     Attributes:
-        operator: its name.
+        operator: its name, or `ALL_OPERATORS`.
         cases: how many of its cases both runs timed.
         ratio: how many times as long it takes.
-        least: the least ratio that noise leaves open.
+        least: the least ratio that noise leaves open, beyond that of all operators.
         base_seconds: of all these cases in the base.
         seconds: in the new run.
         slowest: the case whose time grew by the greatest factor.
@@ -67,6 +92,12 @@ class Slowdown:
     slowest: str
     slowest_ratio: float
 
+    @property
+    def sentence(self) -> str:
+        """Who takes how many times as long, for people."""
+        verb = "take" if self.operator == ALL_OPERATORS else "takes"
+        return f"{self.operator} {verb} {self.ratio:.1f} times as long"
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -75,7 +106,8 @@ class Timing:
     Attributes:
         cases: how many cases both runs timed.
         ratio: the median of all operators' ratios; 1 where nothing was timed.
-        slower: the operators that take longer by more than noise allows, the worst first.
+        slower: all operators together, if they take longer by more than noise allows; then the
+            operators that do so beyond these, the worst first.
     """
 
     cases: int
@@ -104,6 +136,50 @@ class _Timed:
     def of_sums(self) -> float:
         return math.log(math.fsum(self.new) / math.fsum(self.base))
 
+    @property
+    def tells(self) -> bool:
+        """Whether the cases are enough to tell the operator's time by."""
+        seconds = min(math.fsum(self.base), math.fsum(self.new))
+        return len(self.cases) >= LEAST_CASES or seconds >= LEAST_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """One figure of all operators, as logarithms of ratios.
+
+    Attributes:
+        middle: its median.
+        spread: the standard error that all cases of an operator share.
+        quick: how much quicker than the median those at the quick end are.
+    """
+
+    middle: float
+    spread: float
+    quick: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> _Figures:
+        every = list(values)
+        middle = median(every)
+        deviations = [value - middle for value in every]
+        quick = sorted(value for value in deviations if value < 0)
+        end = -quick[int(_QUICK_SHARE * len(quick))] if quick else 0.0
+        return cls(middle, max(LEAST_NOISE, _spread(deviations)), end)
+
+    @property
+    def noise(self) -> float:
+        """How much any figure may differ from the median by noise."""
+        return max(DEVIATIONS * self.spread, _QUICK_FACTOR * self.quick)
+
+    def reach(self, error: float) -> float:
+        """Return up to where noise reaches.
+
+        Args:
+            error: the figure's own standard error.
+        """
+        beyond = max(DEVIATIONS * math.hypot(self.spread, error), _QUICK_FACTOR * self.quick)
+        return max(self.middle, 0.0) + beyond
+
 
 def timing(base: RunLog, new: RunLog) -> Timing:
     """Compare the times of two runs on the device.
@@ -112,12 +188,13 @@ def timing(base: RunLog, new: RunLog) -> Timing:
         base: the earlier run.
         new: the later one.
     """
-    operators = _timed(base, new)
+    timed = _timed(base, new)
+    operators = [each for each in timed if each.tells]
     if not operators:
-        return Timing(0, 1.0, ())
+        return Timing(sum(len(each.cases) for each in timed), 1.0, ())
     medians = {each.operator: median(each.logs) for each in operators}
-    sums = {each.operator: each.of_sums for each in operators}
-    among_medians, among_sums = _between(medians.values()), _between(sums.values())
+    of_medians = _Figures.of(medians.values())
+    of_sums = _Figures.of(each.of_sums for each in operators)
     among_cases = _spread(
         value - medians[each.operator]
         for each in operators
@@ -126,19 +203,35 @@ def timing(base: RunLog, new: RunLog) -> Timing:
     )
     slower = []
     for each in operators:
-        middle, total = medians[each.operator], sums[each.operator]
+        middle = medians[each.operator]
         noise = max(among_cases, LEAST_NOISE, _spread(value - middle for value in each.logs))
         share = math.sqrt(math.fsum(t * t for t in each.base)) / math.fsum(each.base)
-        errors = {
-            middle: math.hypot(among_medians, _OF_MEDIAN * noise / math.sqrt(len(each.cases))),
-            total: math.hypot(among_sums, noise * share),
-        }
-        least, value = max((value - DEVIATIONS * error, value) for value, error in errors.items())
+        figures = (
+            (middle, of_medians, _OF_MEDIAN * noise / math.sqrt(len(each.cases))),
+            (each.of_sums, of_sums, noise * share),
+        )
+        least, value = max((value - every.reach(error), value) for value, every, error in figures)
         if least > 0 and value >= math.log(LEAST_RATIO):
             slower.append(_slowdown(each, value, least))
     slower.sort(key=lambda slowdown: -slowdown.ratio)
-    cases = sum(len(each.cases) for each in operators)
-    return Timing(cases, math.exp(median(medians.values())), tuple(slower))
+    whole = _whole(operators, of_medians)
+    cases = sum(len(each.cases) for each in timed)
+    return Timing(cases, math.exp(of_medians.middle), (*whole, *slower))
+
+
+def _whole(operators: Sequence[_Timed], figures: _Figures) -> tuple[Slowdown, ...]:
+    """Return the slowdown of all operators, where it is more than one operator may have by noise.
+
+    Noise of all operators is no less than that of one: a busy machine slows them together.
+    """
+    least = figures.middle - figures.noise
+    if len(operators) < LEAST_OPERATORS or least <= 0:
+        return ()
+    parts = (
+        tuple(chain.from_iterable(part))
+        for part in zip(*((each.cases, each.base, each.new) for each in operators), strict=True)
+    )
+    return (_slowdown(_Timed(ALL_OPERATORS, *parts), figures.middle, least),)
 
 
 def retimed(
@@ -154,7 +247,7 @@ def retimed(
         time_again: runs the cases with these identifiers again.
     """
     for _ in range(TIMED_AGAIN):
-        slower = {slowdown.operator for slowdown in timing(base, new).slower}
+        slower = {slowdown.operator for slowdown in timing(base, new).slower} - {ALL_OPERATORS}
         if not slower:
             break
         cases = [verdict.case for verdict in new.verdicts if verdict.operator in slower]
@@ -210,12 +303,6 @@ def _spread(deviations: Iterable[float]) -> float:
     """Return a robust standard deviation of values around 0."""
     sizes = [abs(value) for value in deviations]
     return _NORMAL * median(sizes) if sizes else 0.0
-
-
-def _between(figures: Collection[float]) -> float:
-    """Return how much figures of operators differ by noise."""
-    middle = median(figures)
-    return max(LEAST_NOISE, _spread(figure - middle for figure in figures))
 
 
 def timing_lines(compared: Timing) -> list[str]:

@@ -1,7 +1,7 @@
 """A connection to Dask's scheduler: its workers, and calls that run on one of them.
 
-Calls are pinned to a worker, so that it is known who ran what. The scheduler is asked for its
-workers in a thread of its own, because a scheduler that hangs may never answer.
+Calls are pinned to a worker, so that it is known who ran what. Schedulers and workers that hang or
+are cut off never answer, and Dask waits for them: whatever asks them has a thread of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from dmlconf.backends.protocol import BackendError
+from dmlconf.fleet.patience import in_thread, within
 
 __all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
 
@@ -30,6 +31,9 @@ _CONNECT_SECONDS: Final = 15.0
 _SCHEDULER_SECONDS: Final = 20.0
 """After so long without an answer the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
+"""After so long a worker is given up that is done and does not hand over what it has."""
+_FAREWELL_SECONDS: Final = 5.0
+"""How long to wait at the end for those that may hang."""
 
 
 class MissingDaskError(BackendError):
@@ -60,7 +64,8 @@ class Answer:
         worker: the worker's address.
         value: what the function returned.
         error: what it raised; None where it returned.
-        lost: whether the worker ended before it could tell.
+        lost: whether the worker was lost before it could tell.
+        done: whether the function came to its end there nonetheless.
     """
 
     call: int
@@ -68,6 +73,7 @@ class Answer:
     value: Any = None
     error: Exception | None = None
     lost: bool = False
+    done: bool = False
 
 
 @dataclass(slots=True)
@@ -102,19 +108,7 @@ class Cluster:
         _silence_dask()
         self._local: Any = None
         self._address = address
-        local, _, count = address.partition(":")
-        try:
-            if local == "local":
-                self._local = _local_cluster(int(count))
-                address = self._local.scheduler_address
-            self._client = client_class(
-                address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
-            )
-        except Exception as error:  # Whatever Dask raises here, it cannot be used.
-            self._close_local()
-            reason = str(error) or type(error).__name__
-            raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
-        self._answers: SimpleQueue[tuple[int, str, Any]] = SimpleQueue()
+        self._answers: SimpleQueue[Answer] = SimpleQueue()
         self._calls = 0
         self._futures: dict[int, Any] = {}
         self._seen: dict[str, _Seen] = {}
@@ -122,8 +116,23 @@ class Cluster:
         self._others = 0
         self._answered = monotonic()
         self._ended = threading.Event()
-        self._refresh()
-        threading.Thread(target=self._refresh_on, name="dmlconf-workers", daemon=True).start()
+        local, _, count = address.partition(":")
+        try:
+            if local == "local":
+                self._local = _local_cluster(int(count))
+                address = self._local.scheduler_address
+            self._client = within(
+                _SCHEDULER_SECONDS,
+                lambda: client_class(
+                    address, timeout=_CONNECT_SECONDS, set_as_default=False, name="dmlconf"
+                ),
+            )
+            within(_SCHEDULER_SECONDS, self._refresh)
+        except Exception as error:  # Whatever Dask raises here, it cannot be used.
+            self._close_local()
+            reason = str(error) or type(error).__name__
+            raise BackendError(f"the scheduler {self._address} cannot be used: {reason}") from error
+        in_thread(self._refresh_on)
 
     def __enter__(self) -> Cluster:
         return self
@@ -138,13 +147,13 @@ class Cluster:
             for future in self._futures.values():
                 future.release()
         with suppress(Exception):
-            self._client.close(timeout=2)
+            within(_FAREWELL_SECONDS, lambda: self._client.close(timeout=2))
         self._close_local()
 
     def _close_local(self) -> None:
         if self._local is not None:
             with suppress(Exception):
-                self._local.close(timeout=5)
+                within(2 * _FAREWELL_SECONDS, lambda: self._local.close(timeout=_FAREWELL_SECONDS))
 
     @property
     def address(self) -> str:
@@ -177,7 +186,9 @@ class Cluster:
             allow_other_workers=False, resources={RESOURCE: 1}, pure=False, retries=0,
         )  # fmt: skip
         self._futures[number] = future
-        future.add_done_callback(lambda done: self._answers.put((number, worker, done)))
+        future.add_done_callback(
+            lambda done: in_thread(lambda: self._answers.put(self._fetched(number, worker, done)))
+        )
         return number
 
     def forget(self, call: int) -> None:
@@ -189,25 +200,28 @@ class Cluster:
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Run a function on each worker, beside its tasks, and wait a moment for it."""
+        workers = list(self._workers)
         with suppress(Exception):  # Those that are gone need not know.
-            self._client.run(function, *arguments, workers=list(self._workers), on_error="ignore")
+            within(
+                _FAREWELL_SECONDS,
+                lambda: self._client.run(function, *arguments, workers=workers, on_error="ignore"),
+            )
 
     def answer(self, seconds: float) -> Answer | None:
         """Return the next answer; None where none comes within so many seconds."""
         try:
-            number, worker, future = self._answers.get(timeout=seconds)
+            answer = self._answers.get(timeout=seconds)
         except Empty:
             return None
-        if self._futures.pop(number, None) is None:
-            return None  # It was forgotten.
+        return None if self._futures.pop(answer.call, None) is None else answer
+
+    def _fetched(self, number: int, worker: str, future: Any) -> Answer:
+        """Fetch what a worker has, which may be gone by now with its worker."""
         if future.status in ("cancelled", "lost"):
             return Answer(number, worker, lost=True)
-        return self._result(number, worker, future)
-
-    def _result(self, number: int, worker: str, future: Any) -> Answer:
-        """Fetch what a worker has, which may be gone by now with its worker."""
+        done = future.status == "finished"
         deadline = monotonic() + _RESULT_SECONDS
-        while monotonic() < deadline and self.alive and worker in self._workers:
+        while monotonic() < deadline and number in self._futures:
             try:
                 return Answer(number, worker, future.result(timeout=1.0))
             except TimeoutError:
@@ -217,7 +231,7 @@ class Cluster:
             except Exception as error:
                 lost = type(error).__name__ in ("KilledWorker", "FutureCancelledError")
                 return Answer(number, worker, error=error, lost=lost)
-        return Answer(number, worker, lost=True)
+        return Answer(number, worker, lost=True, done=done)
 
     def _refresh_on(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):

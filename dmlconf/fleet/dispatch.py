@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -25,6 +26,9 @@ _PREPARE_SECONDS: Final = 300.0
 
 _SPARE_SECONDS: Final = 60.0
 """How much longer than its cases may take a batch is waited for."""
+
+_MOST_ATTEMPTS: Final = 3
+"""So often a worker is prepared whose answers do not arrive."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
 """How long to wait for a worker where there is none: processes are started again in seconds."""
@@ -82,6 +86,7 @@ class Fleet:
         self.members: dict[str, Member] = {}
         self._preparing: dict[int, tuple[WorkerInfo, float]] = {}
         self._refused: set[str] = set()
+        self._unreached: Counter[str] = Counter()
 
     def close(self) -> None:
         """End the job on all workers."""
@@ -212,7 +217,10 @@ class Fleet:
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
             return
         if answer.lost:
-            yield from self._reassign(run, member, waivers, "is gone")
+            if answer.done:  # Its cases did it no harm.
+                run.assignments.give_back(answer.worker)
+            why = "cannot be reached" if answer.done else "is gone"
+            yield from self._reassign(run, member, waivers, why)
             return
         if answer.error is not None:
             raise answer.error
@@ -240,9 +248,15 @@ class Fleet:
     def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
         """Take a worker's answer to `prepare`; return why it cannot be used."""
         info, _ = self._preparing.pop(answer.call)
-        if answer.lost or info.address not in self._cluster.workers:
+        if info.address not in self._cluster.workers:
             return []  # Its process may be started again, with another address.
-        reason = str(answer.error) if answer.error is not None else None
+        if answer.lost:
+            self._unreached[info.address] += 1
+            if self._unreached[info.address] < _MOST_ATTEMPTS:
+                return []
+        reason = "it cannot be reached" if answer.lost else None
+        if answer.error is not None:
+            reason = str(answer.error)
         if isinstance(answer.value, Refusal):
             reason = answer.value.message
         elif isinstance(answer.value, Prepared):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.buffers import flagged, node_flagged
 from dmlconf.graphs.model import (
     Graph,
     InputEdge,
@@ -91,8 +92,8 @@ def reversed_nodes(graph: Graph) -> Graph:
 def owned_otherwise(graph: Graph) -> Graph:
     """Return the graph with owned inputs for its constants, and its own owned inputs not owned."""
     constants = {node.name: node for node in graph.constants}
-    inputs = {name: _flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
-    inputs |= {name: _flagged(node.tensor, owned=True) for name, node in constants.items()}
+    inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
+    inputs |= {name: flagged(node.tensor, owned=True) for name, node in constants.items()}
     edges = list(graph.input_edges)
     links = []
     for link in graph.intermediate_edges:
@@ -101,32 +102,10 @@ def owned_otherwise(graph: Graph) -> Graph:
         else:
             links.append(link)
     owned = {(edge.node, edge.tensor): edge.graph_input in constants for edge in edges}
-    nodes = tuple(_reflagged(node, owned) for node in graph.operator_nodes)
+    nodes = tuple(node_flagged(node, owned) for node in graph.operator_nodes)
     return replace(
         graph, inputs=inputs, nodes=nodes, input_edges=tuple(edges), intermediate_edges=tuple(links)
     )
-
-
-def _flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
-    others = tuple(flag for flag in tensor.Flags if flag != _OWNED)
-    return replace(tensor, Flags=(*others, _OWNED) if owned else others)
-
-
-def _reflagged(node: Node, owned: dict[Slot, bool]) -> Node:
-    """Return a node whose inputs are owned as told; those that are not told of stay."""
-    desc: dict[str, Any] = dict(node.desc)
-    for name, tensor in node.inputs.items():
-        if (node.name, name) not in owned:
-            continue
-        flagged = _flagged(tensor, owned=owned[node.name, name])
-        field, _, index = name.partition("[")
-        if index:
-            items = list(desc[field])
-            items[int(index[:-1])] = flagged
-            desc[field] = tuple(items)
-        else:
-            desc[field] = flagged
-    return replace(node, desc=desc)
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:

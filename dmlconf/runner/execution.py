@@ -9,7 +9,17 @@ from typing import Final
 
 from dmlconf.backends.registry import BackendName
 
-__all__ = ["Execution", "Limits", "execution_of", "limits_of", "processes_that_pay"]
+__all__ = [
+    "WORKER_MEMORY",
+    "Execution",
+    "Limits",
+    "execution_of",
+    "limits_of",
+    "processes_that_pay",
+]
+
+WORKER_MEMORY: Final = 2048 << 20
+"""Bytes by which a worker process may grow, unless the user says otherwise."""
 
 _CASES: Final = 2000
 """For fewer a process does not pay: it takes some seconds to start and to read a recording."""
@@ -25,10 +35,12 @@ class Limits:
     Attributes:
         jobs: worker processes side by side.
         timeout: seconds that one case may take in a worker process.
+        memory: bytes by which a worker process may grow until another one takes its place.
     """
 
     jobs: int = 1
     timeout: float = 60.0
+    memory: int = WORKER_MEMORY
 
 
 class Execution(Enum):
@@ -58,7 +70,13 @@ def execution_of(backend: BackendName, limits: Limits, *, judged: bool) -> Execu
     return Execution.JUDGED_IN_WORKERS if judged else Execution.ISOLATED
 
 
-def limits_of(backend: BackendName, jobs: int | None, timeout: float, cases: int) -> Limits:
+def limits_of(
+    backend: BackendName,
+    jobs: int | None,
+    timeout: float,
+    cases: int,
+    memory: int = WORKER_MEMORY,
+) -> Limits:
     """Return how to run and judge cases, with as many processes as pay where none are named.
 
     Args:
@@ -66,8 +84,10 @@ def limits_of(backend: BackendName, jobs: int | None, timeout: float, cases: int
         jobs: how many processes the user named.
         timeout: seconds that one case may take.
         cases: how many there are.
+        memory: bytes by which a worker process may grow.
     """
-    return Limits(jobs or (1 if backend.isolated else processes_that_pay(cases)), timeout)
+    processes = jobs or (1 if backend.isolated else processes_that_pay(cases))
+    return Limits(processes, timeout, memory)
 
 
 def processes_that_pay(cases: int) -> int:

@@ -4,6 +4,8 @@ A case whose worker dies is tried once more, alone in a fresh process, before it
 ran before it or together with it may be at fault. A backend may run a batch as one, so any case of
 it without an outcome may have killed the worker: these are no batch again, but run one at a time.
 A worker that dies or hangs after its last outcome is replaced, and no case is blamed.
+A worker that has grown too much is replaced between batches: what a backend keeps, as DirectML
+keeps every pipeline until its device closes, ends with its process.
 Where several cases of an operator died alike by themselves, the next one of it that dies so is
 blamed at once. Where many in a row did, the others of their batches are not run: to start a process
 takes a second or more, and an operator may have hundreds of cases.
@@ -24,6 +26,7 @@ from dmlconf.backends.errors import ProcessError
 from dmlconf.backends.protocol import BackendError, Breakdown, BreakdownKind
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.runner.execution import WORKER_MEMORY
 from dmlconf.runner.interrupts import deferred_interrupts
 from dmlconf.runner.process import START_SECONDS, WorkerProcess, wait_for_messages
 from dmlconf.runner.scratch import ScratchFolder
@@ -97,7 +100,13 @@ class WorkerPool:
     """
 
     def __init__(
-        self, backend: BackendName, workers: int, timeout: float, task: Task = outcomes
+        self,
+        backend: BackendName,
+        workers: int,
+        timeout: float,
+        task: Task = outcomes,
+        *,
+        memory: int = WORKER_MEMORY,
     ) -> None:
         """Prepare; workers are started as they are needed.
 
@@ -106,6 +115,7 @@ class WorkerPool:
             workers: how many processes run side by side.
             timeout: seconds that one case may take.
             task: what a worker does with cases; it must be possible to pickle it.
+            memory: bytes by which a worker may grow until another one takes its place.
 
         Raises:
             ProcessError: the folder for temporary files cannot be used.
@@ -114,6 +124,7 @@ class WorkerPool:
         self._task = task
         self._size = workers
         self._timeout = timeout
+        self._memory = memory
         try:
             with deferred_interrupts():
                 self._scratch = ScratchFolder()
@@ -256,7 +267,8 @@ class WorkerPool:
         """Send the next batch; a worker that died meanwhile breaks down with it."""
         if not queue.waiting():
             return
-        if worker.ran_suspect or (queue.suspects and not worker.fresh):
+        apart = worker.ran_suspect or (bool(queue.suspects) and not worker.fresh)
+        if apart or worker.growth > self._memory:
             # A suspect has a process of its own; `run` starts another one where cases wait.
             worker.end()
             self._workers.remove(worker)
@@ -313,6 +325,8 @@ class WorkerPool:
             self._row[_operator(case)] = 0
             received.append((case, outcome))
         worker.idle = message.last
+        if message.last and worker.ready is not None:
+            worker.growth = message.memory - worker.ready.memory
         if worker in self._workers and worker.idle:
             received += self._give_batch(worker, queue)
         yield from received

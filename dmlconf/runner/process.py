@@ -47,6 +47,7 @@ class WorkerProcess:
         alone: whether that was the first case of the process.
         fresh: whether it was sent nothing yet.
         ran_suspect: whether it was sent a case that must have a process of its own.
+        growth: bytes by which it had grown behind its last batch since its backend was ready.
         deadline: when it is overdue, by the monotonic clock.
     """
 
@@ -87,6 +88,7 @@ class WorkerProcess:
         self.alone = False
         self.fresh = True
         self.ran_suspect = False
+        self.growth = 0
         self.deadline = monotonic() + START_SECONDS
 
     def send(self, cases: Sequence[Any]) -> bool:

@@ -105,7 +105,7 @@ def open_backend(
         # Processes and pipes take time to import, and the reference alone needs none of them.
         from dmlconf.runner.pool import WorkerPool
 
-        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks)
+        pool = WorkerPool(name, limits.jobs, limits.timeout, tasks, memory=limits.memory)
         try:
             ready = pool.ready()
             faults = known_faults(ready.environment)

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.backends import registry
+from dmlconf.backends.process_memory import committed_bytes
 from dmlconf.backends.protocol import (
     Backend,
     BackendError,
@@ -74,10 +75,17 @@ Task = Callable[[Backend], Callable[[Sequence[Any]], Iterator[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker's backend can be used."""
+    """The worker's backend can be used.
+
+    Attributes:
+        environment: what it runs on.
+        capabilities: what it can run.
+        memory: bytes that the process has committed so far.
+    """
 
     environment: Environment
     capabilities: Capabilities
+    memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +109,12 @@ class Results:
     Attributes:
         results: one for each of the next cases.
         last: whether the batch is done, and the worker waits for the next one.
+        memory: bytes that the process has committed, of the last results.
     """
 
     results: Sequence[Any]
     last: bool
+    memory: int = 0
 
 
 def outcomes(backend: Backend) -> Callable[[Sequence[Case]], Iterator[Outcome]]:
@@ -224,7 +234,7 @@ def work(
         if not callable(getattr(instance, "exercise", None)):
             # A plugin that passes on what another backend says has no circumstances itself.
             capabilities = replace(capabilities, circumstances=frozenset())
-        connection.send(Ready(environment, capabilities))
+        connection.send(Ready(environment, capabilities, committed_bytes()))
     except BackendError as error:
         connection.send(Refused(str(error)))
         return
@@ -250,7 +260,7 @@ def _gathered(results: Iterator[Any]) -> Iterator[Results]:
         if monotonic() - began >= GATHER_SECONDS:
             yield Results(together, last=False)
             together, began = [], monotonic()
-    yield Results(together, last=True)
+    yield Results(together, last=True, memory=committed_bytes())
 
 
 def _isolate(diagnostics: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from dmlconf.comparison.compare import compare
 from dmlconf.comparison.html import render_html
 from dmlconf.comparison.reports import render_json, render_markdown
-from dmlconf.comparison.timing import retimed, timing, timing_lines
+from dmlconf.comparison.timing import ALL_OPERATORS, retimed, timing, timing_lines
 from dmlconf.documents.schema import bundled_schema, validator
 from dmlconf.runner.log import Footer, LogWriter, RunLog
 from dmlconf.runner.log_consistency import cases_digest
@@ -75,10 +75,62 @@ def test_one_large_case_that_takes_longer_is_enough() -> None:
     assert 3 < slower.slowest_ratio < 7
 
 
-def test_a_device_that_is_slower_throughout_is_slower_in_every_operator_of_many_cases() -> None:
+def test_a_device_that_is_slower_throughout_is_told_once() -> None:
     compared = timing(log(1), log(2, dict.fromkeys(OPERATORS, 3.0)))
     assert compared.ratio == pytest.approx(3, rel=0.1)
-    assert {"GEMM", "TILE", "GATHER", "PADDING"} <= {each.operator for each in compared.slower}
+    (slower,) = compared.slower
+    assert slower.operator == ALL_OPERATORS
+    assert slower.cases == sum(OPERATORS.values())
+    assert slower.ratio == pytest.approx(3, rel=0.1)
+    assert slower.sentence == f"all operators take {slower.ratio:.1f} times as long"
+
+
+def test_an_operator_that_is_slower_than_all_others_became_is_named_beside_them() -> None:
+    factors = dict.fromkeys(OPERATORS, 3.0) | {"TILE": 9.0}
+    whole, tile = timing(log(1), log(2, factors)).slower
+    assert (whole.operator, tile.operator) == (ALL_OPERATORS, "TILE")
+    assert tile.ratio == pytest.approx(9, rel=0.1)
+
+
+def bursts(seed: int, factors: Mapping[str, float] = {}) -> RunLog:
+    """Return a run of 100 operators on a machine that is busy while every eighth of them runs."""
+    chance = random.Random(seed)
+    verdicts = []
+    for operator in (f"OPERATOR_{number}" for number in range(100)):
+        busy = chance.uniform(2, 5) if chance.random() < 1 / 8 else 1.0
+        for case in range(60):
+            seconds = 5e-5 * (1 + case % 7) * factors.get(operator, 1.0)
+            seconds *= busy * chance.lognormvariate(0, 0.2)
+            verdicts.append(
+                logs.verdict(f"{operator}/a/{case}", operator=operator, dispatch_seconds=(seconds,))
+            )
+    return RunLog(replace(logs.HEADER, selected=len(verdicts)), tuple(verdicts), None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_operators_that_ran_while_the_machine_was_busy_are_not_named(seed: int) -> None:
+    assert timing(bursts(seed), bursts(seed + 100)).slower == ()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beside_bursts_an_operator_of_twenty_times_the_time_is_named(seed: int) -> None:
+    slower = timing(bursts(seed), bursts(seed + 100, {"OPERATOR_50": 20.0})).slower
+    assert [each.operator for each in slower] == ["OPERATOR_50"]
+
+
+@pytest.mark.parametrize(("seconds", "named"), [(5e-5, []), (5e-2, ["SLICE"])])
+def test_few_quick_cases_tell_nothing(seconds: float, named: list[str]) -> None:
+    def with_few(run: RunLog, factor: float) -> RunLog:
+        few = (
+            replace(verdict, dispatch_seconds=(factor * seconds,))
+            if verdict.operator == "SLICE"
+            else verdict
+            for verdict in run.verdicts
+        )
+        return replace(run, verdicts=tuple(few))
+
+    slower = timing(with_few(log(1), 1.0), with_few(log(2), 100.0)).slower
+    assert [each.operator for each in slower] == named
 
 
 def test_what_became_quicker_is_not_slower() -> None:

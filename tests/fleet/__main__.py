@@ -1,46 +1,68 @@
-"""Kill processes of runs on many machines: `python -m tests.fleet kills --count 50`."""
+"""Harm processes of runs on many machines: `python -m tests.fleet kills --count 50 --jobs 3`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
-from tests.fleet.kills import VICTIMS, Laboratory
+from tests.fleet.faults import KILLED, SILENT, Fault, Laboratory
+
+_VICTIMS: Final = {"kills": KILLED, "silence": SILENT}
 
 
 def main() -> int:
-    """Kill, print each broken promise and the ends of all runs, and return 1 for any problem."""
+    """Do harm, print each broken promise and the ends of all runs, and return 1 for any problem."""
     parser = argparse.ArgumentParser(prog="python -m tests.fleet", description=__doc__)
-    parser.add_argument("command", choices=["kills"])
     parser.add_argument(
-        "victims", nargs="*", choices=[*VICTIMS, []], help="all where none is named"
+        "command", choices=_VICTIMS, help="kills: kill -9; silence: processes hang or are cut off"
     )
+    parser.add_argument("victims", nargs="*", help="all where none is named")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--count", type=int, default=50, help="how many kills of each victim")
+    parser.add_argument("--count", type=int, default=50, help="how many faults of each victim")
+    parser.add_argument("--jobs", type=int, default=1, help="how many runs side by side")
     options = parser.parse_args()
-    if unknown := set(options.victims) - set(VICTIMS):
-        parser.error(f"no victim {', '.join(unknown)}")
+    known = _VICTIMS[options.command]
+    if unknown := set(options.victims) - set(known):
+        parser.error(f"no victim {', '.join(unknown)}: {', '.join(known)}")
+    seeds = range(options.first, options.first + options.count)
     ends: Counter[str] = Counter()
     problems = 0
-    with TemporaryDirectory() as folder:
-        laboratory = Laboratory(Path(folder))
-        try:
-            for victim in options.victims or VICTIMS:
-                for seed in range(options.first, options.first + options.count):
-                    kill = laboratory.kill(victim, seed)
-                    ends[kill.end] += 1
-                    problems += len(kill.problems)
-                    for problem in kill.problems:
-                        print(problem, flush=True)
-        finally:
-            laboratory.close()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for victim in options.victims or known:
+            shares = [islice(seeds, job, None, options.jobs) for job in range(options.jobs)]
+            for faults in pool.map(partial(_faults, victim), map(list, shares)):
+                ends.update(fault.end for fault in faults)
+                problems += sum(len(fault.problems) for fault in faults)
     for end, count in sorted(ends.items()):
         print(f"{count:5} {end}")
-    print(f"{ends.total():5} kills, {problems} problems")
+    print(f"{ends.total():5} faults, {problems} problems")
     return 1 if problems else 0
+
+
+def _faults(victim: str, seeds: Sequence[int]) -> list[Fault]:
+    """Do a victim harm once for each seed, in a laboratory of its own, and print what is broken."""
+
+    def each(laboratory: Laboratory) -> Iterator[Fault]:
+        for seed in seeds:
+            fault = laboratory.fault(seed)
+            for problem in fault.problems:
+                print(problem, flush=True)
+            print(f"seed {seed}: {fault.end}", file=sys.stderr, flush=True)
+            yield fault
+
+    if not seeds:
+        return []
+    with TemporaryDirectory() as folder, closing(Laboratory(Path(folder), victim)) as laboratory:
+        return list(each(laboratory))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Final
 
 from tests.cli.process import environment
+from tests.fleet.network import Link
 
 __all__ = ["Machines"]
 
@@ -31,12 +33,15 @@ class Machines:
     def __init__(self, folder: Path, cwd: Path | None = None, **variables: str) -> None:
         """Start the scheduler; processes have these variables beside those of tests."""
         self._folder, self._cwd, self._variables = folder, cwd or folder, variables
-        port = _free_port()
-        self.address = f"tcp://127.0.0.1:{port}"
         self.nannies: dict[str, subprocess.Popen[bytes]] = {}
+        self._networks: dict[str, tuple[Link, Link]] = {}
+        # The system chooses the port, so that several of these can start at once.
+        address = folder / "scheduler.json"
         self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"
-        )
+            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+            "--scheduler-file", str(address),
+        )  # fmt: skip
+        self.address = self._address_in(address)
 
     def __enter__(self) -> Machines:
         return self
@@ -52,6 +57,8 @@ class Machines:
             for child in children:
                 with suppress(ProcessLookupError):
                     os.kill(child, 9)
+        for link in (link for links in self._networks.values() for link in links):
+            link.close()
 
     def worker(self, name: str, cwd: Path | None = None, **variables: str) -> None:
         """Start a worker."""
@@ -60,6 +67,30 @@ class Machines:
             "--no-dashboard", "--local-directory", str(self._folder / f"worker-{name}"),
             output=f"worker-{name}", cwd=cwd, **variables,
         )  # fmt: skip
+
+    def worker_behind_network(self, name: str) -> None:
+        """Start a worker without a nanny, to and from which all goes through two links."""
+        port = _free_port()
+        scheduler = int(self.address.rpartition(":")[2])
+        out, back = self._networks[name] = Link(scheduler), Link(port)
+        self.nannies[name] = self._start(
+            "worker", f"tcp://127.0.0.1:{out.port}", "--resources", "adapter=1", "--name", name,
+            "--nthreads", "1", "--no-dashboard", "--no-nanny",
+            "--listen-address", f"tcp://127.0.0.1:{port}",
+            "--contact-address", f"tcp://127.0.0.1:{back.port}",
+            "--local-directory", str(self._folder / f"worker-{name}"),
+            output=f"worker-{name}",
+        )  # fmt: skip
+
+    def cut_off(self, name: str) -> None:
+        """Let nothing through to a worker behind a network, nor from it."""
+        for link in self._networks[name]:
+            link.cut()
+
+    def reconnect(self, name: str) -> None:
+        """Undo `cut_off`; what was sent meanwhile arrives."""
+        for link in self._networks[name]:
+            link.mend()
 
     def wait(self, seconds: float = 60.0) -> None:
         """Wait until the scheduler knows all workers."""
@@ -85,6 +116,15 @@ class Machines:
                     if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                         result.append(int(pid))
         return result
+
+    def _address_in(self, file: Path, seconds: float = 60.0) -> str:
+        """Wait until the scheduler has written where it listens."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with suppress(FileNotFoundError, ValueError):  # It is not there, or not whole.
+                return str(json.loads(file.read_text("utf-8"))["address"])
+            assert time.monotonic() < deadline, (self._folder / "scheduler.txt").read_text("utf-8")
+            time.sleep(0.05)
 
     def _start(
         self,

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 from dmlconf.runner.log import read_log
 from tests.cli.process import DMLCONF, dmlconf, environment, text_of, write
-from tests.fleet.kills import Laboratory
+from tests.fleet.faults import Laboratory
 from tests.fleet.suites import MATRIX, untimed
 
 pytestmark = pytest.mark.fleet
@@ -114,10 +115,9 @@ def test_a_second_run_on_a_log_is_refused_and_harms_nothing(folder: Path, option
     assert len(log.verdicts) == 61
 
 
-def test_a_sample_of_kills_breaks_no_promise(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
-    try:
-        for victim in ("main", "nanny"):
-            assert laboratory.kill(victim, 3).problems == ()
-    finally:
-        laboratory.close()
+@pytest.mark.parametrize(
+    "victim", ["main", "nanny", "hung-worker", "cut-off-worker", "hung-scheduler"]
+)
+def test_a_process_that_dies_or_hangs_breaks_no_promise(tmp_path: Path, victim: str) -> None:
+    with closing(Laboratory(tmp_path, victim)) as laboratory:
+        assert laboratory.fault(3).problems == ()

@@ -45,4 +45,5 @@ def test_the_user_s_number_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     assert limits_of(NUMPY, None, 5.0, 44_000) == Limits(4, 5.0)
     assert limits_of(MINIATURE, None, 5.0, 44_000) == Limits(1, 5.0)
+    assert limits_of(NUMPY, 2, 5.0, 10, 1 << 20) == Limits(2, 5.0, 1 << 20)
     assert limits_of(MINIATURE, 3, 5.0, 10) == limits_of(NUMPY, 3, 5.0, 10) == Limits(3, 5.0)

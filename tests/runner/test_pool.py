@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -375,6 +375,40 @@ def test_a_flood_on_standard_error_is_cut_back_and_prints_nothing(
     assert outcome.diagnostics.endswith("printed")
     assert len(outcome.diagnostics) <= 8192
     assert capfd.readouterr().out == ""
+
+
+KEEPS: Final = '''
+"""A backend that keeps 8 MiB of each batch until it is closed."""
+
+import os
+
+from dmlconf.backends.numpy.backend import NumpyBackend
+
+
+class Keeps(NumpyBackend):
+    def __init__(self, options):
+        self.kept = []
+
+    def run(self, cases):
+        self.kept.append(os.urandom(8 << 20))
+        return super().run(cases)
+
+
+create = Keeps
+'''
+
+
+@pytest.mark.parametrize(("mebibytes", "processes"), [(4, 3), (12, 2), (64, 1)])
+def test_a_worker_that_has_grown_too_much_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mebibytes: int, processes: int
+) -> None:
+    plugin(tmp_path, monkeypatch, "keeps", KEEPS)
+    plan = many(tmp_path, 96)
+    with WorkerPool(registry.parse("keeps"), 1, 60, memory=mebibytes << 20) as pool:
+        pool.ready()
+        outcomes = [outcome for _, outcome in pool.run(build(planned) for planned in plan)]
+        assert pool.started == processes
+    assert [type(outcome) for outcome in outcomes] == [Outputs] * 96
 
 
 @posix

@@ -7,7 +7,7 @@ region is made of, were measured.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -16,21 +16,25 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.regions.outputs import axes
+from dmlconf.reference.regions.parts import Part, elements_of, first_greatest, touched
 from dmlconf.reference.regions.sampling import (
-    Block,
     Reading,
     Samples,
-    around,
     channels_last,
-    possible_shifts,
     sample_blocks,
 )
+from dmlconf.reference.regions.slopes import slope_scales, slopes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["roi_align_grad", "roi_align_grad_interval"]
 
-_OPERATIONS: Final = 12
-"""FLOAT32 operations of one contribution, before it is added to others."""
+_SHARE_OPERATIONS: Final = 6
+"""FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
+product, that with the gradient, and a quotient, which may be the product with a reciprocal."""
+
+_SLOPE_OPERATIONS: Final = 12
+"""FLOAT32 operations of what a sample gives a region: three differences, a product and a sum for
+the slope, the product with the gradient, two quotients of two steps each, and two products."""
 
 
 def roi_align_grad(
@@ -68,10 +72,10 @@ def roi_align_grad(
     problem = _problem(**locals())
     outputs = OutputGradientTensor, OutputROIGradientTensor
     with np.errstate(all="ignore"):
-        sums = problem.input_gradient, problem.region_gradient
+        gradients = problem.input_gradient, problem.region_gradient
         return tuple(
-            sum_(errors=False)[0].reshape(output.Sizes).astype(output.DataType.dtype)
-            for sum_, output in zip(sums, outputs, strict=True)
+            gradient().reshape(output.Sizes).astype(output.DataType.dtype)
+            for gradient, output in zip(gradients, outputs, strict=True)
             if output is not None
         )
 
@@ -82,12 +86,19 @@ def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
     outputs = fields["OutputGradientTensor"], fields["OutputROIGradientTensor"]
     intervals = []
     with np.errstate(all="ignore"):
-        sums = problem.input_gradient, problem.region_gradient
-        for sum_, output in zip(sums, outputs, strict=True):
+        gradients = problem.input_gradient, problem.region_gradient
+        errors = problem.input_errors, problem.region_errors
+        for gradient, error, output in zip(gradients, errors, outputs, strict=True):
             if output is not None:
-                values, errors = (part.reshape(output.Sizes) for part in sum_(errors=True))
-                ends = rounded_interval(values, errors, output.DataType.dtype)
-                intervals.append(anything_where(np.isinf(errors), ends))
+                values, below, above = (
+                    part.reshape(output.Sizes) for part in (gradient(), *error())
+                )
+                dtype = output.DataType.dtype
+                ends = (
+                    rounded_interval(values, below, dtype)[0],
+                    rounded_interval(values, above, dtype)[1],
+                )
+                intervals.append(anything_where(np.isinf(below), ends))
     return tuple(intervals)
 
 
@@ -114,58 +125,6 @@ def _problem(**fields: Any) -> _Problem:
 
 
 @dataclass(frozen=True)
-class _Part:
-    """The samples of some outputs, with their shares of the gradients.
-
-    Attributes:
-        block: where they lie.
-        reading: how they read the tensor.
-        gradient: what each has of the outputs' gradients, even if it is outside, sizes {regions,
-            samples, samples, rows, columns, channels}.
-    """
-
-    block: Block
-    reading: Reading
-    gradient: Array
-
-    def inner_gradient(self) -> Array:
-        """Return what the samples inside have of the outputs' gradients."""
-        return np.where(self.reading.inside(self.block.y, self.block.x), self.gradient, 0)
-
-    def uncertain(self) -> Array:
-        """Return how far coordinates may be off along both axes together, for all channels."""
-        return (self.block.y_errors + self.block.x_errors)[..., np.newaxis]
-
-    def shifts(self) -> list[tuple[Array, Array]]:
-        """Return by how much coordinates may be off together, other than not at all."""
-        down, across = possible_shifts(self.block.y_errors), possible_shifts(self.block.x_errors)
-        return [*product(down, across)][:-1]
-
-    def crossing(self, down: Array, across: Array) -> Array:
-        """Tell which samples read other elements if shifted."""
-        y, x = self.block.y, self.block.x
-        half = 0.0 if self.reading.linear else 0.5
-        rows, columns = (
-            np.floor(at + half) != np.floor(at + shift + half)
-            for at, shift in ((y, down), (x, across))
-        )
-        inside = self.reading.inside(y, x) != self.reading.inside(y + down, x + across)
-        crossing: Array = rows | columns | inside[..., 0]
-        return crossing
-
-    def at(
-        self, chosen: Array, down: Array | float, across: Array | float
-    ) -> tuple[Reading, Array, Array]:
-        """Return how chosen samples read the tensor, and their shifted coordinates, in a row."""
-        block = self.block
-        batch, y, x = (
-            np.broadcast_to(of_samples, chosen.shape)[chosen]
-            for of_samples in (self.reading.batch, block.y + down, block.x + across)
-        )
-        return replace(self.reading, batch=batch), y, x
-
-
-@dataclass(frozen=True)
 class _Problem:
     reading: Reading
     y: Samples
@@ -173,44 +132,56 @@ class _Problem:
     gradients: Array
     greatest: bool
 
-    def parts(self) -> Iterator[_Part]:
+    def parts(self) -> Iterator[Part]:
         """Yield the samples of some outputs after another."""
         for block in sample_blocks(self.y, self.x, self.gradients.shape[-1]):
             reading = self.reading.of(block)
             gradient = self.gradients[block.outputs][:, np.newaxis, np.newaxis]
             if self.greatest:
-                chosen = _first_greatest(reading.at(block.y, block.x), block.used)
-                yield _Part(block, reading, np.where(chosen, gradient, 0))
+                chosen = first_greatest(reading.at(block.y, block.x), block.used)
+                yield Part(block, reading, np.where(chosen, gradient, 0))
             else:
                 shares = gradient / block.counts[:, np.newaxis, np.newaxis]
-                yield _Part(block, reading, np.where(block.used, shares, 0))
+                yield Part(block, reading, np.where(block.used, shares, 0))
 
-    def input_gradient(self, *, errors: bool) -> tuple[Array, Array]:
-        """Return the gradient of the input and how far it may be off; 0 unless that is asked for.
-
-        Sizes {batches, channels, height, width}.
-        """
-        sums, error_scales, terms, moved = (np.zeros(self.reading.values.size) for _ in range(4))
+    def input_gradient(self) -> Array:
+        """Return the gradient of the input, sizes {batches, channels, height, width}."""
+        sums = np.zeros(self.reading.values.size)
         for part in self.parts():
             reading, gradient = part.reading, part.inner_gradient()
-            for row, column, share in _touched(reading, part.block.y, part.block.x):
-                elements = _elements(reading, row, column)
-                _add(sums, elements, gradient * share)
-                if errors:
-                    size = np.abs(gradient)
-                    _add(error_scales, elements, size * share)
-                    _add(terms, elements, np.where(size > 0, 1.0, 0.0))
-                    if reading.linear:
-                        _add(moved, elements, size * part.uncertain())
-            if errors:
-                _add_crossing(moved, part)
-        if errors:
-            moved += error_scales * (terms + _OPERATIONS) * STEP
-            self._open_elements(moved)
-        total, error = (
-            np.moveaxis(part.reshape(self.reading.values.shape), -1, 1) for part in (sums, moved)
-        )
-        return total, error
+            for row, column, share in touched(reading, part.block.y, part.block.x):
+                _add(sums, elements_of(reading, row, column), gradient * share)
+        return self._channels_first(sums)
+
+    def input_errors(self) -> tuple[Array, Array]:
+        """Return how far the gradient of the input may be below and above; sizes as it has.
+
+        A sample whose coordinate is uncertain gives an element between the least and the greatest
+        of its shares, or nothing if it may be outside.
+        """
+        sizes = self.reading.values.size
+        sums, below, above, error_scales, terms = (np.zeros(sizes) for _ in range(5))
+        for part in self.parts():
+            inner, certain = part.inner_gradient(), part.certainly_inside()
+            possible = part.possible_gradient()
+            size = np.abs(possible)
+            for places, share in part.shares():
+                given = inner * share.share
+                ends = possible * np.where(certain, share.least, 0), possible * share.most
+                _add(sums, places, given)
+                _add(below, places, given - np.minimum(*ends))
+                _add(above, places, np.maximum(*ends) - given)
+                _add(error_scales, places, size * share.most)
+                _add(terms, places, np.where(size * share.most > 0, 1.0, 0.0))
+        error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
+        self._open_elements(error)
+        opened = np.isinf(error)
+        low, high = (np.where(opened, np.inf, end + error) for end in (below, above))
+        return self._channels_first(low), self._channels_first(high)
+
+    def _channels_first(self, elements: Array) -> Array:
+        """Return elements in the order of the input."""
+        return np.moveaxis(elements.reshape(self.reading.values.shape), -1, 1)
 
     def _undefined(self) -> Array:
         """Tell of which regions FLOAT32 holds no coordinates."""
@@ -240,47 +211,105 @@ class _Problem:
             chosen = block.used & special[block.outputs][:, np.newaxis, np.newaxis]
             reading, y, x = self.reading.of(block), np.floor(block.y + 0.5), np.floor(block.x + 0.5)
             for down, across in product((-1, 0, 1), repeat=2):
-                errors[_elements(reading, y + down, x + across)[chosen]] = np.inf
+                errors[elements_of(reading, y + down, x + across)[chosen]] = np.inf
 
-    def region_gradient(self, *, errors: bool) -> tuple[Array, Array]:
-        """Return the gradient of the regions and how far it may be off; 0 unless that is asked for.
-
-        Sizes {regions, 4}.
-        """
-        total, moved = (np.zeros((len(self.gradients), 4)) for _ in range(2))
-        terms = self.gradients[0].size * self.y.values.shape[1] * self.x.values.shape[1]
+    def region_gradient(self) -> Array:
+        """Return the gradient of the regions, sizes {regions, 4}."""
+        total = np.zeros((len(self.gradients), 4))
         for part in self.parts():
-            regions, y, x = part.block.outputs[0], part.block.y, part.block.x
-            gradient = part.inner_gradient()
-            elements = [part.reading.elements(*at) for at in product(around(y), around(x))]
-            for axis, slope in enumerate(_slopes(y, x, elements)):
-                total[regions, axis::2] += self._of_ends(part, axis, slope * gradient)
-            if errors:
-                relative = part.uncertain() + (terms + _OPERATIONS) * STEP
-                for shift in part.shifts():
-                    crossing = part.crossing(*shift)[..., np.newaxis]
-                    relative = np.maximum(relative, 2.0 * crossing)
-                error = relative * np.abs(part.gradient) * np.abs(elements).sum(axis=0)
-                for axis in range(2):
-                    moved[regions, axis::2] += self._of_ends(part, axis, error)
-        if errors:
-            moved[self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()] = np.inf
-        return total, moved
+            samples = part.block.y, part.block.x
+            for axis in range(2):
+                given = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
+                total[part.block.outputs[0], axis::2] += given
+        return total
 
-    def _of_ends(self, part: _Part, axis: int, values: Array) -> Array:
-        """Return what the begin and the end of each region get of its samples' values.
+    def region_errors(self) -> tuple[Array, Array]:
+        """Return how far the gradient of the regions may be below and above, sizes {regions, 4}.
+
+        The slope at a sample is one of those at coordinates that are off by up to their error. All
+        samples of a row have one y, and all of a column one x.
+        """
+        sums, below, above, error_scales, terms = (
+            np.zeros((len(self.gradients), 4)) for _ in range(5)
+        )
+        for part in self.parts():
+            regions, samples = part.block.outputs[0], (part.block.y, part.block.x)
+            size = np.abs(part.possible_gradient())
+            terms[regions] += np.where(size > 0, 1.0, 0.0).sum(axis=(1, 2, 3, 4, 5))[:, np.newaxis]
+            scales = slope_scales(part.reading, *samples)
+            for axis in range(2):
+                of_region = regions, slice(axis, None, 2)
+                right = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
+                low, high = self._slope_ends(part, axis)
+                sums[of_region] += right
+                below[of_region] += right - low
+                above[of_region] += high - right
+                whole = self._of_ends(part, axis, (size * scales[axis]).sum(axis=-1))
+                whole = whole.sum(axis=(1, 2))
+                # The begin's share may be what the end's leaves of the whole size.
+                error_scales[of_region] += whole + np.array([1.0, 0.0]) * whole[:, 1:]
+        error = _sum_errors(sums, error_scales, terms, _SLOPE_OPERATIONS)
+        special = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
+        low, high = (
+            np.where(special[:, np.newaxis], np.inf, end + error) for end in (below, above)
+        )
+        return low, high
+
+    def _slope_ends(self, part: Part, axis: int) -> tuple[Array, Array]:
+        """Return the least and the greatest that samples give the begin and the end of regions.
+
+        Sizes {regions, 2}. What changes with y is the same for all samples of a row.
+        """
+        rows, columns = part.coordinates()
+        places = [[(y, x) for x in columns] for y in rows]
+        if axis == 1:
+            places = [[(y, x) for y in rows] for x in columns]
+        ends = [
+            [self._of_slopes(part, axis, line, end) for line in places]
+            for end in (np.minimum, np.maximum)
+        ]
+        least, most = np.minimum.reduce(ends[0]), np.maximum.reduce(ends[1])
+        return least.sum(axis=(1, 2)), most.sum(axis=(1, 2))
+
+    def _of_slopes(
+        self,
+        part: Part,
+        axis: int,
+        places: Sequence[tuple[Array, Array]],
+        end: np.ufunc = np.maximum,
+    ) -> Array:
+        """Return what samples give the begin and the end of regions, as `_of_ends` does.
 
         Args:
             part: the samples.
             axis: 0 for x, 1 for y.
-            values: sizes as of the samples' gradients.
+            places: coordinates that each sample may have.
+            end: which of what these give is taken.
+        """
+        given = []
+        for place in places:
+            slope = slopes(part.reading, *place)[axis]
+            inside = part.reading.inside(*place)
+            given.append(np.where(inside, slope * part.gradient, 0).sum(axis=-1))
+        return self._of_ends(part, axis, end.reduce(given))
+
+    def _of_ends(self, part: Part, axis: int, values: Array) -> Array:
+        """Return what the begin and the end of each region get of its samples' values.
+
+        Sizes {regions, samples, outputs, 2}, along the other axis than the gradient's.
+
+        Args:
+            part: the samples.
+            axis: 0 for x, 1 for y.
+            values: sizes {regions, samples, samples, rows, columns}.
         """
         regions, rows, columns = part.block.outputs
         size = self.reading.values.shape[2 - axis] - int(self.reading.edges)
         shares = self._shares((self.x, self.y)[axis])[regions, (columns, rows)[axis]]
-        of_outputs = values.sum(axis=(1, 2, 3 + axis, 5))
-        ends = size - shares * size, shares * size
-        return np.stack([(of_outputs * end).sum(axis=1) for end in ends], axis=1)
+        ends = np.stack([size - shares * size, shares * size], axis=-1)
+        indices = ("rabyx,rxe->raye", "rabyx,rye->rbxe")[axis]
+        of_lines: Array = np.einsum(indices, values, ends)
+        return of_lines
 
     def _shares(self, axis: Samples) -> Array:
         """Return how far each output is within its region, sizes {regions, outputs}."""
@@ -289,59 +318,21 @@ class _Problem:
         return np.where(length == 0, 0.5, np.arange(outputs) / np.maximum(length, 1))
 
 
-def _first_greatest(samples: Array, used: Array) -> Array:
-    """Tell which sample of each output is the first of the greatest."""
-    comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
-    in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
-    first = in_turn.argmax(axis=1)[:, np.newaxis]
-    place = np.arange(in_turn.shape[1])[:, np.newaxis, np.newaxis, np.newaxis]
-    chosen: Array = (place == first).reshape(samples.shape)
-    return chosen
-
-
-def _slopes(y: Array, x: Array, elements: Sequence[Array]) -> tuple[Array, Array]:
-    """Return the slopes along x and y at samples.
+def _sum_errors(sums: Array, error_scales: Array, terms: Array, operations: int) -> Array:
+    """Return how far sums may be off that are added up in FLOAT32, in any order.
 
     Args:
-        y, x: coordinates of the samples.
-        elements: around these: of the row before and of that behind.
+        sums: what is added up.
+        error_scales: the same of absolute values.
+        terms: how many numbers are added up.
+        operations: of FLOAT32, before a number is added.
+
+    Source: docs/bounds.md, Sums.
     """
-    down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
-    top_left, top_right, bottom_left, bottom_right = elements
-    upper, lower = top_right - top_left, bottom_right - bottom_left
-    left, right = bottom_left - top_left, bottom_right - top_right
-    return upper + down * (lower - upper), left + across * (right - left)
-
-
-def _touched(reading: Reading, y: Array, x: Array) -> Iterator[tuple[Array, Array, Array | float]]:
-    """Yield the rows and columns of what samples are made of, and their shares."""
-    if not reading.linear:
-        yield np.floor(y + 0.5), np.floor(x + 0.5), 1.0
-        return
-    height, width = reading.values.shape[1:3]
-    y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
-    for row, column in product(around(y), around(x)):
-        share = (1 - np.abs(y - row)) * (1 - np.abs(x - column))
-        yield row, column, share[..., np.newaxis]
-
-
-def _add_crossing(sums: Array, part: _Part) -> None:
-    """Add the gradients of samples that may read other elements, to these and to their own."""
-    size = np.abs(part.gradient)
-    for shift in part.shifts():
-        crossing = part.crossing(*shift)
-        for way in ((0.0, 0.0), shift):
-            reading, y, x = part.at(crossing, *way)
-            for row, column, _ in _touched(reading, y, x):
-                _add(sums, _elements(reading, row, column), size[crossing])
-
-
-def _elements(reading: Reading, row: Array, column: Array) -> Array:
-    """Return the indices of the elements at rows and columns, of all channels."""
-    channels = reading.values.shape[-1]
-    first = reading.places(row, column)[..., np.newaxis] * channels
-    indices: Array = first + np.arange(channels)
-    return indices
+    by_chance = np.minimum(2 * terms, 4 + 3 * np.sqrt(terms)) * error_scales
+    alike = terms * np.abs(sums)
+    errors: Array = (by_chance + alike) * (STEP / 2) + operations * STEP * error_scales
+    return errors
 
 
 def _add(sums: Array, indices: Array, values: Array) -> None:

@@ -38,8 +38,11 @@ _DOUBLE: Final = np.dtype(np.float64)
 _BLOCK: Final = 1 << 16
 """Elements that are computed at once."""
 
-_ROUNDINGS: Final = 6
-"""FLOAT32 operations of a coordinate: two products, a quotient, a product and two sums."""
+_DIFFERENCE: Final = 2
+"""FLOAT32 operations of an extent that is rounded: a difference, before or after a scale."""
+
+_DIVISIONS: Final = 4
+"""FLOAT32 operations of quotients by outputs and by samples, each by way of a reciprocal."""
 
 _QUARTER: Final = float(np.finfo(np.float32).max) / 4
 
@@ -238,17 +241,29 @@ def samples(
     steps = steps + np.arange(number.max(initial=0))[:, np.newaxis] - offset
     length = (outputs * number - int(corners))[:, np.newaxis, np.newaxis]
     shares = np.where(length == 0, 0.5, steps / np.maximum(length, 1))
-    begin, end, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
-    values = shares * extent + begin - shift
-    errors = (np.abs(shares * extent) + np.abs(begin) + np.abs(end) + abs(shift)) * (
-        _ROUNDINGS * STEP
+    begin, finish, extent = (one[:, np.newaxis, np.newaxis] for one in (begin, end, extent))
+    part = shares * extent
+    values = part + begin - shift
+    divided = np.frexp(np.maximum(length, 1))[0] == 0.5
+    operations = (
+        _DIFFERENCE * _inexact(extent) + _inexact(steps) + _DIVISIONS * ~divided + 1  # The product.
     )
-    whole = np.frexp(np.maximum(length, 1))[0] == 0.5
-    for exact in (begin, end, extent, steps, shares * extent, values + shift, values):
-        whole = whole & (exact.astype(np.float32) == exact)
-    sizes = np.maximum.reduce([np.abs(part) for part in (begin, end, extent)])
+    sums = np.maximum(np.abs(part + begin), np.maximum(np.abs(begin - shift), np.abs(part - shift)))
+    errors = operations * np.abs(part) + sums + np.abs(values)
+    for end, weight in ((begin, 1 + np.abs(shares)), (finish, np.abs(shares))):
+        errors += _inexact(end) * np.abs(end) * weight
+    whole = divided
+    for step in (begin, finish, extent, steps, part, part + begin, values):
+        whole = whole & ~_inexact(step)
+    sizes = np.maximum.reduce([np.abs(each) for each in (begin, finish, extent)])
     finite = sizes[:, 0, 0] <= np.finfo(np.float32).max
-    return Samples(values, np.where(whole, 0, errors), number, ~finite)
+    return Samples(values, np.where(whole, 0, errors * STEP), number, ~finite)
+
+
+def _inexact(values: Array) -> Array:
+    """Tell which values FLOAT32 rounds."""
+    rounded: Array = values.astype(np.float32) != values
+    return rounded
 
 
 def reduced(reading: Reading, y: Samples, x: Samples, function: str) -> Array:

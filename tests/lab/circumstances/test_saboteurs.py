@@ -31,6 +31,20 @@ cases:
       OutputTensor: {Sizes: [7], DataType: FLOAT32}
 """
 
+GRAPH: Final = """
+graph: a graph of one operator
+cases:
+  - name: sum
+    inputs:
+      a: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 3}}}
+      b: {Sizes: [7], DataType: FLOAT32, fill: {uniform: {low: -1, high: 1, seed: 4}}}
+    nodes:
+      sum: {operator: ELEMENT_WISE_ADD, desc: {ATensor: a, BTensor: b, OutputTensor: {}}}
+    outputs: {y: sum}
+"""
+
+FILES: Final = {"case.yaml": CASE, "graph.yaml": GRAPH}
+
 RESULTS: Final[dict[str, Status]] = {
     **dict.fromkeys(Circumstance, Status.PASSED),
     Circumstance.VOLATILE: Status.UNSUPPORTED,
@@ -42,21 +56,22 @@ SABOTAGED: Final = [each for each in Circumstance if RESULTS[each] is Status.PAS
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the case, and the DirectML that is wrong as DMLCONF_SABOTEUR says."""
+    """A folder with the cases, and the DirectML that is wrong as DMLCONF_SABOTEUR says."""
     folder = tmp_path_factory.mktemp("saboteur")
     source, library = HERE / "saboteur.c", folder / "saboteur.dll"
     compiler = ["x86_64-w64-mingw32-gcc", "-std=c17", "-O2", "-Wall", "-Wextra", "-Werror"]
     subprocess.run([*compiler, "-shared", "-o", library, source, "-ldxguid"], check=True)
-    (folder / "case.yaml").write_text(CASE, encoding="utf-8")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 
-@pytest.fixture(scope="module")
-def verdicts(folder: Path) -> dict[str, tuple[Any, ...]]:
-    """The status, the circumstance and the results of all, by saboteur."""
+@pytest.fixture(scope="module", params=FILES)
+def verdicts(folder: Path, request: pytest.FixtureRequest) -> dict[str, tuple[Any, ...]]:
+    """The status, the circumstance and the results of all, by saboteur, of one case."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "python", "--", "-m", "tests.lab.circumstances.verdicts",
-         *SABOTAGED, NOTHING],
+         request.param, *SABOTAGED, NOTHING],
         capture_output=True, text=True, check=False, cwd=folder, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

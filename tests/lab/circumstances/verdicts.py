@@ -16,13 +16,14 @@ from dmlconf.runner.substrate import read_substrate
 
 
 def main() -> None:
-    """Print a line for each saboteur that is named."""
+    """Print a line for each saboteur that is named behind the file of the case."""
+    file, *saboteurs = sys.argv[1:]
     substrate = read_substrate(Path(os.environ["DMLCONF_SUBSTRATE"]))
-    [planned] = load_suite([Path("case.yaml")]).plan()
+    [planned] = load_suite([Path(file)]).plan()
     exercise = Exercise(valid_case(planned), tuple(Circumstance))
     name = registry.parse("directml:path=saboteur.dll")
     conclusion = Conclusion(reference("numpy", name), substrate=substrate)
-    for saboteur in sys.argv[1:]:
+    for saboteur in saboteurs:
         os.environ["DMLCONF_SABOTEUR"] = saboteur
         backend = in_process(name, registry.create(name))
         verdict = verdict_of(exercise, backend.execute, conclusion)

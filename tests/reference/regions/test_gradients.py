@@ -115,8 +115,9 @@ def test_an_uncertain_sample_makes_both_of_its_elements_uncertain() -> None:
         "MaximumSamplesPerOutput": 1,
     }
     ((least, most),) = reference_function("ROI_ALIGN_GRAD", "interval")(**fields)
-    assert least.ravel()[0] <= 0 < 4 <= most.ravel()[0]
-    assert least.ravel()[1] <= 0 < 4 <= most.ravel()[1]
+    for element in range(2):
+        assert -1e-4 < least.ravel()[element] <= 0
+        assert 4 <= most.ravel()[element] < 4 + 1e-4
     assert least.ravel()[2:].tolist() == most.ravel()[2:].tolist() == [0, 0]
 
 
@@ -136,3 +137,61 @@ def test_infinite_gradients_outside_leave_the_intervals_of_other_elements() -> N
     assert others[0, 0, 1].all()
     np.testing.assert_array_equal(least[others], lowest[others])
     np.testing.assert_array_equal(most[others], highest[others])
+
+
+def interval_width(fields: dict[str, Any]) -> Array:
+    ((least, most),) = reference_function("ROI_ALIGN_GRAD", "interval")(**fields)
+    width: Array = most.astype(np.float64) - least
+    return width
+
+
+@pytest.mark.parametrize("begin", [2.9, 3.0, 3.1])
+def test_a_linear_share_changes_little_where_a_sample_passes_an_element(begin: float) -> None:
+    """The coordinates are products with a scale, so that none is exact."""
+    fields = of_a_plane(
+        np.full((1, 1, 1, 3), 8.0, np.float32),
+        InputTensor=None,
+        ROITensor=np.array([[begin, 2.0, begin + 6, 3.0]], np.float32),
+        OutputGradientTensor=TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
+        OutputROIGradientTensor=None,
+        SpatialScaleX=0.7,
+    )
+    assert 0 < interval_width(fields).max() < 1e-3
+
+
+def test_the_error_of_a_row_cancels_in_slopes_whose_changes_do() -> None:
+    """Where gradients alternate, what y changes of one slope it takes back of the next."""
+    image = np.outer(np.arange(8.0), np.arange(16.0) ** 2)[np.newaxis, np.newaxis]
+    region = np.array([[1001.3, 1001.1, 1009.7, 1004.9]], np.float32)
+    widths = [
+        interval_width(
+            of_a_plane(
+                np.array([4.0, 4.0 * sign, 4.0, 4.0 * sign]).reshape(1, 1, 1, 4),
+                InputTensor=image,
+                ROITensor=region,
+                InputPixelOffset=1000.5,
+                MinimumSamplesPerOutput=3,
+                MaximumSamplesPerOutput=3,
+            )
+        )[0, 2]
+        for sign in (1, -1)
+    ]
+    assert widths[1] < 0.75 * widths[0]
+
+
+def test_gradients_of_other_regions_cancel_no_error() -> None:
+    one = of_a_plane(np.full((1, 1, 1, 1), 4.0, np.float32))
+    one |= {
+        "InputTensor": None,
+        "ROITensor": np.array([[1.3, 1.1, 9.7, 4.9]], np.float32),
+        "OutputGradientTensor": TensorDesc(DataType.FLOAT32, (1, 1, 8, 16)),
+        "OutputROIGradientTensor": None,
+        "SpatialScaleX": 0.7,
+    }
+    two = {
+        **one,
+        "InputGradientTensor": np.array([4.0, -4.0], np.float32).reshape(2, 1, 1, 1),
+        "ROITensor": one["ROITensor"].repeat(2, axis=0),
+        "BatchIndicesTensor": np.array([0, 0], np.uint32),
+    }
+    assert (interval_width(two) >= interval_width(one)).all()

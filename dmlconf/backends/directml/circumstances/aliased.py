@@ -1,6 +1,7 @@
 """Aliased: each output in the place of an input, wherever the catalogue permits it.
 
-The two must lie alike: the same data type, Sizes, Strides and number of bytes.
+The two must lie alike: the same data type, Sizes, Strides and number of bytes. Of a graph the
+operator must be the only one, as `in_place_pairs` says.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
+from dmlconf.graphs.buffers import in_place_pairs
 from dmlconf.tensors.layout import packed_strides
 
 __all__ = ["exercise"]
@@ -25,8 +27,8 @@ _MOST: Final = 2
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with the outputs in the place of inputs, and of others where there is a choice."""
-    if isinstance(case, GraphCase):
-        return Inapplicable("a graph's case says itself which outputs share an input's place")
+    if isinstance(case, GraphCase) and len(case.graph.operator_nodes) > 1:
+        return Inapplicable("no page permits it of a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
         return Inapplicable("no output may share the place of an input that lies alike")
@@ -45,10 +47,15 @@ def _choices(case: Case) -> Iterator[Mapping[str, str]]:
         name: tensor
         for name, _, tensor in tensors_of(operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT)
     }
+    permitted = (
+        in_place_pairs(case.graph)
+        if isinstance(case, GraphCase)
+        else [(pair.output, pair.input) for pair in operator.in_place]
+    )
     pairs = [
-        (pair.output, pair.input)
-        for pair in operator.in_place
-        if _alike(tensors.get(pair.output), tensors.get(pair.input))
+        (output, source)
+        for output, source in permitted
+        if _alike(tensors.get(output), tensors.get(source))
     ]
     for first in dict.fromkeys(source for _, source in pairs):
         choice: dict[str, str] = {}

@@ -6,15 +6,13 @@ own elsewhere, which is not seen.
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 from dmlconf.backends.circumstances import Dispatch, Exercised, Inapplicable
 from dmlconf.backends.directml.circumstances.bench import Bench
+from dmlconf.backends.process_memory import committed_bytes
 from dmlconf.backends.protocol import Fault, FaultKind
 from dmlconf.cases.model import Case
 
@@ -43,7 +41,7 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
     for block in range(_BLOCKS):
         steps = bench.variations(site, [(block + number) % 3 for number in range(_EACH)])
         seen += bench.run(steps, read=lambda number: number == _EACH - 1)
-        sizes.append(_committed_bytes())
+        sizes.append(committed_bytes())
     # The case's own inputs come first, as they do everywhere.
     seen.sort(key=lambda dispatch: dispatch.variation)
     return Exercised(tuple(seen), faults=leak(sizes))
@@ -63,32 +61,3 @@ def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
     growth = f"{slope / 1024:,.1f} KiB a dispatch"
     message = f"the process's memory grows by {growth}, over {count:,} dispatches"
     return (Fault(FaultKind.LEAK, message),)
-
-
-class _Counters(ctypes.Structure):
-    """PROCESS_MEMORY_COUNTERS, of psapi.h."""
-
-    _fields_ = (
-        ("cb", ctypes.c_uint32),
-        ("PageFaultCount", ctypes.c_uint32),
-        *(
-            (name, ctypes.c_size_t)
-            for name in (
-                "PeakWorkingSetSize", "WorkingSetSize", "QuotaPeakPagedPoolUsage",
-                "QuotaPagedPoolUsage", "QuotaPeakNonPagedPoolUsage", "QuotaNonPagedPoolUsage",
-                "PagefileUsage", "PeakPagefileUsage",
-            )
-        ),
-    )  # fmt: skip
-
-
-def _committed_bytes() -> int:
-    """Return the bytes that the process has committed; on Linux those that are resident."""
-    if sys.platform == "win32":
-        counters = _Counters(cb=ctypes.sizeof(_Counters))
-        kernel = ctypes.WinDLL("kernel32")
-        process = ctypes.c_void_p(-1)  # GetCurrentProcess() is always this.
-        kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.cb)
-        return int(counters.PagefileUsage)
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * 4096

@@ -1,7 +1,8 @@
 """Owned: constant inputs that DirectML takes over from an upload heap.
 
 Constant are all inputs but the first, as applications have them: weights, biases, scales, zero
-points, tables. An operator with one input has none.
+points, tables. An operator with one input has none. Of a graph's inputs those are constant whose
+consumers all permit it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dmlconf.backends.directml.circumstances.work import Step
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.buffers import ownable_inputs, with_owned_inputs
 
 __all__ = ["exercise"]
 
@@ -24,8 +26,25 @@ _OWNED: Final = "OWNED_BY_DML"
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Initialise the operator twice with other data, and dispatch with either copy in turn."""
-    if isinstance(case, GraphCase):
-        return Inapplicable("a graph's case says itself which inputs DirectML owns")
+    flagged = _flagged_graph(case) if isinstance(case, GraphCase) else _flagged(case)
+    if isinstance(flagged, Inapplicable):
+        return flagged
+    first, second = bench.site(flagged), bench.site(flagged)
+    bench.initialize(first, 0, from_upload=True)
+    bench.initialize(second, 1, from_upload=True)
+    steps = [Step(first, 0), Step(second, 1), Step(first, 0)]
+    return bench.run(steps)
+
+
+def _flagged_graph(case: GraphCase) -> Case | Inapplicable:
+    chosen = frozenset(ownable_inputs(case.graph)) - frozenset(case.in_place.values())
+    if not chosen:
+        return Inapplicable("it has no input that can be constant, and that every consumer permits")
+    graph = with_owned_inputs(case.graph, chosen)
+    return replace(case, graph=graph, desc={**graph.inputs, **graph.outputs})
+
+
+def _flagged(case: Case) -> Case | Inapplicable:
     chosen = frozenset(case.input_names()[1:]) - frozenset(case.in_place.values())
     if not chosen:
         return Inapplicable("it has no input that can be constant")
@@ -39,8 +58,4 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     broken = set(flagged.violations()) - set(case.violations())
     if broken:
         return Inapplicable(f"the operator does not permit it: {', '.join(sorted(broken))}")
-    first, second = bench.site(flagged), bench.site(flagged)
-    bench.initialize(first, 0, from_upload=True)
-    bench.initialize(second, 1, from_upload=True)
-    steps = [Step(first, 0), Step(second, 1), Step(first, 0)]
-    return bench.run(steps)
+    return flagged

@@ -1,4 +1,4 @@
-"""Runs on a scheduler's workers of which one process is killed at a random moment."""
+"""Runs on a scheduler's workers of which one process is killed or hangs at a random moment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,24 +19,36 @@ from tests.fleet.lab_backend import install
 from tests.fleet.machines import Machines
 from tests.fleet.suites import MATRIX, untimed
 
-__all__ = ["VICTIMS", "Kill", "Laboratory"]
+__all__ = ["KILLED", "SILENT", "Fault", "Laboratory"]
 
-VICTIMS: Final = ("main", "worker", "nanny", "scheduler")
+KILLED: Final = ("main", "worker", "nanny", "scheduler")
+"""Processes that meet SIGKILL."""
+
+SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
+"""Processes that do not end and do not answer: by SIGSTOP, or since the network is cut."""
+
+_ENDING: Final = {
+    "main": (-signal.SIGKILL,), "scheduler": (1, 4, 6), "hung-scheduler": (1, 4, 6),
+}  # fmt: skip
+"""Those whose end is that of the run, with the exit codes that it may have then."""
+
+_BEHIND_NETWORK: Final = "lab-1"
+"""The worker whose network can be cut."""
 
 _CASES: Final = 81
 _START_SECONDS: Final = 4.0
-"""About as long as it takes until the log begins; a quarter of the kills come before."""
+"""About as long as it takes until the log begins; a quarter of the faults come before."""
 
 _RUN_SECONDS: Final = 3.0
 """Later than most runs end, where the machine has nothing else to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
-    """What became of a run that lost a process.
+class Fault:
+    """What became of a run in which a process was harmed.
 
     Attributes:
-        end: who was killed, and how the run ended, in a few words.
+        end: what was harmed, and how the run ended, in a few words.
         problems: promises that were broken.
     """
 
@@ -45,11 +57,20 @@ class Kill:
 
 
 class Laboratory:
-    """A scheduler and two workers, started anew where a kill has ended them."""
+    """A scheduler and two workers, started anew where a fault has ended them.
 
-    def __init__(self, folder: Path) -> None:
-        """Prepare a folder; `reference.jsonl` there is the log of a run on this machine alone."""
+    Laboratories in folders of their own do not meet, so several can be at work at once.
+    """
+
+    def __init__(self, folder: Path, victim: str) -> None:
+        """Prepare.
+
+        Args:
+            folder: for its files; `reference.jsonl` there is the log of a run without a scheduler.
+            victim: one of `KILLED` or `SILENT`.
+        """
         self._folder = folder
+        self._victim = victim
         self._plugins = folder / "plugins"
         install(self._plugins)
         write(folder, MATRIX.replace("[0, 1, 2]", f'"=range({_CASES - 1})"'))
@@ -64,8 +85,9 @@ class Laboratory:
             self._machines.__exit__(None, None, None)
             self._machines = None
 
-    def kill(self, victim: str, seed: int) -> Kill:
-        """Start a run, kill a process of it at a random moment, and look at what is left."""
+    def fault(self, seed: int) -> Fault:
+        """Start a run, do a process of it harm at a random moment, and look at what is left."""
+        victim = self._victim
         random = Random(f"{victim}:{seed}")
         early = random.random() < 0.25
         moment = random.uniform(0, _START_SECONDS if early else _RUN_SECONDS)
@@ -81,40 +103,51 @@ class Laboratory:
         while not early and not _lines(log) and process.poll() is None:
             time.sleep(0.02)
         time.sleep(moment)
-        name = random.choice(list(machines.nannies))
-        target = {
-            "main": process.pid,
-            "worker": machines.worker_process(name),
-            "nanny": machines.nannies[name].pid,
-            "scheduler": machines.scheduler.pid,
-        }[victim]
         before = _lines(log)
         over = process.poll() is not None
-        if target is not None and not over:
-            with suppress(ProcessLookupError):
-                os.kill(target, signal.SIGKILL)
+        undo = _nothing if over else self._harm(process, random)
         try:
             _, errors = process.communicate(timeout=180)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
             self.close()
-            return Kill(f"{victim}, hang", (f"seed {seed}: the run hangs",))
+            return Fault(f"{victim}, hang", (f"{victim}, seed {seed}: the run hangs",))
+        undo()
         code = process.returncode
-        problems = list(self._problems(victim, code, before, errors, over=over))
-        if victim in ("nanny", "scheduler"):
+        problems = list(self._problems(code, before, errors, over=over))
+        if victim in ("nanny", "scheduler", "hung-scheduler"):
             self.close()
         when = "after its end" if over else ("before its log" if not before else "in its log")
         since = "the start" if early else "the log's"
         heading = f"{victim}, seed {seed}, {since} + {moment:.3f} s, exit {code}"
-        return Kill(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
+        return Fault(f"{victim} {when}, exit {code}", tuple(f"{heading}: {p}" for p in problems))
+
+    def _harm(self, process: subprocess.Popen[str], random: Random) -> Callable[[], None]:
+        """Kill or stop the victim; return what lets it go on."""
+        machines = self._lab()
+        name = random.choice(list(machines.nannies))
+        if self._victim == "cut-off-worker":
+            machines.cut_off(_BEHIND_NETWORK)
+            return lambda: machines.reconnect(_BEHIND_NETWORK)
+        target = {
+            "main": process.pid,
+            "worker": machines.worker_process(name),
+            "nanny": machines.nannies[name].pid,
+            "scheduler": machines.scheduler.pid,
+        }[self._victim.removeprefix("hung-")]
+        if target is None:
+            return _nothing
+        with suppress(ProcessLookupError):
+            os.kill(target, signal.SIGKILL if self._victim in KILLED else signal.SIGSTOP)
+        return _nothing if self._victim in KILLED else lambda: os.kill(target, signal.SIGCONT)
 
     def _problems(
-        self, victim: str, code: int, before: list[bytes], errors: str, *, over: bool
+        self, code: int, before: list[bytes], errors: str, *, over: bool
     ) -> Iterator[str]:
         log = self._folder / "run.jsonl"
-        expected = {"main": (-signal.SIGKILL,), "scheduler": (1, 4, 6)}.get(victim, (1,))
-        if code not in ((1,) if over else expected) and not (over and code == 1):
+        expected = _ENDING.get(self._victim, (1,))
+        if code not in ((1,) if over else expected):
             yield f"exit {code}: {errors[-300:]}"
         if "Traceback" in errors:
             yield f"a traceback: {errors[-1500:]}"
@@ -123,7 +156,11 @@ class Laboratory:
             yield "lines of the log were lost or changed"
         if code == 4 and after:
             yield "exit 4 though the log has begun"
-        if not after or code == 1:
+        complete = b'"complete":true' in after[-1] if after else False
+        if self._victim not in _ENDING and not complete:
+            yield "the run is not complete"
+        # Where a case failed, the exit code is 1 whether or not the run is complete.
+        if not after or complete:
             resumed = after
         else:
             reached = [line for line in after if b'"not run"' not in line]
@@ -155,7 +192,10 @@ class Laboratory:
             variables = {"PYTHONPATH": self._environment()["PYTHONPATH"]}
             self._machines = Machines(folder, cwd=self._folder, **variables)
             for name in ("lab-1", "lab-2"):
-                self._machines.worker(name)
+                if self._victim == "cut-off-worker" and name == _BEHIND_NETWORK:
+                    self._machines.worker_behind_network(name)
+                else:
+                    self._machines.worker(name)
             self._machines.wait()
         return self._machines
 
@@ -166,10 +206,13 @@ class Laboratory:
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*DMLCONF, "run", "tile.yaml", "-b", "lab", "-q", *arguments], cwd=self._folder,
-            env=self._environment(), capture_output=True, encoding="utf-8", timeout=120,
-            check=False,
+            [*DMLCONF, "run", "tile.yaml", "-b", "lab", "-q", "-j", "2", *arguments],
+            cwd=self._folder, env=self._environment(), capture_output=True, encoding="utf-8",
+            timeout=120, check=False,
         )  # fmt: skip
+
+
+def _nothing() -> None: ...
 
 
 def _lines(log: Path) -> list[bytes]:

@@ -1,0 +1,40 @@
+"""Calls that may never end, because they wait for processes that hang or are cut off."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+__all__ = ["in_thread", "within"]
+
+_Result = TypeVar("_Result")
+
+
+def in_thread(function: Callable[[], None]) -> None:
+    """Start a function beside this thread; it ends with the process at the latest."""
+    threading.Thread(target=function, name="dmlconf-cluster", daemon=True).start()
+
+
+def within(seconds: float, function: Callable[[], _Result]) -> _Result:
+    """Return what a function returns, or give it up; it goes on in a thread of its own then.
+
+    Raises:
+        TimeoutError: it takes longer than so many seconds.
+    """
+    result: Future[_Result] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # Raised again where it is waited for.
+            result.set_exception(error)
+
+    in_thread(run)
+    try:
+        return result.result(seconds)
+    except TimeoutError as error:
+        if result.done():
+            raise
+        raise TimeoutError(f"no answer within {seconds:.0f} seconds") from error

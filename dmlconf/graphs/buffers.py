@@ -1,0 +1,110 @@
+"""What may be done with a graph's buffers: inputs that DirectML owns, outputs in inputs' places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dmlconf.catalogue.constraints import violations
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import Graph, Node, Slot
+
+__all__ = ["flagged", "in_place_pairs", "node_flagged", "ownable_inputs", "with_owned_inputs"]
+
+_OWNED: Final = "OWNED_BY_DML"
+
+
+def flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
+    """Return a tensor with the flag OWNED_BY_DML, or without it."""
+    others = tuple(flag for flag in tensor.Flags if flag != _OWNED)
+    return replace(tensor, Flags=(*others, _OWNED) if owned else others)
+
+
+def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
+    """Return a node whose inputs are owned as the mapping says; those it lacks stay."""
+    desc: dict[str, Any] = dict(node.desc)
+    for name, tensor in node.inputs.items():
+        if (node.name, name) not in owned:
+            continue
+        changed = flagged(tensor, owned=owned[node.name, name])
+        field, _, index = name.partition("[")
+        if index:
+            items = list(desc[field])
+            items[int(index[:-1])] = changed
+            desc[field] = tuple(items)
+        else:
+            desc[field] = changed
+    return replace(node, desc=desc)
+
+
+def ownable_inputs(graph: Graph) -> tuple[str, ...]:
+    """Return the inputs behind the first that DirectML may own: every consumer permits it.
+
+    The first is left out, as that which an application computes anew each time.
+    """
+    consumers: dict[str, list[Slot]] = {}
+    for edge in graph.input_edges:
+        consumers.setdefault(edge.graph_input, []).append((edge.node, edge.tensor))
+    return tuple(
+        name
+        for name, tensor in list(graph.inputs.items())[1:]
+        if _OWNED not in tensor.Flags
+        and name in consumers
+        and all(_permits_owned(graph, slot) for slot in consumers[name])
+    )
+
+
+def _permits_owned(graph: Graph, slot: Slot) -> bool:
+    node = graph.by_name[slot[0]]
+    if not isinstance(node, Node):
+        return False
+    broken = violations(node.operator, node_flagged(node, {slot: True}).desc)
+    return set(broken) <= set(violations(node.operator, node.desc))
+
+
+def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
+    """Return the graph with these inputs owned, and all others as they are."""
+    inputs = {
+        name: flagged(tensor, owned=True) if name in names else tensor
+        for name, tensor in graph.inputs.items()
+    }
+    edges = (edge for edge in graph.input_edges if edge.graph_input in names)
+    owned = {(edge.node, edge.tensor): True for edge in edges}
+    nodes = tuple(
+        node_flagged(node, owned) if isinstance(node, Node) else node for node in graph.nodes
+    )
+    return replace(graph, inputs=inputs, nodes=nodes)
+
+
+def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
+    """Return outputs of the graph with the inputs in whose places they may be written.
+
+    No page permits it of graphs. A graph of one operator may do what the operator's own page
+    permits. One of several may not: intermediates may lie in the memory of an output. Measured on
+    DirectML 1.15.4: all 25 graphs of one operator were right in place, 32 of 56 of several wrong.
+    """
+    if len(graph.operator_nodes) != 1:
+        return ()
+    [node] = graph.operator_nodes
+    readers = Counter(edge.graph_input for edge in graph.input_edges)
+    sources = graph.sources()
+    pairs = []
+    for output, (_, tensor) in graph.output_sources().items():
+        for pair in node.operator.in_place:
+            source = sources.get((node.name, pair.input))
+            if pair.output != tensor or not isinstance(source, str) or readers[source] > 1:
+                continue
+            ends = (
+                (node.inputs[pair.input], graph.inputs[source]),
+                (node.outputs[pair.output], graph.outputs[output]),
+            )
+            if all(_same_layout(*end) for end in ends):
+                pairs.append((output, source))
+    return tuple(pairs)
+
+
+def _same_layout(one: TensorDesc, other: TensorDesc) -> bool:
+    """Tell whether both ends of an edge see its elements alike."""
+    return (one.DataType, one.Sizes, one.Strides) == (other.DataType, other.Sizes, other.Strides)

@@ -1,0 +1,76 @@
+"""Which share of a sample's gradient each element gets, where its coordinate is not certain.
+
+Along an axis an element's share is that of a tent over it, 1 at the element and 0 at its
+neighbours, or 1 for the nearest element and 0 for others. The share of an element is the product of
+both axes'.
+
+Source: Direct3D 11.3 functional specification, 3.1 (FLOAT32 arithmetic gives the coordinates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Share", "axis_shares", "coordinates_within"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one element beside each coordinate of an axis gets.
+
+    Attributes:
+        place: the element's row or column, sizes of the coordinates.
+        share: its share at the coordinate itself.
+        least, most: its least and greatest share for coordinates that are off by up to their error.
+    """
+
+    place: Array
+    share: Array
+    least: Array
+    most: Array
+
+
+def axis_shares(at: Array, errors: Array, size: int, *, linear: bool) -> Iterator[Share]:
+    """Yield what the elements beside coordinates get, one element of each after another.
+
+    Args:
+        at: coordinates along an axis.
+        errors: how far these may be off, as many.
+        size: of the axis; coordinates beyond its ends are those of the ends.
+        linear: whether two elements share; else the nearest one gets all, at halves the next one.
+    """
+    low, middle, high = at - errors, at, at + errors
+    if not linear:
+        low, middle, high = (np.floor(place + 0.5) for place in (low, middle, high))
+    low, middle, high = (np.clip(place, 0, size - 1) for place in (low, middle, high))
+    first = np.floor(low)
+    cells = np.nan_to_num(np.floor(high) - first)
+    for step in range(min(size, int(cells.max(initial=0)) + 1 + int(linear))):
+        place = first + step
+        if linear:
+            least = np.minimum(_tent(low - place), _tent(high - place))
+            most = _tent(np.clip(place, low, high) - place)
+            yield Share(place, _tent(middle - place), least, most)
+        else:
+            share = np.where(middle == place, 1.0, 0.0)
+            least = np.where((low == place) & (high == place), 1.0, 0.0)
+            yield Share(place, share, least, np.where(place <= high, 1.0, 0.0))
+
+
+def coordinates_within(at: Array, errors: Array) -> tuple[Array, ...]:
+    """Return coordinates among which what changes in cells between elements has its extremes.
+
+    These are the ends of what each may be and, where an element lies between them, that element.
+    """
+    low, high = at - errors, at + errors
+    return (low, np.clip(np.rint(at), low, high), high) if errors.any() else (at,)
+
+
+def _tent(distance: Array) -> Array:
+    height: Array = np.maximum(1 - np.abs(distance), 0)
+    return height

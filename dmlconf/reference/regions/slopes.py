@@ -1,0 +1,39 @@
+"""The slopes of the image between the four elements around each sample.
+
+Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from dmlconf.reference.regions.sampling import Reading, around
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["slope_scales", "slopes"]
+
+
+def slopes(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
+    """Return the slopes along x and y at samples with these coordinates."""
+    down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
+    top_left, top_right, bottom_left, bottom_right = _around(reading, y, x)
+    upper, lower = top_right - top_left, bottom_right - bottom_left
+    left, right = bottom_left - top_left, bottom_right - top_right
+    return upper + down * (lower - upper), left + across * (right - left)
+
+
+def slope_scales(reading: Reading, y: Array, x: Array) -> tuple[Array, Array]:
+    """Return the sizes of what the slopes along x and y are differences of."""
+    down, across = ((at - np.floor(at))[..., np.newaxis] for at in (y, x))
+    sizes = [np.abs(element) for element in _around(reading, y, x)]
+    top_left, top_right, bottom_left, bottom_right = sizes
+    upper, lower = top_left + top_right, bottom_left + bottom_right
+    left, right = top_left + bottom_left, top_right + bottom_right
+    return upper * (1 - down) + lower * down, left * (1 - across) + right * across
+
+
+def _around(reading: Reading, y: Array, x: Array) -> list[Array]:
+    """Return the elements around samples: of the row before, then of that behind."""
+    return [reading.elements(*at) for at in product(around(y), around(x))]

@@ -1,0 +1,93 @@
+"""Which inputs of a graph DirectML may own, and which outputs may be in an input's place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.graphs.buffers import in_place_pairs, ownable_inputs, with_owned_inputs
+from dmlconf.graphs.wiring import faults_of
+from tests.graphs.suites import graph_case
+
+TENSOR = "{Sizes: [1, 1, 2, 3], DataType: FLOAT32, values: [1, 2, 3, 4, 5, 6]}"
+
+TWO_READERS = f"""
+inputs:
+  x: {TENSOR}
+  scale: {TENSOR}
+  unused: {TENSOR}
+  sequence: {{Sizes: [1, 1, 1, 1], DataType: UINT32, values: [1]}}
+nodes:
+  product:
+    operator: ELEMENT_WISE_MULTIPLY
+    desc: {{ATensor: x, BTensor: scale, OutputTensor: {{}}}}
+  sum:
+    operator: ELEMENT_WISE_ADD
+    desc: {{ATensor: product, BTensor: scale, OutputTensor: {{}}}}
+  tiled:
+    operator: TILE
+    desc: {{InputTensor: sequence, OutputTensor: {{Sizes: [1, 1, 1, 2]}}, Repeats: [1, 1, 1, 2]}}
+outputs: {{y: sum, z: tiled}}
+"""
+
+RECURRENT = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [1, 2]}
+  weights: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}
+  recurrence: {Sizes: [1, 1, 2, 2], DataType: FLOAT32, values: [1, 2, 3, 4]}
+nodes:
+  layer:
+    operator: RNN
+    desc:
+      InputTensor: x
+      WeightTensor: weights
+      RecurrenceTensor: recurrence
+      OutputSequenceTensor: {Sizes: [1, 1, 1, 2]}
+      ActivationDescs: [{operator: ACTIVATION_TANH}]
+      Direction: FORWARD
+outputs: {y: layer.OutputSequenceTensor}
+"""
+
+
+def test_inputs_that_every_consumer_permits_can_be_owned(tmp_path: Path) -> None:
+    graph = graph_case(tmp_path, TWO_READERS).graph
+    assert ownable_inputs(graph) == ("scale", "sequence")
+
+
+def test_an_owned_input_is_owned_in_all_its_consumers(tmp_path: Path) -> None:
+    owned = with_owned_inputs(graph_case(tmp_path, TWO_READERS).graph, {"scale"})
+    assert faults_of(owned) == ()
+    assert {name: tensor.Flags for name, tensor in owned.inputs.items() if tensor.Flags} == {
+        "scale": ("OWNED_BY_DML",)
+    }
+    product, total, _ = owned.operator_nodes
+    assert product.desc["ATensor"].Flags == ()
+    assert product.desc["BTensor"].Flags == total.desc["BTensor"].Flags == ("OWNED_BY_DML",)
+
+
+def test_an_input_of_an_operator_that_forbids_it_cannot_be_owned(tmp_path: Path) -> None:
+    assert ownable_inputs(graph_case(tmp_path, RECURRENT).graph) == ()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairs"),
+    [("x", "scale", {("y", "x"), ("y", "scale")}), ("x", "x", set())],
+    ids=["an-operator", "an-input-read-twice"],
+)
+def test_one_operator_may_write_in_place_as_its_page_permits(
+    tmp_path: Path, a: str, b: str, pairs: set[tuple[str, str]]
+) -> None:
+    graph = f"""
+inputs:
+  x: {TENSOR}
+  scale: {TENSOR}
+nodes:
+  sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: {a}, BTensor: {b}, OutputTensor: {{}}}}}}
+outputs: {{y: sum}}
+"""
+    assert set(in_place_pairs(graph_case(tmp_path, graph).graph)) == pairs
+
+
+def test_several_operators_may_not(tmp_path: Path) -> None:
+    assert in_place_pairs(graph_case(tmp_path, TWO_READERS).graph) == ()
