@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -79,24 +80,24 @@ def overhead(folder: Path) -> None:
 
 def shards(folder: Path) -> None:
     """Two shards of the whole suite, one after the other, and their merging, beside one run."""
-    logs = []
-    seconds = {}
-    for name, more in (("one", ()), ("1", ("--shard", "1/2")), ("2", ("--shard", "2/2"))):
-        log = folder / f"{name}.jsonl"
-        command = [*_DMLCONF, "run", str(_CASES), "-j", "1", "-q", "--log", str(log), *more]
-        began = time.perf_counter()
-        subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
-        seconds[name] = time.perf_counter() - began
-        logs += [str(log)] if more else []
-    merged = folder / "merged.jsonl"
-    began = time.perf_counter()
-    command = [*_DMLCONF, "merge", *logs, "-o", str(merged), "-q"]
-    subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
-    seconds["merge"] = time.perf_counter() - began
-    print("shards: " + ", ".join(f"{name} {value:.1f} s" for name, value in seconds.items()))
-    counts = [read_log(each).footer for each in (merged, folder / "one.jsonl")]
-    summaries = [footer.summary if footer else None for footer in counts]
-    print(f"shards: the same summary: {summaries[0] == summaries[1]}\n")
+    runs = {"one run": (), "shard 1": ("--shard", "1/2"), "shard 2": ("--shard", "2/2")}
+    taken = {
+        name: _measured(
+            folder, "run", str(_CASES), "-j", "1", "-q", "--log", f"{name}.jsonl", *more
+        )
+        for name, more in runs.items()
+    }
+    logs = ("shard 1.jsonl", "shard 2.jsonl")
+    taken["merge"] = _measured(folder, "merge", *logs, "-o", "merged.jsonl", "-q")
+    for name, measured in taken.items():
+        print(f"shards: {name} {measured.seconds:.1f} s, {measured.memory}")
+    split = sum(taken[name].seconds for name in taken if name != "one run")
+    print(f"shards: shards and merge {split / taken['one run'].seconds:.2f} times one run")
+    merged, whole = (
+        {verdict.case: (verdict.status, verdict.output_digests) for verdict in log.verdicts}
+        for log in (read_log(folder / name) for name in ("merged.jsonl", "one run.jsonl"))
+    )
+    print(f"shards: {len(whole):,} cases, the same statuses and outputs: {merged == whole}\n")
 
 
 _FORMS: Final = ("junit", "html", "markdown", "json")
@@ -136,11 +137,23 @@ class _Measured:
 
 
 def _measured(folder: Path, *arguments: str) -> _Measured:
+    """Run dmlconf to its end, on Linux."""
     command = [*_DMLCONF, *arguments]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, command
-    return _Measured(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    largest = 0.0
+    # `wait4` counts the memory of processes that it started as well, so the system is asked.
+    while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+        largest = max(largest, _largest(process.pid))
+        time.sleep(0.02)
+    assert os.waitstatus_to_exitcode(ended[1]) == 0, command
+    return _Measured(ended[2].ru_utime + ended[2].ru_stime, largest)
+
+
+def _largest(process: int) -> float:
+    """Return the largest resident set of a process so far, in MiB; 0 where it has ended."""
+    status = Path(f"/proc/{process}/status").read_text("ascii", "replace")
+    match = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def main() -> None:

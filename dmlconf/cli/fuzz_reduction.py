@@ -13,7 +13,8 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.cli.console import say
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
-from dmlconf.runner.judge import Against, judge
+from dmlconf.runner.conclusion import Conclusion
+from dmlconf.runner.judge import Against
 from dmlconf.runner.session import OpenBackend
 from dmlconf.runner.substrate import Substrate
 from dmlconf.runner.verdict import Verdict
@@ -41,9 +42,10 @@ class Trial:
         """Return the verdict on a case."""
         outcome = next(outcome for _, outcome in self.backend.execute(iter([case])))
         half = self.backend.capabilities.half_precision
-        verdict = judge(case, outcome, self.against, half_precision=half)
-        verdict = self.backend.faults.waive(case, outcome, verdict)
-        return self.substrate.excuse(case, outcome, verdict)
+        conclusion = Conclusion(self.against, self.backend.faults, self.substrate, half=half)
+        verdict = conclusion.of(case, outcome, None)
+        assert verdict is not None, "cases that are made have no relations"
+        return verdict
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
         """Tell whether a case fails as a verdict says."""

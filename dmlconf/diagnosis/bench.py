@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.backends.protocol import Outcome
 from dmlconf.backends.registry import BackendName
-from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.judge import Against, judge, not_asked, unsupported_reason
+from dmlconf.runner.judge import Against, not_asked, unsupported_reason
 from dmlconf.runner.session import OpenBackend, no_expectation, open_backend
 from dmlconf.runner.verdict import Verdict
 
@@ -82,18 +83,14 @@ class Bench:
 
     def _judged(self, subject: OpenBackend, case: Case, outcome: Outcome) -> Verdict:
         half = subject.capabilities.half_precision
-        verdict = judge(case, outcome, self.against, half_precision=half)
-        if isinstance(case, GraphCase) and case.relation is not None:
-            from dmlconf.runner.relations import judge_relation
+        conclusion = Conclusion(self.against, subject.faults, half=half)
 
-            if isinstance(outcome, Outputs):
+        def run_one(other: Any) -> Any:
+            return next(result for _, result in subject.execute(iter([other])))
 
-                def run_one(other: Case) -> Outcome:
-                    again: Outcome = next(each for _, each in subject.execute(iter([other])))
-                    return again
-
-                verdict = judge_relation(case, outcome, verdict, run_one, half=half)
-        return subject.faults.waive(case, outcome, verdict)
+        verdict = conclusion.of(case, outcome, run_one)
+        assert verdict is not None
+        return verdict
 
 
 @contextmanager

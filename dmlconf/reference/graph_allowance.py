@@ -7,7 +7,8 @@ The graph is evaluated many times, on intermediates that are off by what their n
 - a multiple of the root mean square of the samples by chance holds independent errors: little more
   than that of an element to which one intermediate leads, whose samples are all of one size;
 - evaluations in which edges of FLOAT16 hold FLOAT32, all or some, hold what fused kernels do;
-- the last node's own rule is added to all of them.
+- the last node's own rule is added to all of them;
+- what an intermediate of any value leads to is open (`graph_reach`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
 exact.
@@ -18,7 +19,7 @@ measure this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from dmlconf.graphs.model import Node, Slot
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_reach import open_elements
 from dmlconf.reference.graph_samples import (
     RANDOM_SAMPLES,
     AllowanceOf,
@@ -38,6 +40,7 @@ from dmlconf.reference.graph_samples import (
     samples,
     stored,
 )
+from dmlconf.reference.numbers.rounding import anything_where
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["WIDENING", "graph_candidates"]
@@ -75,14 +78,40 @@ def graph_candidates(
     }
     moved = [right, *samples(case, evaluate, allowance_of, rooms, right)]
     fused = fused_samples(case, evaluate)
+    reached = open_elements(case, evaluate, rooms, right, moved)
     indices = _indices(case)
     candidates: dict[str, Sequence[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
         own = [_sample_room(sample, slot, rooms[slot], allowance_of) for sample in moved]
         unrounded = [values[slot] for values in fused]
         join = _each if slot in indices else _hull
-        candidates[output] = join(own, unrounded)
+        intervals = join(own, unrounded)
+        intervals = [*intervals, *_infinities_and_nan(rooms[slot])]
+        if slot in reached:
+            intervals = [_opened(interval, reached[slot]) for interval in intervals]
+        candidates[output] = intervals
     return candidates
+
+
+def _infinities_and_nan(room: Room) -> Iterator[Interval]:
+    """Yield what is as right as the expected values where something overflows on the way."""
+    if room.overflows is None:
+        return
+    for special in (np.nan, np.inf, -np.inf):
+        value = np.where(room.overflows, room.right.dtype.type(special), room.right)
+        yield value, value
+
+
+def _opened(interval: Interval, reached: Array) -> Interval:
+    """Return an interval in which elements may have any value that their data type has."""
+    low, high = interval
+    if low.dtype.kind == "f":
+        return anything_where(reached, interval)
+    limits = np.iinfo(low.dtype)
+    return (
+        np.where(reached, limits.min, low).astype(low.dtype),
+        np.where(reached, limits.max, high).astype(high.dtype),
+    )
 
 
 def _sample_room(sample: NodeValues, slot: Slot, right: Room, allowance_of: AllowanceOf) -> Room:
@@ -146,6 +175,7 @@ def _hull(rooms: Sequence[Room], unrounded: Sequence[Array]) -> Sequence[Interva
     right = room.right.astype(np.float64)
     with np.errstate(all="ignore"):
         ends = [end.astype(np.float64) for each in rooms for end in (each.lowest, each.highest)]
+        ends.append(right)  # Where one of its own ends is infinite, the other alone is finite.
         for values in _fused_ends(unrounded, room):
             ends += _around_unrounded(values, room)
         bounds = np.stack(ends)

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Final
 
 import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.precision.allowance import Allowance
 from dmlconf.precision.room import permitted_ends
@@ -62,11 +64,23 @@ class Room:
         right: what the reference computes.
         lowest: the least right values, FLOAT64 or the integers' own type.
         highest: the greatest.
+        overflows: where infinities and NaN are as right; None for nowhere.
     """
 
     right: Array
     lowest: Array
     highest: Array
+    overflows: Array | None = None
+
+    @property
+    def beyond(self) -> Array | None:
+        """Tell where a right value need not be near the expected one; None for nowhere."""
+        if self.right.dtype.kind != "f":
+            return None
+        beyond = undefined(self.lowest, self.highest)
+        if self.overflows is not None:
+            beyond = beyond | self.overflows
+        return beyond if beyond.any() else None
 
     @property
     def exact(self) -> bool:
@@ -113,13 +127,21 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     """
     rule = case.rule(tensor)
     flat = np.ascontiguousarray(right).ravel()
-    lowest, highest = permitted_ends(flat, rule, allowance_of(case, tensor))
+    allowance = allowance_of(case, tensor)
+    lowest, highest = permitted_ends(flat, rule, allowance)
     lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
     if rule.flushes and right.dtype.kind == "f":
         small = np.abs(right) < np.finfo(right.dtype).tiny
         lowest = np.where(small, np.minimum(lowest, 0), lowest)
         highest = np.where(small, np.maximum(highest, 0), highest)
-    return Room(right, lowest, highest)
+    overflows = None
+    if rule.kind is RuleKind.ACCUMULATE and right.dtype.kind == "f":
+        beyond = allowance.overflows()
+        overflows = None if beyond is None else beyond.reshape(right.shape)
+        for other in allowance.others():
+            values = other.reshape(right.shape)
+            lowest, highest = np.fmin(lowest, values), np.fmax(highest, values)
+    return Room(right, lowest, highest, overflows)
 
 
 def _choosers() -> Iterator[Chooser]:
@@ -132,6 +154,23 @@ def _choosers() -> Iterator[Chooser]:
         yield partial(_by_chance, sample=_CHANCE + sample, inside=True)
     for sample in range(RANDOM_SAMPLES):
         yield partial(_by_chance, sample=sample, inside=False)
+
+
+_SCALED_BY_EXTREMES: Final = frozenset({"DYNAMIC_QUANTIZE_LINEAR"})
+"""Operators whose results depend on the least and the greatest element, and on how each element
+stands to these."""
+
+_APART: Final = tuple(ends for ends in product((-1.0, 1.0), repeat=3) if len(set(ends)) > 1)
+"""Which ways the least, the greatest and all other elements go."""
+
+
+def _extremes_apart(values: Array, number: int, *, ends: Sequence[float]) -> Array:
+    least, greatest, others = ends
+    comparable = values[~np.isnan(values)] if values.dtype.kind == "f" else values.ravel()
+    if not comparable.size:
+        return np.full(values.shape, others)
+    far = np.where(values == comparable.max(), greatest, others)
+    return np.where(values == comparable.min(), least, far)
 
 
 def _by_chance(values: Array, number: int, *, sample: int, inside: bool) -> Array:
@@ -180,6 +219,8 @@ def samples(
             return evaluate_nodes(case, evaluate, store=store, known=right)
 
     up, down, *_ = choosers = list(_choosers())
+    if _SCALED_BY_EXTREMES & set(case.graph.operators):
+        choosers = [partial(_extremes_apart, ends=ends) for ends in _APART] + choosers
     for last in _last(movable):
         yield moved(up, last)
         yield moved(down, last)

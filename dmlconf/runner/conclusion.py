@@ -10,7 +10,8 @@ from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
-from dmlconf.runner.judge import Against, judge
+from dmlconf.documents.problems import ExpectedError
+from dmlconf.runner.judge import Against, judge, not_judged
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Status, Verdict
@@ -59,11 +60,27 @@ class Conclusion:
     def of(self, item: Case | Exercise, result: Any, run: RunOne | None = None) -> Verdict | None:
         """Return the verdict; None where it takes another run, and there is nothing to run with.
 
+        Where judging raises what nobody expects, that is the verdict, so that others are not lost.
+
         Args:
             item: what was run.
             result: what came of it.
             run: runs a case or an exercise; None while others are still at work.
+
+        Raises:
+            ExpectedError: a worker could not be replaced, or a recording cannot be read.
         """
+        try:
+            return self._of(item, result, run)
+        except ExpectedError:
+            raise
+        except Exception as error:
+            case = item.case if isinstance(item, Exercise) else item
+            outcome = result.plain if isinstance(result, Exercises) else result
+            return not_judged(case, outcome, error)
+
+    def _of(self, item: Case | Exercise, result: Any, run: RunOne | None) -> Verdict | None:
+        """Return the verdict as `of` does, and raise what it does not expect."""
         case = item.case if isinstance(item, Exercise) else item
         if isinstance(item, Exercise) and isinstance(result, Breakdown):
             if run is None:

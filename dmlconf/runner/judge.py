@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -41,6 +42,7 @@ __all__ = [
     "expectation_of",
     "judge",
     "not_asked",
+    "not_judged",
     "not_run",
     "unsupported_reason",
 ]
@@ -57,6 +59,9 @@ Against = Callable[[Case], Outcome | Recorded | None]
 """Gives the expected outcome of a case that states none; None where nobody else can tell."""
 
 ANY_VALUE: Final = "the rule permits any value of every element, so nothing is judged"
+
+_LONGEST_TRACE: Final = 8192
+"""Characters of a traceback that are kept, from the end."""
 
 _BREAKDOWNS: Final[Mapping[BreakdownKind, ReasonKind]] = {
     BreakdownKind.CRASH: ReasonKind.CRASH,
@@ -126,6 +131,20 @@ def judge(
         case ExpectedOutputs() as outputs:
             permitted = allowances or CaseAllowances(case, half_precision=half_precision)
             return _judge_outputs(case, outcome, outputs, permitted)
+
+
+def not_judged(case: Case, outcome: Outcome | None, error: Exception) -> Verdict:
+    """Return the verdict on a case that could not be judged, for a fault of dmlconf.
+
+    Args:
+        case: the case.
+        outcome: what the backend made of it; None where it has several.
+        error: what judging raised.
+    """
+    message = f"dmlconf failed to judge this case: {type(error).__name__}: {error}"
+    trace = "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+    reason = Reason(ReasonKind.JUDGING_ERROR, message, diagnostics=trace)
+    return _verdict(case, outcome, Status.BROKEN, None, reason)
 
 
 def not_run(case: str, operator: str, tags: tuple[str, ...], kind: ReasonKind) -> Verdict:

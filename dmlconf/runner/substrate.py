@@ -20,6 +20,8 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.documents.problems import InvalidFilesError
 from dmlconf.documents.reader import read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
+from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.runner.scope import Scope
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from dmlconf.tensors.datatypes import DataType
 
@@ -38,6 +40,7 @@ class Limit:
         operators: names of the operators that it is known for; None for any.
         data_types: by tensor, the data types that it is known for; None for any.
         cases: identifiers of the only cases that it explains; None for all.
+        where: a condition that its cases meet; None for all.
         circumstance: the only circumstance in which it shows; None for any, and for plain runs.
     """
 
@@ -48,6 +51,7 @@ class Limit:
     operators: frozenset[str] | None
     data_types: Mapping[str, frozenset[DataType]] | None
     cases: frozenset[str] | None
+    where: Expression | None = None
     circumstance: str | None = None
 
     def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
@@ -60,11 +64,10 @@ class Limit:
         """
         if self.circumstance is not None and self.circumstance != circumstance:
             return False
-        if self.operators is not None and case.operator_name not in self.operators:
+        if not self._shows(outcome):
             return False
-        if self.cases is not None and case.identifier not in self.cases:
-            return False
-        return self._shows(outcome) and self._concerns(case)
+        scope = Scope(self.operators, self.cases, self.where)
+        return scope.covers(case) and self._concerns(case)
 
     def _shows(self, outcome: Outcome) -> bool:
         if isinstance(outcome, Rejection):
@@ -117,6 +120,11 @@ def read_substrate(path: Path) -> Substrate:
     """
     document = read_document(path)
     problems = schema_problems(document, validator(bundled_schema("substrate")), document.data)
+    for index, data in enumerate([] if problems else document.data["limits"]):
+        try:
+            Expression(data.get("where", "True"))
+        except ExpressionError as error:
+            problems.append(document.problem(("limits", index, "where"), str(error)))
     if problems:
         raise InvalidFilesError(problems)
     limits = tuple(_limit(data) for data in document.data["limits"])
@@ -135,5 +143,6 @@ def _limit(data: Mapping[str, Any]) -> Limit:
         operators=None if data["operators"] == "any" else frozenset(data["operators"]),
         data_types=types,
         cases=frozenset(data["cases"]) if "cases" in data else None,
+        where=Expression(data["where"]) if "where" in data else None,
         circumstance=data.get("circumstance"),
     )

@@ -55,6 +55,7 @@ class ReasonKind(StrEnum):
     DEVICE_REMOVED = "device removed"
     OUT_OF_MEMORY = "out of memory"
     BACKEND_ERROR = "backend error"
+    JUDGING_ERROR = "error of dmlconf while judging"
     FEATURE_LEVEL = "feature level"
     DATA_TYPE = "data type"
     MEMORY = "memory"

@@ -56,6 +56,7 @@ def _faults(victim: str, seeds: Sequence[int]) -> list[Fault]:
             fault = laboratory.fault(seed)
             for problem in fault.problems:
                 print(problem, flush=True)
+            print(f"seed {seed}: {fault.end}", file=sys.stderr, flush=True)
             yield fault
 
     if not seeds:

@@ -27,6 +27,11 @@ KILLED: Final = ("main", "worker", "nanny", "scheduler")
 SILENT: Final = ("hung-worker", "cut-off-worker", "hung-scheduler")
 """Processes that do not end and do not answer: by SIGSTOP, or since the network is cut."""
 
+_ENDING: Final = {
+    "main": (-signal.SIGKILL,), "scheduler": (1, 4, 6), "hung-scheduler": (1, 4, 6),
+}  # fmt: skip
+"""Those whose end is that of the run, with the exit codes that it may have then."""
+
 _BEHIND_NETWORK: Final = "lab-1"
 """The worker whose network can be cut."""
 
@@ -141,9 +146,7 @@ class Laboratory:
         self, code: int, before: list[bytes], errors: str, *, over: bool
     ) -> Iterator[str]:
         log = self._folder / "run.jsonl"
-        expected = {
-            "main": (-signal.SIGKILL,), "scheduler": (1, 4, 6), "hung-scheduler": (1, 4, 6),
-        }.get(self._victim, (1,))  # fmt: skip
+        expected = _ENDING.get(self._victim, (1,))
         if code not in ((1,) if over else expected):
             yield f"exit {code}: {errors[-300:]}"
         if "Traceback" in errors:
@@ -153,7 +156,11 @@ class Laboratory:
             yield "lines of the log were lost or changed"
         if code == 4 and after:
             yield "exit 4 though the log has begun"
-        if not after or code == 1:
+        complete = b'"complete":true' in after[-1] if after else False
+        if self._victim not in _ENDING and not complete:
+            yield "the run is not complete"
+        # Where a case failed, the exit code is 1 whether or not the run is complete.
+        if not after or complete:
             resumed = after
         else:
             reached = [line for line in after if b'"not run"' not in line]

@@ -298,3 +298,66 @@ def test_what_is_known_of_nodes_changes_nothing(tmp_path: Path) -> None:
     assert again.cases["scaled"] is not known.cases["scaled"]
     for slot, values in anew.outputs.items():
         np.testing.assert_array_equal(again.outputs[slot], values)
+
+
+OVERFLOW = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [3.0e+38, 1]}
+nodes:
+  pooled:
+    operator: LP_POOLING
+    desc: {InputTensor: x, OutputTensor: {Sizes: [1, 1, 1, 2]}, Strides: [1, 1],
+           WindowSize: [1, 1], StartPadding: [0, 0], EndPadding: [0, 0], P: 3}
+outputs: {y: pooled}
+"""
+
+
+def test_an_overflow_on_the_way_is_infinity_or_the_expected_value(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, OVERFLOW)
+    right = evaluate(case)["y"]
+    assert passes(case, {"y": np.where(right > 2, np.float32(np.inf), right)})
+    assert not passes(case, {"y": np.where(right > 2, np.float32(1), right)})
+
+
+UNDEFINED = """
+inputs:
+  x: {Sizes: [1, 1, 2, 1], DataType: FLOAT32, values: [.nan, 1]}
+  w: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [1]}
+  r: {Sizes: [1, 1, 1, 1], DataType: FLOAT32, values: [0]}
+nodes:
+  layer:
+    operator: RNN
+    desc: {InputTensor: x, WeightTensor: w, RecurrenceTensor: r,
+           OutputSingleTensor: {Sizes: [1, 1, 2, 1]},
+           ActivationDescs: [{operator: ACTIVATION_IDENTITY}], Direction: FORWARD}
+  negated:
+    operator: ELEMENT_WISE_NEGATE
+    desc: {InputTensor: layer.OutputSingleTensor, OutputTensor: {}}
+outputs: {y: negated}
+"""
+
+
+def test_what_any_value_leads_to_is_open_and_nothing_else(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, UNDEFINED)
+    assert passes(case, {"y": np.array([7, -1], np.float32).reshape(1, 1, 2, 1)})
+    assert not passes(case, {"y": np.array([7, 7], np.float32).reshape(1, 1, 2, 1)})
+
+
+BITS = """
+inputs:
+  x: {Sizes: [1, 1, 1, 2], DataType: FLOAT32, values: [0.3, 0]}
+nodes:
+  power: {operator: ELEMENT_WISE_SIN, desc: {InputTensor: x, OutputTensor: {}}}
+  bits:
+    operator: ELEMENT_WISE_BIT_COUNT
+    desc: {InputTensor: power, OutputTensor: {Sizes: [1, 1, 1, 2], DataType: UINT32}}
+outputs: {y: bits}
+"""
+
+
+def test_bits_of_what_is_not_exact_are_any_number(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, BITS)
+    (right,) = evaluate(case).values()
+    (low, high), *_ = CaseAllowances(case).of("y").candidates()
+    assert low.ravel()[0] < right.ravel()[0] - 3
+    assert high.ravel()[0] > right.ravel()[0] + 3

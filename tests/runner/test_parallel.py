@@ -144,16 +144,16 @@ def test_a_process_that_breaks_down_costs_one_case(
     assert log.complete
 
 
-def test_a_fault_of_dmlconf_itself_is_raised_with_its_place(tmp_path: Path) -> None:
+def test_a_fault_of_dmlconf_itself_costs_one_case(tmp_path: Path) -> None:
     planned = list(load_suite([write(tmp_path, UNSTATED)]).plan())
-    with pytest.raises(RuntimeError, match="a mistake in dmlconf") as actual:
-        logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
-    [note] = actual.value.__notes__
-    assert note.startswith("In a worker process:\nTraceback")
-    log = read_log(tmp_path / "run.jsonl")
-    assert len(log.verdicts) == 50
-    assert log.verdicts[40].status is Status.NOT_RUN
-    assert log.verdicts[39].status is Status.UNCHECKED
+    log = logged(tmp_path, planned, Expectations("nothing", Fatal("raise", "=40]")))
+    [broken] = [verdict for verdict in log.verdicts if verdict.status is Status.BROKEN]
+    assert broken.case.endswith("=40]")
+    assert broken.reason is not None
+    assert broken.reason.kind is ReasonKind.JUDGING_ERROR
+    assert "a mistake in dmlconf" in broken.reason.message
+    assert broken.reason.diagnostics.startswith("Traceback")
+    assert log.complete
 
 
 def test_a_case_that_cannot_be_built_is_told_of_as_in_one_process(tmp_path: Path) -> None:

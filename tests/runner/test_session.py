@@ -96,6 +96,30 @@ def test_a_case_that_a_run_never_comes_to_has_no_feature_level(tmp_path: Path) -
     assert levels == {Status.FAILED: "3_1", Status.NOT_RUN: None}
 
 
+def test_a_case_that_judging_fails_on_costs_its_own_verdict_only(tmp_path: Path) -> None:
+    planned = plan(tmp_path)
+    name = registry.parse("miniature:zeros")
+    known = reference("numpy", name)
+
+    def against(case: Case) -> object:
+        if case.identifier == planned[1].identifier:
+            raise ZeroDivisionError("a fault of the reference")
+        return known(case)
+
+    ready = open_backend(name, Limits())
+    try:
+        verdicts = {each.case: each for each in judged(planned, ready, against)}  # type: ignore[arg-type]  # Raises.
+    finally:
+        ready.close()
+    assert verdicts.keys() == {each.identifier for each in planned}
+    failed = [each for each in verdicts.values() if each.status is Status.BROKEN]
+    assert [each.case for each in failed] == [planned[1].identifier]
+    assert failed[0].reason is not None
+    assert failed[0].reason.kind is ReasonKind.JUDGING_ERROR
+    assert "a fault of the reference" in failed[0].reason.message
+    assert "Traceback" in failed[0].reason.diagnostics
+
+
 def test_fail_fast_leaves_the_rest_not_run(tmp_path: Path) -> None:
     log = logged(tmp_path, plan(tmp_path), "miniature:zeros", most_failures=1)
     assert [verdict.status for verdict in log.verdicts].count(Status.FAILED) == 1

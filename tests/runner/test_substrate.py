@@ -103,3 +103,24 @@ def test_a_limit_of_a_circumstance_excuses_no_plain_run(tmp_path: Path) -> None:
     assert substrate.excuse(stated, WRONG, late).status is Status.UNSUPPORTED
     other = replace(failed, circumstance="rebound")
     assert substrate.excuse(stated, WRONG, other) is other
+
+
+def test_a_limit_with_a_condition_excuses_the_cases_that_meet_it(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    stated = case(tmp_path, "stated")
+    failed = judge(stated, NO_KERNEL, lambda _: None)
+    for condition, status in (("Rank == 0", Status.FAILED), ("Rank > 0", Status.UNSUPPORTED)):
+        text = FILE.replace("    data_types: {InputTensor: [FLOAT32]}\n",
+                            f"    data_types: any\n    where: {condition}\n")  # fmt: skip
+        path.write_text(text, encoding="utf-8")
+        assert read_substrate(path).excuse(stated, NO_KERNEL, failed).status is status
+
+
+def test_refuses_a_condition_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "substrate.yaml"
+    text = FILE.replace(
+        "    stage: CompileOperator\n", "    stage: CompileOperator\n    where: Rank >\n"
+    )
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidFilesError, match=r"substrate.yaml:\d+"):
+        read_substrate(path)

@@ -162,6 +162,23 @@ def test_data_that_hides_a_defect_is_told_from_a_rule_that_permits_it(tmp_path: 
     assert survivor.missing.startswith("the data of all 1 cases that run it hides it")
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_defect_that_its_sample_hides_is_tried_on_all_cases(tmp_path: Path, seed: int) -> None:
+    """Whichever case the sample is, the one whose data shows the defect is tried."""
+    file = tmp_path / "suite.yaml"
+    shows = CUMULATION.replace("LENGTH", "300")
+    file.write_text(shows + ALL_ZERO.partition("cases:\n")[2], encoding="utf-8")
+    plan = list(load_suite([file]).plan())
+    survey, strength = measure_drivers(plan, [file], 1, 1, seed)
+    figure = DriverFigure.of(driver_defects(), survey, strength)
+    [subject] = [
+        subject
+        for subject in figure.subjects
+        if subject.defect.name == "cumulative sum beyond 256 elements starts anew"
+    ]
+    assert subject.fate is Fate.CAUGHT
+
+
 def test_a_second_dispatch_that_differs_is_caught(tmp_path: Path) -> None:
     actual = measured(tmp_path, SECOND_DISPATCH)
     assert actual["second dispatch adds to the first"].fate is Fate.CAUGHT

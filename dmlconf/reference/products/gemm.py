@@ -96,7 +96,7 @@ def gemm_error_scale(
         sums = _sums(a, b, c, TransA, TransB, alpha, beta)
         axes = _softmax_axes(FusedActivation)
         if axes is not None:
-            scale = fused_softmax_error_scale(sums, sizes, OutputTensor, axes)
+            scale = fused_softmax_error_scale(sums, sizes, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
             largest = float(np.finfo(ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)

@@ -70,7 +70,8 @@ class DriverStrength:
         """Add what other cases noticed."""
         for subject, tally in later.subjects.items():
             self.subjects.setdefault(subject, DriverTally()).add(tally)
-        self.cases.update(later.cases)
+        for identifier, noticed in later.cases.items():
+            self.cases.setdefault(identifier, CaseTally(noticed.operator)).add(noticed)
 
 
 @cache

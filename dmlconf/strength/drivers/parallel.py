@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,10 @@ def measure_drivers(
 ) -> tuple[Survey, DriverStrength]:
     """Return what the cases meet, and what they notice.
 
+    A driver defect counts as caught by one case, so those that no case of their sample notices are
+    tried on all others as well, unless the catalogue explains why they survive. A defect of size
+    counts by each case of its sample.
+
     Args:
         plan: the cases.
         suite_paths: where the suite was loaded from.
@@ -49,28 +54,41 @@ def measure_drivers(
         BackendError: a recording of the suite cannot be read.
     """
     overview = survey(map(valid_case, plan), driver_defects() if defects is None else defects)
-    tries = [(plan[place], list(s)) for place, s in overview.chosen(sample, seed).items()]
     strength = DriverStrength()
-    if jobs == 1:
-        against, _ = suite_expectations(suite_paths)
-        strength.add(_measured(tries, against, advance))
-        return overview, strength
-    chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,)) as pool:
-        for chunk, part in zip(chunks, pool.map(_Worker.measure, chunks), strict=True):
-            strength.add(part)
-            for _ in chunk:
-                advance()
+    against, _ = suite_expectations(suite_paths)
+    with ExitStack() as stack:
+        pool = None
+        if jobs > 1:
+            pool = stack.enter_context(
+                ProcessPoolExecutor(jobs, get_context("spawn"), _Worker.start, (suite_paths,))
+            )
+
+        def measure(places: Mapping[int, list[Subject]], done: Callable[[], None]) -> None:
+            tries = [(plan[place], subjects) for place, subjects in places.items()]
+            chunks = [tries[start : start + _CHUNK] for start in range(0, len(tries), _CHUNK)]
+            parts = (
+                (_measured(chunk, against) for chunk in chunks)
+                if pool is None
+                else pool.map(_Worker.measure, chunks)
+            )
+            for chunk, part in zip(chunks, parts, strict=True):
+                strength.add(part)
+                for _ in chunk:
+                    done()
+
+        measure(overview.chosen(sample, seed), advance)
+        if defects is None:
+            explained = {Subject(d.name, name) for d in driver_defects() for name in d.survives}
+            missed = [subject for subject, tally in strength.subjects.items() if not tally.caught]
+            left = [subject for subject in missed if subject not in explained]
+            measure(overview.rest(sample, seed, left), lambda: None)
     return overview, strength
 
 
-def _measured(
-    tries: Sequence[_Try], against: Against, advance: Callable[[], None] = lambda: None
-) -> DriverStrength:
+def _measured(tries: Sequence[_Try], against: Against) -> DriverStrength:
     strength = DriverStrength()
     for planned, subjects in tries:
         measure_case(strength, valid_case(planned), subjects, against)
-        advance()
     return strength
 
 

@@ -53,14 +53,35 @@ class Survey:
             sample: how many cases of each defect and operator at most; None for all.
             seed: of the choice.
         """
-        tries: dict[int, list[Subject]] = {}
-        for subject, met in self.met.items():
-            cases: Sequence[int] = met.cases
-            if sample is not None and len(cases) > sample:
-                cases = Random(f"{seed} {subject}").sample(cases, sample)
-            for place in cases:
-                tries.setdefault(place, []).append(subject)
-        return dict(sorted(tries.items()))
+        return _by_place(
+            {subject: _sample(subject, met, sample, seed) for subject, met in self.met.items()}
+        )
+
+    def rest(
+        self, sample: int | None, seed: int, subjects: Iterable[Subject]
+    ) -> dict[int, list[Subject]]:
+        """Return what `chosen` leaves out of these subjects."""
+        left: dict[Subject, Sequence[int]] = {}
+        for subject in subjects:
+            tried = set(_sample(subject, self.met[subject], sample, seed))
+            left[subject] = [place for place in self.met[subject].cases if place not in tried]
+        return _by_place(left)
+
+
+def _sample(subject: Subject, met: Met, sample: int | None, seed: int) -> Sequence[int]:
+    """Return the places of at most so many cases."""
+    if sample is None or len(met.cases) <= sample:
+        return met.cases
+    return Random(f"{seed} {subject}").sample(met.cases, sample)
+
+
+def _by_place(cases: Mapping[Subject, Sequence[int]]) -> dict[int, list[Subject]]:
+    """Return what is tried at each place, in the order of the plan."""
+    tries: dict[int, list[Subject]] = {}
+    for subject, places in cases.items():
+        for place in places:
+            tries.setdefault(place, []).append(subject)
+    return dict(sorted(tries.items()))
 
 
 def survey(

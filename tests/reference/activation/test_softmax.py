@@ -10,6 +10,7 @@ from dmlconf.reference.activation.softmax import (
     activation_hardmax1,
     activation_log_softmax1_interval,
     activation_softmax1,
+    activation_softmax1_error_scale,
 )
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
@@ -66,6 +67,42 @@ def test_sums_in_float32_are_within_the_interval(tensor: Array) -> None:
     lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [2])
     assert ((lowest <= logarithms) & (logarithms <= highest)).all()
     assert (highest - lowest <= 1e-5 * (1 - logarithms)).all()
+
+
+def truncated(values: Array) -> Array:
+    """Return the values rounded toward zero to FLOAT16, FLOAT64."""
+    nearest = values.astype(np.float16)
+    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
+    nearest[beyond] = np.nextafter(nearest[beyond], np.float16(0))
+    return nearest.astype(np.float64)
+
+
+def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
+    """Where powers, their sum and its logarithm are truncated, what is lost of each adds up."""
+    tensor = np.random.default_rng(1).uniform(-3, 3, (40, 7, 9)).astype(np.float16)
+    output = TensorDesc(DataType.FLOAT16, tensor.shape)
+    below = tensor.astype(np.float64) - tensor.max(-1, keepdims=True)
+    lowest, highest = activation_log_softmax1_interval(tensor, output, [2])
+
+    def outside(stored: Array) -> int:
+        result = truncated(stored)
+        return int(((result < lowest) | (result > highest)).sum())
+
+    sums = np.exp(below).sum(-1, keepdims=True)
+    assert outside(below - np.log(sums)) == 0
+    assert outside(below - np.log(truncated(sums))) == 0
+    powers = truncated(np.exp(below)).sum(-1, keepdims=True)
+    assert outside(below - truncated(np.log(truncated(powers)))) > 0
+
+
+def test_a_share_of_float16_loses_what_its_sum_does() -> None:
+    """Powers of equal elements are 1, and FLOAT16 holds their sum; others may lose a place."""
+    tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
+    scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
+    shares = activation_softmax(tensor, like(tensor)).astype(np.float64)
+    assert scale.stored is not None
+    assert (scale.stored[0] == 0).all()
+    assert ((scale.stored[1] > shares[1] / 2) & (scale.stored[1] <= shares[1])).all()
 
 
 def test_a_row_is_one_row_however_long() -> None:

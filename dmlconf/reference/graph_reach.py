@@ -1,0 +1,108 @@
+"""Elements of a graph that no expected value judges: intermediates of any value lead to them.
+
+A rule may permit any value of an intermediate's element, as where a sum overflows on the way. What
+the nodes behind it make of that element is as open. So the graph is evaluated on extreme values in
+its place, and what comes out otherwise than expected is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.graphs.model import Node, Slot
+from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
+from dmlconf.reference.graph_samples import Room
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["open_elements"]
+
+_VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
+"""What stands for any value: an operator that hides one of these shows another."""
+
+_BITS: Final = "ELEMENT_WISE_BIT_COUNT"
+"""The operator of which near inputs have results that are far apart."""
+
+
+def open_elements(
+    case: GraphCase,
+    evaluate: Evaluate,
+    rooms: Mapping[Slot, Room],
+    right: NodeValues,
+    moved: Sequence[NodeValues],
+) -> dict[Slot, Array]:
+    """Tell of which elements any value is right for what an earlier node may give.
+
+    Args:
+        case: the graph.
+        evaluate: computes one operator.
+        rooms: what is permitted of each output of a node.
+        right: what the nodes compute.
+        moved: what they compute from moved intermediates.
+
+    Returns:
+        By output of a node; those without such elements are not there.
+    """
+    starts = {slot: room.beyond for slot, room in rooms.items() if room.beyond is not None}
+    reached = _counted_bits(rooms, right, moved)
+    fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
+    starts = {slot: mask for slot, mask in (starts | reached).items() if slot in fed}
+    if not starts:
+        return reached
+
+    def replaced(value: float) -> NodeValues:
+        def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            mask = starts.get((node.name, tensor))
+            if mask is None:
+                return values
+            extreme = _in_type(value, values)
+            return np.where(mask, extreme, values)
+
+        return evaluate_nodes(case, evaluate, store=store, known=right)
+
+    with np.errstate(all="ignore"):
+        for evaluated in map(replaced, _VALUES):
+            for slot, values in evaluated.outputs.items():
+                differing = _differing(values, right.outputs[slot])
+                if differing.any():
+                    reached[slot] = differing | reached[slot] if slot in reached else differing
+    return reached
+
+
+def _in_type(value: float, like: Array) -> Array:
+    """Return a value in a data type, as the nearest one that it has."""
+    if like.dtype.kind == "f":
+        return np.asarray(value, like.dtype)
+    limits = np.iinfo(like.dtype)
+    return np.asarray(np.clip(np.nan_to_num(value), limits.min, limits.max)).astype(like.dtype)
+
+
+def _counted_bits(
+    rooms: Mapping[Slot, Room], right: NodeValues, moved: Sequence[NodeValues]
+) -> dict[Slot, Array]:
+    """Return where bits of floating-point numbers are counted that may be off, or of any NaN."""
+    counted: dict[Slot, Array] = {}
+    for name, case in right.cases.items():
+        tensor = case.inputs()["InputTensor"] if case.operator_name == _BITS else None
+        if tensor is None or tensor.dtype.kind != "f":
+            continue
+        inputs = [sample.cases[name].inputs()["InputTensor"] for sample in moved]
+        source = right.sources[name, "InputTensor"]
+        if not isinstance(source, str) and rooms[source].right.shape == tensor.shape:
+            inputs += [rooms[source].lowest, rooms[source].highest]
+        mask = np.logical_or.reduce([_differing(values, tensor) for values in inputs])
+        mask |= np.isnan(tensor) & (not isinstance(source, str))
+        if mask.any():
+            counted[name, "OutputTensor"] = mask
+    return counted
+
+
+def _differing(values: Array, expected: Array) -> Array:
+    differing: Array = values != expected
+    if expected.dtype.kind == "f":
+        differing &= ~(np.isnan(values) & np.isnan(expected))
+    return differing
