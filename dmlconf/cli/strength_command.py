@@ -89,8 +89,8 @@ def _thresholds(
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Try at most N cases of each operator, and of each driver defect. A driver defect that "
-    "they do not notice is tried on all.",
+    help="Try at most N cases of each operator, and of each driver defect. An unexplained driver "
+    "defect that they do not notice is tried on all.",
 )
 @option(
     "--seed",

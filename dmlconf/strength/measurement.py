@@ -116,7 +116,11 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         yield (
             f"a sample: at most {measurement.sample:,} cases of each operator and of each driver "
             f"defect, seed {measurement.seed}"
-            + ("; driver defects that these do not notice, on all" if measurement.drivers else "")
+            + (
+                "; unexplained driver defects that these do not notice, on all"
+                if measurement.drivers
+                else ""
+            )
         )
 
 

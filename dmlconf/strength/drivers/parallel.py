@@ -37,7 +37,8 @@ def measure_drivers(
     """Return what the cases meet, and what they notice.
 
     A driver defect counts as caught by one case, so those that no case of their sample notices are
-    tried on all others as well. A defect of size counts by each case of its sample.
+    tried on all others as well, unless the catalogue explains why they survive. A defect of size
+    counts by each case of its sample.
 
     Args:
         plan: the cases.
@@ -77,8 +78,10 @@ def measure_drivers(
 
         measure(overview.chosen(sample, seed), advance)
         if defects is None:
+            explained = {Subject(d.name, name) for d in driver_defects() for name in d.survives}
             missed = [subject for subject, tally in strength.subjects.items() if not tally.caught]
-            measure(overview.rest(sample, seed, missed), lambda: None)
+            left = [subject for subject in missed if subject not in explained]
+            measure(overview.rest(sample, seed, left), lambda: None)
     return overview, strength
 
 
