@@ -12,6 +12,9 @@ from benchmarks.processes import Usage, watched
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 LAB: Final = (sys.executable, str(CHECKOUT / "lab" / "lab.py"))
 RUNS: Final = 3
+SMALL: Final = ("--without-tag", "model", "-k", "not sizes")
+"""The loop's memory is of one size, which these fit."""
+
 SUITE: Final = tuple(
     f"cases/{name}" for name in ("argmin", "gather", "join", "scatter_elements", "tile")
 )
@@ -34,7 +37,7 @@ def bare_loop(*paths: str) -> None:
     by_clock, by_processor = [], []
     used("python", "--", "-c", "import numpy")
     for _ in range(RUNS):
-        plainly = ("-b", "directml", "--quiet", "--circumstances", "none")
+        plainly = ("-b", "directml", "--quiet", "--circumstances", "none", *SMALL)
         ours = used("run", "--", "run", *paths, *plainly)
         start = used("python", "--", "-c", "import numpy")
         peer = used("python", "--", "-m", "benchmarks.peer_directml", *paths)

@@ -37,9 +37,11 @@ ROOM = 1 << 26
 
 
 def work(paths: list[Path]) -> list[Work]:
-    """Return desc, places and bytes of every case."""
-    found = []
+    """Return desc, places and bytes of every case, but for networks and great sizes."""
+    prepared = []
     for planned in load_suite(paths).plan():
+        if "model" in planned.template.tags or "sizes" in planned.identifier:
+            continue
         case = build(planned)
         placement = place(plan(case))
         images: list[Array] = []
@@ -47,8 +49,8 @@ def work(paths: list[Path]) -> list[Work]:
         if not isinstance(case.expectation, ExpectedRejection):
             data = case.inputs()
             images = [placement.initial(data), *(placement.image(data, p) for p in POISONS)]
-        found.append((NativeDesc(case.operator, case.desc), placement, images))
-    return found
+        prepared.append((NativeDesc(case.operator, case.desc), placement, images))
+    return prepared
 
 
 class Loop:

@@ -77,13 +77,17 @@ def _changed(tensor: TensorDesc, chance: Chance, *, is_input: bool) -> TensorDes
 
 
 def in_place_pairs(operator: Operator, desc: Desc) -> dict[str, str]:
-    """Return the outputs of a desc that may share the buffer of an input, by output."""
+    """Return the outputs of a desc that may share the buffer of an input, by output.
+
+    No two of them share one.
+    """
     pairs: dict[str, str] = {}
     for pair in operator.in_place:
         output, source = desc[pair.output], desc[pair.input]
         if isinstance(output, TensorDesc) and isinstance(source, TensorDesc):
             owned = "OWNED_BY_DML" in source.Flags
             alike = replace(source, Flags=()) == replace(output, Flags=())
-            if alike and not owned and source.Strides is None:
-                pairs.setdefault(pair.output, pair.input)
+            free = pair.output not in pairs and pair.input not in pairs.values()
+            if alike and not owned and source.Strides is None and free:
+                pairs[pair.output] = pair.input
     return pairs

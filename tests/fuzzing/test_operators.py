@@ -115,3 +115,12 @@ def test_a_case_with_a_fused_operator_is_valid(seed: int) -> None:
     for number in range(80):
         case = operator_case("GEMM", seed, number)
         assert valid_case(case).identifier == case.identifier
+
+
+def test_outputs_in_place_share_no_buffer() -> None:
+    pairs = [
+        operator_case("ADAM_OPTIMIZER", 41, number).template.data.get("in_place", {})
+        for number in range(60)
+    ]
+    assert any(len(each) > 1 for each in pairs)
+    assert all(len(set(each.values())) == len(each) for each in pairs)

@@ -90,4 +90,13 @@ outputs: {{y: sum}}
 
 
 def test_several_operators_may_not(tmp_path: Path) -> None:
-    assert in_place_pairs(graph_case(tmp_path, TWO_READERS).graph) == ()
+    graph = f"""
+inputs:
+  x: {TENSOR}
+  w: {TENSOR}
+nodes:
+  relu: {{operator: ACTIVATION_RELU, desc: {{InputTensor: x, OutputTensor: {{}}}}}}
+  sum: {{operator: ELEMENT_WISE_ADD, desc: {{ATensor: relu, BTensor: w, OutputTensor: {{}}}}}}
+outputs: {{y: sum}}
+"""
+    assert in_place_pairs(graph_case(tmp_path, graph).graph) == ()

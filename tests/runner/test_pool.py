@@ -154,6 +154,9 @@ class Together:
             if self.fault == "removed":
                 yield from [Breakdown(BreakdownKind.DEVICE_REMOVED, "gone")] * len(cases)
                 return
+            if self.fault == "waited":
+                yield from [Breakdown(BreakdownKind.HANG, "never done")] * len(cases)
+                return
         yield from [run_case(case) for case in cases]
 
 
@@ -186,7 +189,7 @@ def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [("crash", BreakdownKind.CRASH), ("hang", BreakdownKind.HANG),
-     ("removed", BreakdownKind.DEVICE_REMOVED)],
+     ("removed", BreakdownKind.DEVICE_REMOVED), ("waited", BreakdownKind.HANG)],
 )  # fmt: skip
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_batch_that_breaks_as_one_costs_the_case_at_fault_only(

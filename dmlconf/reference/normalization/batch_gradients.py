@@ -91,8 +91,12 @@ def batch_normalization_grad_error_scale(
         scale, bias = _parameter_error_scales(
             InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
         )
-        way = greatest_product(gradient, ScaleTensor, 1 / deviation)
-        gradient *= sizes_of(ScaleTensor) / deviation
+        size = sizes_of(ScaleTensor)
+        # Measured: the quotient may be the first step, which overflows whatever the gradient is.
+        way = np.maximum(
+            greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
+        )
+        gradient *= size / deviation
         error_scale = ErrorScale(gradient, overflows=overflows(way))
         sums, _ = _parameter_gradients(
             wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over

@@ -69,9 +69,10 @@ def roi_align_grad(
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
-    problem = _problem(**locals())
+    fields = dict(locals())
     outputs = OutputGradientTensor, OutputROIGradientTensor
     with np.errstate(all="ignore"):
+        problem = _problem(**fields)
         gradients = problem.input_gradient, problem.region_gradient
         return tuple(
             gradient().reshape(output.Sizes).astype(output.DataType.dtype)
@@ -82,10 +83,10 @@ def roi_align_grad(
 
 def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
     """Return the least and the greatest right values of what `roi_align_grad` returns."""
-    problem = _problem(**fields)
     outputs = fields["OutputGradientTensor"], fields["OutputROIGradientTensor"]
     intervals = []
     with np.errstate(all="ignore"):
+        problem = _problem(**fields)
         gradients = problem.input_gradient, problem.region_gradient
         errors = problem.input_errors, problem.region_errors
         for gradient, error, output in zip(gradients, errors, outputs, strict=True):
