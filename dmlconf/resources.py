@@ -6,7 +6,7 @@ them beside it.
 
 from pathlib import Path
 
-__all__ = ["cases_directory", "schemas_directory", "sources"]
+__all__ = ["cases_directory", "checked_archive", "schemas_directory", "sources"]
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -27,6 +27,12 @@ def sources(*names: str) -> list[Path]:
 def cases_directory() -> Path:
     """Return the directory of the bundled suite."""
     return _directory("cases")
+
+
+def checked_archive() -> Path | None:
+    """Return the file that holds the bundled suite, checked; None in a checkout, which has none."""
+    path = _PACKAGE / "bundled" / "checked.archive"
+    return path if path.is_file() else None
 
 
 def schemas_directory() -> Path:

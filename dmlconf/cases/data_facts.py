@@ -42,13 +42,13 @@ def data_words(case: Case) -> tuple[str, ...]:
     """
     if isinstance(case.expectation, ExpectedRejection):
         return ()
-    held: set[str] = set()
+    words: set[str] = set()
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         if tensor.ElementCount <= MOST_ELEMENTS:
             index = _INDICES in field.name
             with suppress(LookupError, ValueError, TypeError, OverflowError):
-                held.update(_words(case.data[name], tensor, index=index))
-    return tuple(word for word in DATA_WORDS if word in held)
+                words.update(_words(case.data[name], tensor, index=index))
+    return tuple(word for word in DATA_WORDS if word in words)
 
 
 def _words(data: Array | Fill, tensor: TensorDesc, *, index: bool) -> frozenset[str]:
@@ -87,6 +87,9 @@ def words_of(array: Array, data_type: DataType, *, index: bool = False) -> froze
         words |= {"BEYOND_HALF"} if high > half or low < -half else set()
         return frozenset(words)
     size = np.abs(array)
+    least, most = float(size.min()), float(size.max())
+    if least >= np.finfo(array.dtype).tiny and most <= half:  # As of most tensors.
+        return frozenset({"NEGATIVE"} if (array < 0).any() else ())
     finite = np.isfinite(size)
     zero = size == 0
     holds = {

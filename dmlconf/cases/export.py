@@ -78,11 +78,11 @@ def export_case(
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a device is given, as a case's entry has it."""
     if isinstance(case, GraphCase):
-        held = {
+        constants = {
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}
             for part in case.graph.constants
         }
-        return graph_parts(case.graph, {**values, **held}, tensor_entry, attribute_entry)
+        return graph_parts(case.graph, {**values, **constants}, tensor_entry, attribute_entry)
     data = {name: {"values": each} for name, each in values.items()}
     return {"desc": desc_entry(case.operator, case.desc, data)}
 

@@ -21,6 +21,7 @@ from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import AttributeKind, FieldKind, Operator
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.expressions import Expression, ExpressionError, Namespace
+from dmlconf.graphs.model import Node
 from dmlconf.tensors.datatypes import DataType
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "is_tensor",
     "names",
     "names_of",
+    "names_of_node",
     "products",
     "read_tensor",
     "tensor_text",
@@ -137,6 +139,12 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     asked = condition is None or "Data" in condition.names
     facts = facts_of(case) if asked else _desc_facts(case)
     return {**names(case.operator, facts, case.tags), "FeatureLevel": number}
+
+
+def names_of_node(node: Node) -> Namespace:
+    """Return what a condition over a graph's node is evaluated over: what `names` returns."""
+    facts = {name: _plain(value) for name, value in node.desc.items() if value is not None}
+    return names(node.operator, facts, ())
 
 
 def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:

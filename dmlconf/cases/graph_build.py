@@ -28,7 +28,7 @@ from dmlconf.graphs.model import (
     OutputEdge,
 )
 from dmlconf.graphs.relations import Relation, lacking
-from dmlconf.graphs.wiring import WIRING_RULES, faults_of
+from dmlconf.graphs.wiring import WIRING_RULES, faults_of_wiring
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.fills import fill
 from dmlconf.tensors.layout import as_stored
@@ -257,9 +257,8 @@ def _one_source(entry: Mapping[str, Any]) -> None:
 
 def _require_wiring(graph: Graph, relation: Relation | None) -> None:
     faults = Faults()
-    for fault in faults_of(graph):
-        if fault.rule in WIRING_RULES:
-            faults.add(CaseError(fault_place(fault), fault.message, fault.hint))
+    for fault in faults_of_wiring(graph):
+        faults.add(CaseError(fault_place(fault), fault.message, fault.hint))
     reason = None if relation is None else lacking(graph, relation)
     if reason is not None:
         message = f"the graph cannot be {relation}: {reason}"

@@ -85,11 +85,11 @@ def _reference(node: str, tensor: str) -> str:
 def _names(graph: Graph) -> dict[str, str]:
     """Return names that a case file may use for the nodes."""
     names: dict[str, str] = {}
-    taken = {*graph.inputs, *graph.outputs}
+    used = {*graph.inputs, *graph.outputs}
     for node in graph.nodes:
         name = re.sub(r"[^\w-]+", "-", node.name).strip("-")
-        while name in taken:
+        while name in used:
             name += "-"
-        taken.add(name)
+        used.add(name)
         names[node.name] = name
     return names

@@ -278,13 +278,13 @@ class NodeReader:
         sources = self._sources(entry, written, where)
         self.edges[entry.name, name] = sources
         whole = {"Sizes", "DataType"} <= written.keys()
-        given = None
+        source = None
         if sources and not (self._faulty and whole):
-            given = self.tensor(sources[0], where)
-        if given is None and not whole:
+            source = self.tensor(sources[0], where)
+        if source is None and not whole:
             hint = "give it `from`: a graph input, a constant or a node"
             raise CaseError(where, f"nothing says what feeds {name}", hint)
-        return self._view(written, name, given, sources, where)
+        return self._view(written, name, source, sources, where)
 
     def _sources(self, entry: NodeEntry, written: Mapping[str, Any], where: Where) -> list[Source]:
         if "chain" in written:
@@ -300,22 +300,22 @@ class NodeReader:
         self,
         written: Mapping[str, Any],
         name: str,
-        given: TensorDesc | None,
+        source: TensorDesc | None,
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
         """Return the desc of an input: that of its source, as far as it says nothing else."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
-        if given is None:
+        if source is None:
             return read_tensor(own, name, {}, self._files, where)
-        own.setdefault("DataType", str(given.DataType))
+        own.setdefault("DataType", str(source.DataType))
         if not own.keys() & {"Sizes", "Strides", "layout"}:
-            own["Strides"] = None if given.Strides is None else list(given.Strides)
-            if given.DeclaredTensorSizeInBytes is not None:
-                own.setdefault("TotalTensorSizeInBytes", given.DeclaredTensorSizeInBytes)
-        own.setdefault("Sizes", list(given.Sizes))
+            own["Strides"] = None if source.Strides is None else list(source.Strides)
+            if source.DeclaredTensorSizeInBytes is not None:
+                own.setdefault("TotalTensorSizeInBytes", source.DeclaredTensorSizeInBytes)
+        own.setdefault("Sizes", list(source.Sizes))
         if sources and isinstance(sources[0], str):
-            own.setdefault("Flags", list(given.Flags))
+            own.setdefault("Flags", list(source.Flags))
         return read_tensor(own, name, {}, self._files, where)
 
     def _output(

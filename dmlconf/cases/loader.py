@@ -30,7 +30,7 @@ from dmlconf.documents.files import UnreadableFileError, read_bytes
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import LARGEST_FILE_BYTES, Document, read_document
 from dmlconf.documents.schema import schema_problems
-from dmlconf.documents.store import Store
+from dmlconf.documents.store import Entries
 
 _GRAPH_TAG: Final = "graph"
 """Of every graph, beside the tags that its file says."""
@@ -90,7 +90,7 @@ def load_suite(
     every_case: bool = False,
     operators: Collection[str] = (),
     files: Collection[tuple[str, str]] = (),
-    store: Store | None = None,
+    store: Entries | None = None,
     challenge: int | None = None,
 ) -> Suite:
     """Load the case files under the paths.

@@ -254,27 +254,29 @@ class Case:
         """
         if isinstance(self.data, _Inputs):
             return dict(self.data)
-        return {
-            name: self._input(name, tensor)
-            for name, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT)
-        }
+        return {name: self._input(name, tensor) for name, tensor in self._input_tensors().items()}
 
     def input_names(self) -> tuple[str, ...]:
         """Return the names of the present inputs in order."""
-        return tuple(name for name, _, _ in tensors_of(self.operator, self.desc, FieldKind.INPUT))
+        return tuple(self._input_tensors())
 
     def input(self, name: str) -> Array:
         """Return the array of one input, as `inputs` has it."""
         if isinstance(self.data, _Inputs):
             return self.data[name]
-        for other, _, tensor in tensors_of(self.operator, self.desc, FieldKind.INPUT):
-            if other == name:
-                return self._input(name, tensor)
-        raise KeyError(name)
+        return self._input(name, self._input_tensors()[name])
 
     def with_inputs(self) -> Case:
         """Return the case with its inputs' arrays as data, for one who asks for them often."""
-        case = replace(self, data=_Inputs(self.inputs()))
+        return self._with_arrays(self.inputs())
+
+    def with_data(self, arrays: Mapping[str, Array]) -> Case:
+        """Return the case with these arrays as its inputs, by tensor, shaped like their Sizes."""
+        tensors = self._input_tensors().items()
+        return self._with_arrays({n: as_stored(arrays[n], tensor.Strides) for n, tensor in tensors})
+
+    def _with_arrays(self, inputs: Mapping[str, Array]) -> Case:
+        case = replace(self, data=_Inputs(inputs))
         object.__setattr__(case, "_derived", self._derived)  # The desc is the same.
         return case
 
@@ -286,12 +288,19 @@ class Case:
 
     def outputs(self) -> Mapping[str, TensorDesc]:
         """Return the descs of the outputs by tensor."""
-        outputs: Mapping[str, TensorDesc] = self._once("outputs", self._outputs)
+        outputs: Mapping[str, TensorDesc] = self._once(
+            "outputs", lambda: self._tensors(FieldKind.OUTPUT)
+        )
         return outputs
 
-    def _outputs(self) -> Mapping[str, TensorDesc]:
-        tensors = tensors_of(self.operator, self.desc, FieldKind.OUTPUT)
-        return {name: tensor for name, _, tensor in tensors}
+    def _input_tensors(self) -> Mapping[str, TensorDesc]:
+        inputs: Mapping[str, TensorDesc] = self._once(
+            "inputs", lambda: self._tensors(FieldKind.INPUT)
+        )
+        return inputs
+
+    def _tensors(self, kind: FieldKind) -> Mapping[str, TensorDesc]:
+        return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
 
     def _once(self, name: str, derive: Callable[[], Any]) -> Any:
         """Return what is derived from the desc, which never changes."""

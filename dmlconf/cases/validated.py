@@ -16,7 +16,7 @@ from dmlconf.cases.errors import CaseError
 from dmlconf.cases.expansion import Expansion, UnstorableError
 from dmlconf.cases.matrix import expand
 from dmlconf.cases.model import Case, CaseTemplate, ExpectedRejection
-from dmlconf.documents.store import Store
+from dmlconf.documents.store import Entries
 from dmlconf.resources import schemas_directory, sources
 
 __all__ = ["CheckedFile", "StoredFile", "Validated", "is_valid"]
@@ -84,7 +84,7 @@ class StoredFile:
 class Validated:
     """The files that were checked before."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Entries) -> None:
         self._store = store
         self._changed = False
 

@@ -7,13 +7,25 @@ from typing import Final
 
 import numpy as np
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Fill
 from dmlconf.tensors.fills import challenged
 
-__all__ = ["VARIATIONS", "is_judged", "varied"]
+__all__ = ["VARIATIONS", "is_judged", "variations_of", "varied"]
 
 VARIATIONS: Final = 3
-"""So many inputs a case has under circumstances, its own included."""
+"""So many inputs a case of one operator has under circumstances, its own included."""
+
+_VARIATIONS_OF_GRAPHS: Final = 2
+
+
+def variations_of(case: Case) -> int:
+    """Return how many inputs a case has under circumstances, its own included.
+
+    Graphs have fewer: what a graph permits of other inputs is drawn in samples, which takes as long
+    as most of its plain run.
+    """
+    return _VARIATIONS_OF_GRAPHS if isinstance(case, GraphCase) else VARIATIONS
 
 
 def varied(case: Case, number: int) -> Case:
@@ -26,7 +38,7 @@ def varied(case: Case, number: int) -> Case:
 
     Args:
         case: the case.
-        number: from 0 to `VARIATIONS` - 1.
+        number: below `variations_of` the case.
     """
     if number == 0:
         return case

@@ -341,7 +341,15 @@ class Operator:
 
     def of_kind(self, *kinds: FieldKind) -> Iterator[Field]:
         """Yield the fields of these kinds, in struct order."""
-        return (field for field in self.fields if field.kind in kinds)
+        known = self._fields_of_kinds
+        if kinds not in known:
+            known[kinds] = tuple(field for field in self.fields if field.kind in kinds)
+        return iter(known[kinds])
+
+    @cached_property
+    def _fields_of_kinds(self) -> dict[tuple[FieldKind, ...], tuple[Field, ...]]:
+        """What `of_kind` has returned."""
+        return {}
 
     def names(self, values: Mapping[str, Any]) -> Namespace:
         """Return what expressions over a desc are evaluated over: its values and the terms.

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import Final
 
-from dmlconf.documents.store import Store
+from dmlconf.documents.archive import Archive
+from dmlconf.documents.store import Entries, Store
+from dmlconf.resources import checked_archive
 
-__all__ = ["VARIABLE", "turn_off", "user_store"]
+__all__ = ["VARIABLE", "checked_files", "turn_off", "user_store"]
 
 VARIABLE: Final = "DMLCONF_CACHE"
 """The environment variable that names another folder, or `off`."""
@@ -28,6 +30,12 @@ def user_store() -> Store | None:
     return Store(user_cache_path("dmlconf", appauthor=False))
 
 
+def checked_files() -> Entries | None:
+    """Return what is known of checked files: what came with dmlconf, before the user's store."""
+    archive = checked_archive()
+    return user_store() if archive is None else Archive(archive, user_store())
+
+
 def turn_off() -> None:
-    """Keep nothing, and use nothing that was kept, in this process and those it starts."""
+    """Use no cache folder, in this process and those it starts."""
     os.environ[VARIABLE] = _OFF

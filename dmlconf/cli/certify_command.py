@@ -13,7 +13,6 @@ from typing import Final
 
 import click
 
-from dmlconf.backends import registry
 from dmlconf.cases.loader import load_suite, require_valid
 from dmlconf.certification.certificate import SUFFIX, new_certificate
 from dmlconf.certification.contents import read_statement_file, waivers_of_run
@@ -32,20 +31,14 @@ from dmlconf.certification.making import (
 from dmlconf.certification.profiles import required_cases, shortcomings
 from dmlconf.certification.statement import Predicate
 from dmlconf.certification.verification import not_allowed
-from dmlconf.cli.cache import user_store
+from dmlconf.cli.cache import checked_files
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend, complete_profile
 from dmlconf.cli.console import say, warn
+from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
-from dmlconf.cli.options import (
-    backend_options,
-    challenge_option,
-    color_option,
-    directml_option,
-    jobs_option,
-    with_directml,
-)
+from dmlconf.cli.options import challenge_option, color_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.selection import named_profile, paths_argument, suite_paths
 from dmlconf.documents.files import UnreadableFileError, read_bytes
@@ -56,7 +49,6 @@ from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import Header
 from dmlconf.runner.scratch import ScratchFolder
 from dmlconf.runner.session import OpenBackend, make_header, open_backend
-from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Verdict
 from dmlconf.runner.waiver_file import read_waivers
 
@@ -90,9 +82,7 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 @challenge_option("Change the data of all generated cases by this number, which whoever will "
                   "verify has chosen.")  # fmt: skip
 @option("--resume", is_flag=True, help="Go on with a certification that was interrupted.")
-@directml_option
-@jobs_option("1")
-@backend_options
+@single_device_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
@@ -105,11 +95,7 @@ def command(
     statement: Path | None,
     challenge: int | None,
     resume: bool,
-    directml: str | None,
-    jobs: int | None,
-    timeout: float,
-    worker_memory: int,
-    substrate: Path | None,
+    device_options: DeviceOptions,
     quiet: bool,
     color: str,
 ) -> int:
@@ -125,10 +111,10 @@ def command(
     if output.suffix != SUFFIX:
         raise click.BadParameter(printable(f"{output} does not end in {SUFFIX}"), param_hint="-o")
     private = read_private_key(key) if key else None
-    [tested] = with_directml([registry.parse(backend)], directml)
+    tested = device_options.tested(backend)
     if tested.name == "numpy":
         warn("numpy is the reference: a certificate of it says nothing of DirectML")
-    files = {"waivers": waivers, "substrate": substrate, "statement": statement}
+    files = {"waivers": waivers, "substrate": device_options.substrate, "statement": statement}
     contents = {
         f"{name}.yaml": _content(path, name) for name, path in files.items() if path is not None
     }
@@ -139,7 +125,7 @@ def command(
         accepted.require_cases(paths)
     replaced(output, None)
     demanded = named_profile(profile)
-    suite = load_suite(suite_paths(paths), store=user_store(), challenge=challenge)
+    suite = load_suite(suite_paths(paths), store=checked_files(), challenge=challenge)
     plan = list(required_cases(demanded, suite.plan()))
     require_valid(suite, plan)
     if not plan:
@@ -151,11 +137,11 @@ def command(
         suite_paths=suite_paths(paths),
         plan=plan,
         challenge=challenge,
-        substrate=read_substrate(substrate) if substrate else NO_SUBSTRATE,
+        substrate=device_options.known_limits(),
         files=contents,
     )
     bar = partial(progress, len(plan), quiet=quiet, color=color)
-    device = open_backend(tested, Limits(jobs or 1, timeout, worker_memory << 20))
+    device = open_backend(tested, device_options.limits())
     try:
         lacking = shortcomings(demanded, device.capabilities)
         if lacking:
@@ -169,7 +155,9 @@ def command(
             missing = _run(order, device, journal, bar)
             if missing:
                 return _incomplete(output, missing)
-            limits = Limits(jobs or processes_that_pay(len(plan)), timeout)
+            limits = Limits(
+                device_options.jobs or processes_that_pay(len(plan)), device_options.timeout
+            )
             certificate = _new_contents(order, device, header, journal, limits, bar)
             if certificate.findings:
                 return _not_allowed(output, certificate.findings)

@@ -11,7 +11,7 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.catalogue.loader import UnknownOperatorError, operator_name, operator_names
 from dmlconf.catalogue.model import FEATURE_LEVELS
 from dmlconf.certification.profiles import profile_names
-from dmlconf.cli.cache import user_store
+from dmlconf.cli.cache import checked_files
 from dmlconf.cli.configuration import configured_profiles
 from dmlconf.reports.registry import FORMATS
 from dmlconf.resources import cases_directory
@@ -36,13 +36,13 @@ def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the identifiers that begin so; those of the bundled suite where no path is given."""
     paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
-    plan = load_suite(paths, operators=operators_of([incomplete]), store=user_store()).plan()
+    plan = load_suite(paths, operators=operators_of([incomplete]), store=checked_files()).plan()
     return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
 
 
 def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the tags of the bundled suite that begin so."""
-    suite = load_suite([cases_directory()], store=user_store())
+    suite = load_suite([cases_directory()], store=checked_files())
     tags = {tag for template in suite.templates for tag in template.tags}
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 

@@ -36,10 +36,11 @@ _MOST_GROUPS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A case to diagnose, and what the failures share that it is one of."""
+    """A case to diagnose, what the failures share that it is one of, and these."""
 
     case: str
     shared: str | None = None
+    alike: tuple[str, ...] = ()
 
 
 @click.command("diagnose", cls=Command, short_help="Find what is to blame for failures.")
@@ -144,7 +145,8 @@ def _failures(log: RunLog) -> Iterator[_Failure]:
 
     for line in shared_lines(log):
         smallest = min(line.shared.failures, key=lambda verdict: _size(verdict.facts))
-        yield _Failure(smallest.case, line.sentence)
+        alike = tuple(dict.fromkeys(verdict.case for verdict in line.shared.failures))
+        yield _Failure(smallest.case, line.sentence, alike)
 
 
 def _size(facts: Any) -> int:
@@ -187,7 +189,9 @@ def _diagnosed(
     click.echo(f"  reduced  {printable(reduction_sentence(diagnosis))}")
     if folder is not None:
         environment = environment_record(bench.open().environment)
-        write_diagnosis(folder, diagnosis, environment, str(bench.backend), failure.shared)
+        write_diagnosis(
+            folder, diagnosis, environment, str(bench.backend), failure.shared, failure.alike
+        )
         click.echo(f"  files    {printable(str(folder))}")
     for note in diagnosis.notes:
         click.echo(f"  note     {printable(note)}")

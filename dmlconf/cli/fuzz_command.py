@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.backends import registry
 from dmlconf.backends.subject import REFERENCE
 from dmlconf.cases.loader import Suite
 from dmlconf.cases.model import PlannedCase
@@ -21,18 +20,12 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend, complete_operator
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say
+from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.fuzz_reduction import Trial, reduce_groups
 from dmlconf.cli.logged_run import default_log
 from dmlconf.cli.logs import opened_log
-from dmlconf.cli.options import (
-    Number,
-    backend_options,
-    color_option,
-    directml_option,
-    jobs_option,
-    with_directml,
-)
+from dmlconf.cli.options import Number, color_option
 from dmlconf.cli.outcome import Demands, run_exit_code
 from dmlconf.cli.outputs import prepare_files
 from dmlconf.cli.progress import progress
@@ -49,12 +42,11 @@ from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
 from dmlconf.runner.against import expectations
-from dmlconf.runner.execution import limits_of
+from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.judging import verdicts
 from dmlconf.runner.log import LogWriter, RunLog, read_log
 from dmlconf.runner.rounds import in_rounds, rewrite, run_rounds
 from dmlconf.runner.session import make_header, open_backend
-from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 from dmlconf.runner.verdict import Verdict
 
 __all__ = ["command"]
@@ -108,9 +100,7 @@ def _operators(
         help="Make cases for so long.")  # fmt: skip
 @option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
         group=_CHOICE_GROUP, help="Make the case of this number only.")  # fmt: skip
-@directml_option
-@jobs_option("1")
-@backend_options
+@single_device_options
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
         help="Stop after so many failures.")  # fmt: skip
@@ -135,11 +125,7 @@ def command(
     count: int | None,
     seconds: float | None,
     numbers: tuple[int, ...],
-    directml: str | None,
-    jobs: int | None,
-    timeout: float,
-    worker_memory: int,
-    substrate: Path | None,
+    device_options: DeviceOptions,
     fail_fast: bool,
     max_failures: int | None,
     folder: Path | None,
@@ -161,7 +147,7 @@ def command(
     if graphs and invalid:
         raise click.UsageError("--graphs and --invalid exclude each other")
     reports = parse_reports(report_options, log=log_file)
-    (name,) = with_directml([registry.parse(backend)], directml)
+    name = device_options.tested(backend)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     kind = Kind.GRAPHS if graphs else Kind.INVALID if invalid else Kind.VALID
     fuzz = Fuzz(operators or tuple(operator_names()), seed, kind, nodes)
@@ -169,10 +155,10 @@ def command(
     files = [(f"--report {kind}:{file}", file) for kind, file in reports if file is not None]
     files += [(f"--log {log_file}", log_file)] if log_file else []
     prepare_files(files)
-    known = read_substrate(substrate) if substrate else NO_SUBSTRATE
+    known = device_options.known_limits()
     chosen = list(numbers) or (None if seconds else list(range(count or _CASES)))
     total = None if chosen is None else fuzz.width * len(chosen)
-    limits = limits_of(name, jobs or 1, timeout, total or 0, worker_memory << 20)
+    limits = device_options.limits()
     opened = open_backend(name, limits, judged=True)
     cases: dict[str, PlannedCase] = {}
     try:
@@ -183,7 +169,9 @@ def command(
         expected = expectations(REFERENCE, opened, suite, (), ())
         header = make_header(suite, (str(folder),), total or 0, opened, expected.name, options)
         log = log_file or default_log()
-        judge = partial(verdicts, backend=opened, expected=expected, limits=limits, substrate=known)
+        judge = partial(
+            verdicts, backend=opened, expected=expected, limits=limits, options=JudgeOptions(known)
+        )
         rounds = _rounds(fuzz, chosen, seconds, cases)
         with progress(total, quiet=quiet, color=color) as advance, opened_log(log) as stream:
 

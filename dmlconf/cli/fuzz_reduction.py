@@ -13,7 +13,7 @@ from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.cli.console import say
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
-from dmlconf.runner.conclusion import Conclusion
+from dmlconf.runner.conclusion import Conclusion, JudgeOptions
 from dmlconf.runner.judge import Against
 from dmlconf.runner.session import OpenBackend
 from dmlconf.runner.substrate import Substrate
@@ -42,7 +42,9 @@ class Trial:
         """Return the verdict on a case."""
         outcome = next(outcome for _, outcome in self.backend.execute(iter([case])))
         half = self.backend.capabilities.half_precision
-        conclusion = Conclusion(self.against, self.backend.faults, self.substrate, half=half)
+        conclusion = Conclusion(
+            self.against, self.backend.faults, half, JudgeOptions(self.substrate)
+        )
         verdict = conclusion.of(case, outcome, None)
         assert verdict is not None, "cases that are made have no relations"
         return verdict

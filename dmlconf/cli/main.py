@@ -68,7 +68,7 @@ _SETTINGS: Final = {
 
 @click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="dmlconf")
-@click.option("--no-cache", is_flag=True, help="Check every case file anew, and keep nothing.")
+@click.option("--no-cache", is_flag=True, help="Neither read the cache folder nor write to it.")
 def cli(no_cache: bool) -> None:
     """Test whether DirectML operators give the results that they are documented to give."""
     if no_cache:

@@ -10,23 +10,17 @@ from typing import Any, Final
 
 import click
 
-from dmlconf.backends import registry
 from dmlconf.backends.recording.file import SUFFIX, recording_bytes
 from dmlconf.backends.recording.model import Recording
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_backend
 from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import warn
+from dmlconf.cli.device_options import DeviceOptions, single_device_options
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.files import replaced
 from dmlconf.cli.models import leave_out_models
-from dmlconf.cli.options import (
-    backend_options,
-    color_option,
-    directml_option,
-    jobs_option,
-    with_directml,
-)
+from dmlconf.cli.options import color_option
 from dmlconf.cli.progress import progress
 from dmlconf.cli.selection import (
     load_runnable,
@@ -35,11 +29,9 @@ from dmlconf.cli.selection import (
     paths_argument,
 )
 from dmlconf.documents.problems import printable
-from dmlconf.runner.execution import Limits
 from dmlconf.runner.recorder import LeftOut, record, recording_head
 from dmlconf.runner.renewal import Part, parts_kept, renewed
 from dmlconf.runner.session import open_backend
-from dmlconf.runner.substrate import NO_SUBSTRATE, read_substrate
 
 __all__ = ["command"]
 
@@ -73,10 +65,8 @@ def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Pat
     "--name", metavar="NAME",
     help="Name the files in FOLDER so; the default is BACKEND-VERSION, such as directml-1.15.4.",
 )  # fmt: skip
-@directml_option
+@single_device_options
 @long_selection_options
-@jobs_option("1")
-@backend_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
 def command(
@@ -84,11 +74,7 @@ def command(
     backend: str,
     output: Path,
     name: str | None,
-    directml: str | None,
-    jobs: int | None,
-    timeout: float,
-    worker_memory: int,
-    substrate: Path | None,
+    device_options: DeviceOptions,
     quiet: bool,
     color: str,
     **selection: Any,
@@ -107,7 +93,7 @@ def command(
         raise click.UsageError("--name names files in a folder: add -o FOLDER")
     if name is not None and Path(name).name != name:
         raise click.BadParameter(printable(f"{name!r} is no file name"), param_hint="--name")
-    [tested] = with_directml([registry.parse(backend)], directml)
+    tested = device_options.tested(backend)
     if tested.name == "recording":
         raise click.UsageError("a recording cannot be recorded again: copy the file")
     if tested.name == "numpy":
@@ -117,8 +103,8 @@ def command(
     plan = leave_out_models(paths, plan, selection, "of recordings, which they would make large")
     if not plan:
         return nothing_selected(paths, selection)
-    known = read_substrate(substrate) if substrate else NO_SUBSTRATE
-    device = open_backend(tested, Limits(jobs or 1, timeout, worker_memory << 20))
+    known = device_options.known_limits()
+    device = open_backend(tested, device_options.limits())
     try:
         head = recording_head(device)
         target = output / f"{name or _default_name(head)}{SUFFIX}" if by_operator else output

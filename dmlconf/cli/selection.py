@@ -23,7 +23,7 @@ from dmlconf.certification.profiles import (
     read_profile,
     required_cases,
 )
-from dmlconf.cli.cache import user_store
+from dmlconf.cli.cache import checked_files
 from dmlconf.cli.case_lists import CaseList, failed_cases, listed_cases
 from dmlconf.cli.command import option, options
 from dmlconf.cli.completion import (
@@ -39,6 +39,7 @@ from dmlconf.cli.console import say, warn
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.documents.problems import nearest, printable
 from dmlconf.resources import cases_directory
+from dmlconf.runner.tuning import lasting_values
 
 __all__ = [
     "load",
@@ -167,10 +168,11 @@ def load(
         operators: read files of these operators only; all where there are none.
     """
     return load_suite(
-        suite_paths(paths), every_case=every_case, operators=set(operators), store=user_store()
+        suite_paths(paths), every_case=every_case, operators=set(operators), store=checked_files()
     )
 
 
+@lasting_values()
 def load_chosen(
     paths: Sequence[Path],
     *,
@@ -230,7 +232,7 @@ def _loaded(
     for operators, files in _scopes(lists):
         chosen_operators = selection.operators & operators if operators else selection.operators
         suite = load_suite(
-            suite_paths(paths), operators=chosen_operators, files=files, store=user_store(),
+            suite_paths(paths), operators=chosen_operators, files=files, store=checked_files(),
             challenge=challenge,
         )  # fmt: skip
         identifiers = [case.identifier for case in suite.plan()] if lists else []

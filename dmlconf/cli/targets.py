@@ -24,6 +24,7 @@ from dmlconf.cli.configuration import BACKEND_GROUP
 from dmlconf.cli.console import say, warn
 from dmlconf.documents.problems import printable
 from dmlconf.runner.against import Expectations
+from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judging import compares_unfused, verdicts
 from dmlconf.runner.known_faults import known_faults
@@ -156,11 +157,10 @@ def _local_target(kind: RunKind) -> Target:
     unfused = compares_unfused(kind.compare_unfused, backend.capabilities)
 
     def judge(expected: Expectations, waivers: Waivers) -> Judge:
+        options = JudgeOptions(kind.substrate, waivers, unfused, under)
         return partial(
-            verdicts, backend=backend, expected=expected, limits=kind.limits,
-            substrate=kind.substrate, waivers=waivers, compare_unfused=unfused,
-            circumstances=under,
-        )  # fmt: skip
+            verdicts, backend=backend, expected=expected, limits=kind.limits, options=options
+        )
 
     return Target(backend, judge, under, unfused)
 

@@ -13,7 +13,7 @@ from dmlconf.certification.findings import Result
 from dmlconf.certification.keys import read_public_key
 from dmlconf.certification.reports import FORMATS, table
 from dmlconf.certification.verification import Demand, verify
-from dmlconf.cli.cache import user_store
+from dmlconf.cli.cache import checked_files
 from dmlconf.cli.command import Command, option
 from dmlconf.cli.completion import complete_profile
 from dmlconf.cli.exit_codes import ExitCode
@@ -84,7 +84,7 @@ def command(
         challenge=challenge,
         profile=None if profile is None else named_profile(profile),
         substrate=_accepted(substrate) if substrate else None,
-        store=user_store(),
+        store=checked_files(),
         limits=Limits(jobs) if jobs else None,
     )
     with ExitStack() as stack:

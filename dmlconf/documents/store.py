@@ -7,20 +7,26 @@ nothing that executes. A folder that cannot be used only costs time.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from dmlconf.documents.files import UnreadableFileError, open_regular
 
-__all__ = ["LARGEST_ENTRY", "MOST_BYTES", "Store"]
+__all__ = [
+    "DIGEST_BYTES",
+    "LARGEST_ENTRY",
+    "MOST_BYTES",
+    "Entries",
+    "Store",
+    "entry_content",
+    "entry_value",
+]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of all entries of a folder; beyond them the oldest are removed."""
@@ -30,11 +36,50 @@ LARGEST_ENTRY: Final = 1 << 22
 
 _SUFFIX: Final = ".json"
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
-_DIGEST_BYTES: Final = 64
+
+DIGEST_BYTES: Final = 65
+"""Bytes of an entry before its JSON: its digest in hexadecimal, and a line end."""
+
+
+class Entries(Protocol):
+    """What is kept under keys, of letters and digits."""
+
+    def get(self, key: str) -> Any:
+        """Return what is kept under a key; None where nothing is, or it cannot be used."""
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep a value under a key; nothing where that fails."""
+
+    def prune(self) -> None:
+        """Remove what is too much."""
+
+
+def entry_content(value: Any) -> bytes | None:
+    """Return an entry with a value: the digest of its JSON, a line end, its JSON.
+
+    Returns:
+        None for one that is larger than `LARGEST_ENTRY`.
+    """
+    content = json.dumps(value, separators=(",", ":")).encode()
+    if len(content) > LARGEST_ENTRY:
+        return None
+    return sha256(content).hexdigest().encode() + b"\n" + content
+
+
+def entry_value(entry: bytes) -> Any:
+    """Return the value of an entry.
+
+    Raises:
+        ValueError: the entry is damaged.
+    """
+    digest, _, content = entry.partition(b"\n")
+    if sha256(content).hexdigest().encode() != digest:
+        raise ValueError("the digest is another one")
+    return json.loads(content)
 
 
 class Store:
-    """Entries by key, each in a file of its own: the digest of its JSON, a line end, its JSON."""
+    """Entries by key, each in a file of its own."""
 
     def __init__(self, folder: Path) -> None:
         """Name the folder; it is made when the first entry is kept.
@@ -56,13 +101,9 @@ class Store:
         try:
             with open_regular(self._file(key)) as stream:
                 status = os.fstat(stream.fileno())
-                if not _is_own(status) or status.st_size > LARGEST_ENTRY + _DIGEST_BYTES + 1:
+                if not _is_own(status) or status.st_size > LARGEST_ENTRY + DIGEST_BYTES:
                     return None
-                digest, _, content = stream.read().partition(b"\n")
-            if sha256(content).hexdigest().encode() != digest:
-                return None
-            with _no_garbage():
-                return json.loads(content)
+                return entry_value(stream.read())
         except (OSError, UnreadableFileError, ValueError, RecursionError, MemoryError):
             return None
 
@@ -73,8 +114,8 @@ class Store:
             key: letters and digits.
             value: of what JSON has.
         """
-        content = json.dumps(value, separators=(",", ":")).encode()
-        if len(content) > LARGEST_ENTRY:
+        content = entry_content(value)
+        if content is None:
             return
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,7 +126,7 @@ class Store:
             handle, name = tempfile.mkstemp(dir=self.folder)
             try:
                 with os.fdopen(handle, "wb") as stream:
-                    stream.write(sha256(content).hexdigest().encode() + b"\n" + content)
+                    stream.write(content)
                 Path(name).replace(self._file(key))
             except OSError:
                 Path(name).unlink(missing_ok=True)
@@ -125,15 +166,3 @@ def _is_own(status: os.stat_result) -> bool:
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS
-
-
-@contextmanager
-def _no_garbage() -> Iterator[None]:
-    """Read without looking for garbage: many new values at once look like much of it."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

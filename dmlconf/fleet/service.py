@@ -24,6 +24,7 @@ from dmlconf.catalogue.loader import catalogue_digest
 from dmlconf.documents.problems import ExpectedError
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import expectations
+from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judging import compares_unfused, verdicts
 from dmlconf.runner.session import header_environment, open_backend
@@ -186,11 +187,8 @@ class _Session:
         )
 
     def _run(self, cases: Sequence[PlannedCase]) -> Batch:
-        reached = verdicts(
-            cases, self._backend, self._expected, self._job.limits, self._job.substrate,
-            self._waivers, compare_unfused=self._unfused, circumstances=self._under,
-        )  # fmt: skip
-        done = tuple(reached)
+        options = JudgeOptions(self._job.substrate, self._waivers, self._unfused, self._under)
+        done = tuple(verdicts(cases, self._backend, self._expected, self._job.limits, options))
         stale = tuple(tuple(each.stale) for each in self._expected.recordings)
         for each in self._expected.recordings:
             each.stale.clear()

@@ -121,6 +121,9 @@ def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
     """
     if strides is None or not overlaps(values.shape, strides):
         return values
+    last = values[tuple(slice(-1, None) if stride == 0 else slice(None) for stride in strides)]
+    if not overlaps(last.shape, strides):
+        return np.broadcast_to(last, values.shape).copy()
     offsets = element_offsets(values.shape, strides)
     buffer = np.zeros(int(offsets.max()) + 1, values.dtype)
     buffer[offsets] = values

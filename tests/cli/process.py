@@ -73,6 +73,7 @@ def dmlconf_here(
         code = end.code
     finally:
         gc.set_threshold(*threshold)
+        gc.unfreeze()
         for number, handler in handlers.items():
             signal.signal(number, handler)
     assert isinstance(code, int)

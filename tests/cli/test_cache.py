@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dmlconf.resources import checked_archive
 from tests.cli.process import dmlconf_here, write
 
 
@@ -44,3 +45,7 @@ def test_a_folder_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path)
     listed = dmlconf_here(tmp_path, "list", "tile.yaml", DMLCONF_CACHE=str(tmp_path / "tile.yaml"))
     assert (listed.returncode, listed.stdout) == (0, "tile/tile/stated\n")
+
+
+def test_a_checkout_checks_its_own_files() -> None:
+    assert checked_archive() is None

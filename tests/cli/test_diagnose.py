@@ -46,6 +46,21 @@ def test_a_run_without_failures_has_nothing_to_diagnose(tmp_path: Path) -> None:
 
 
 @pytest.mark.diagnosis
+def test_a_run_of_all_operators_names_the_condition_at_its_beginning(tmp_path: Path) -> None:
+    options = "--quick", "--without-tag", "model", "--log", "run.jsonl"
+    run = dmlconf(tmp_path, "run", *options, "-b", "miniature:zeros,where=NAN in Data")
+    assert run.returncode == 1
+    first = "\n".join(run.stdout.splitlines()[:10])
+    assert "all and only where NAN in Data" in first, first
+    done = dmlconf(tmp_path, "diagnose", "run.jsonl", "-o", "folder")
+    assert done.returncode == 0, done.stderr
+    assert "NaN in an input is to blame" in done.stdout
+    [folder] = (tmp_path / "folder").iterdir()
+    listed = (folder / "failures.txt").read_text().split("\n")
+    assert f"the {len(listed) - 1:,} cases that fail alike" in (folder / "report.md").read_text()
+
+
+@pytest.mark.diagnosis
 def test_the_folder_of_a_run_has_a_case_that_fails_again(tmp_path: Path) -> None:
     run = dmlconf(tmp_path, "run", "-o", "FOLD", "-b", NEGATED, "--log", "run.jsonl")
     assert run.returncode == 1

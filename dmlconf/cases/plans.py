@@ -1,0 +1,202 @@
+"""What is to be compiled, an operator or a graph, with its inputs and outputs as they are bound."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.model import Case
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
+from dmlconf.catalogue.model import FieldKind
+from dmlconf.graphs.model import CONSTANT_TENSOR, Constant, Graph, GraphNode, Node
+
+__all__ = [
+    "Binding",
+    "Bindings",
+    "GraphPlan",
+    "OperatorPlan",
+    "Plan",
+    "plan",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A tensor that is bound.
+
+    Attributes:
+        name: an operator's tensor, arrays as `InputTensors[0]`; an input or output of a graph.
+        desc: its desc.
+    """
+
+    name: str
+    desc: TensorDesc
+
+
+Bindings = tuple[Binding | None, ...]
+"""Tensors in the order of their bindings; None for one that is absent, and bound to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPlan:
+    """An operator for CompileOperator.
+
+    Attributes:
+        node: the operator with its desc; it has no name.
+        inputs: what is bound to it.
+        outputs: what it writes.
+        in_place: outputs that share the buffer of an input, by output.
+    """
+
+    node: Node
+    inputs: Bindings
+    outputs: Bindings
+    in_place: Mapping[str, str]
+
+    def key(self) -> Hashable:
+        """Return what tells plans apart that are compiled otherwise."""
+        return _node_key(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlan:
+    """A graph for CompileGraph; inputs, outputs, nodes and their tensors are numbers from 0.
+
+    Attributes:
+        nodes: operators and constants.
+        inputs: what is bound to the graph; None for an input that no edge leaves.
+        outputs: what the graph writes.
+        in_place: outputs that share the buffer of an input, by output.
+        input_edges: each an input of the graph, a node and the node's input.
+        output_edges: each a node, the node's output and an output of the graph.
+        intermediate_edges: each a node, its output, another node and that node's input.
+    """
+
+    nodes: tuple[GraphNode, ...]
+    inputs: Bindings
+    outputs: Bindings
+    in_place: Mapping[str, str]
+    input_edges: tuple[tuple[int, int, int], ...]
+    output_edges: tuple[tuple[int, int, int], ...]
+    intermediate_edges: tuple[tuple[int, int, int, int], ...] = ()
+
+    def key(self) -> Hashable:
+        """Return what tells plans apart that are compiled otherwise."""
+        edges = self.input_edges, self.output_edges, self.intermediate_edges
+        return tuple(map(_node_key, self.nodes)), *edges, len(self.inputs), len(self.outputs)
+
+
+Plan = OperatorPlan | GraphPlan
+
+
+def plan(case: Case, *, as_graph: bool = False) -> Plan:
+    """Return what is compiled for a case.
+
+    Args:
+        case: an operator's case or a graph's.
+        as_graph: whether an operator is compiled as a graph of one node.
+    """
+    if isinstance(case, GraphCase):
+        return _graph_plan(case.graph, case.in_place)
+    node = Node("", case.operator_name, case.desc)
+    inputs, outputs = (_bindings(node, kind) for kind in (FieldKind.INPUT, FieldKind.OUTPUT))
+    if not as_graph:
+        return OperatorPlan(node, inputs, outputs, case.in_place)
+    return GraphPlan(
+        (node,),
+        tuple(filter(None, inputs)),
+        tuple(filter(None, outputs)),
+        case.in_place,
+        tuple((number, 0, slot) for number, slot in enumerate(_present(inputs))),
+        tuple((0, slot, number) for number, slot in enumerate(_present(outputs))),
+    )
+
+
+def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
+    """Return the plan of a graph; what an edge names and the graph lacks has a number too high."""
+    by_name = graph.by_name
+    nodes = tuple(by_name)
+    inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)
+
+    def end(name: str, tensor: str, kind: FieldKind) -> tuple[int, int]:
+        node = by_name.get(name)
+        return _number(nodes, name), _number(_tensor_names(node, kind), tensor)
+
+    used = {edge.graph_input for edge in graph.input_edges}
+    return GraphPlan(
+        graph.nodes,
+        tuple(Binding(name, desc) if name in used else None for name, desc in graph.inputs.items()),
+        tuple(Binding(name, desc) for name, desc in graph.outputs.items()),
+        in_place,
+        tuple(
+            (_number(inputs, edge.graph_input), *end(edge.node, edge.tensor, FieldKind.INPUT))
+            for edge in graph.input_edges
+        ),
+        tuple(
+            (*end(edge.node, edge.tensor, FieldKind.OUTPUT), _number(outputs, edge.graph_output))
+            for edge in graph.output_edges
+        ),
+        tuple(
+            (
+                *end(edge.from_node, edge.from_tensor, FieldKind.OUTPUT),
+                *end(edge.to_node, edge.to_tensor, FieldKind.INPUT),
+            )
+            for edge in graph.intermediate_edges
+        ),
+    )
+
+
+def _number(names: Sequence[str], name: str) -> int:
+    """Return the place of a name; where it is missing, the place behind the last."""
+    return names.index(name) if name in names else len(names)
+
+
+def _tensor_names(node: GraphNode | None, kind: FieldKind) -> tuple[str, ...]:
+    """Return the names of a node's tensors of a kind in order, absent ones included."""
+    if node is None:
+        return ()
+    if isinstance(node, Constant):
+        return (CONSTANT_TENSOR,) if kind is FieldKind.OUTPUT else ()
+    return tuple(name for name, _ in _tensors(node, kind))
+
+
+def _bindings(node: Node, kind: FieldKind) -> Bindings:
+    return tuple(Binding(name, desc) if desc else None for name, desc in _tensors(node, kind))
+
+
+def _tensors(node: Node, kind: FieldKind) -> list[tuple[str, TensorDesc | None]]:
+    """Return an operator's tensors of a kind in order; an absent optional tensor has no desc."""
+    by_field: dict[str, list[tuple[str, TensorDesc | None]]] = {}
+    for name, field, desc in tensors_of(node.operator, node.desc, kind):
+        by_field.setdefault(field.name, []).append((name, desc))
+    return [
+        each
+        for field in node.operator.of_kind(kind)
+        for each in by_field.get(field.name, [] if field.is_array else [(field.name, None)])
+    ]
+
+
+def _present(slots: Bindings) -> list[int]:
+    return [number for number, slot in enumerate(slots) if slot is not None]
+
+
+def _node_key(node: GraphNode) -> Hashable:
+    if isinstance(node, Constant):
+        return node.name, node.tensor, hashlib.sha256(node.data.tobytes()).digest()
+    return node.name, node.operator_name, _key(node.desc)
+
+
+def _key(value: Any) -> Hashable:
+    if isinstance(value, float):
+        # Bits tell zeros and NaN apart that compare otherwise than DirectML sees them.
+        return struct.pack("<d", value)
+    if isinstance(value, Mapping):
+        return tuple((name, _key(item)) for name, item in sorted(value.items()))
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(map(_key, value))
+    hashable: Hashable = value
+    return hashable

@@ -1,0 +1,74 @@
+"""Options of commands that test one backend, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.backends import registry
+from dmlconf.cli.command import options
+from dmlconf.cli.options import backend_options, directml_option, jobs_option, with_directml
+from dmlconf.runner.execution import Limits
+from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate, read_substrate
+
+__all__ = ["DeviceOptions", "single_device_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOptions:
+    """How a command that tests one backend runs it.
+
+    Attributes:
+        directml: the file of DirectML; None where the user names none.
+        jobs: worker processes to run side by side; None where the user names no number.
+        timeout: seconds that one case may take in a worker process.
+        worker_memory: MiB by which a worker process may grow.
+        substrate: the file that lists limits of what lies below DirectML, or None.
+    """
+
+    directml: str | None
+    jobs: int | None
+    timeout: float
+    worker_memory: int
+    substrate: Path | None
+
+    def tested(self, backend: str) -> registry.BackendName:
+        """Return the backend of this name, with the file of DirectML.
+
+        Raises:
+            click.UsageError: there is no such backend, or it has no use for a file of DirectML.
+        """
+        [name] = with_directml([registry.parse(backend)], self.directml)
+        return name
+
+    def limits(self) -> Limits:
+        """Return how to run cases; in one process where the user names no number."""
+        return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
+
+    def known_limits(self) -> Substrate:
+        """Return what the file of the substrate lists.
+
+        Raises:
+            InvalidFilesError: the file is invalid.
+        """
+        return read_substrate(self.substrate) if self.substrate else NO_SUBSTRATE
+
+
+def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command's function that takes `device_options` in place of options one by one."""
+
+    @wraps(function)
+    def command(**arguments: Any) -> Any:
+        of_device = {field.name: arguments.pop(field.name) for field in fields(DeviceOptions)}
+        return function(device_options=DeviceOptions(**of_device), **arguments)
+
+    return command
+
+
+single_device_options: Final = options(
+    directml_option, jobs_option("1"), backend_options, _as_device
+)
+"""Add the options of `DeviceOptions`, which the command gets as `device_options`."""

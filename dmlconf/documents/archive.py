@@ -1,0 +1,98 @@
+"""Entries that come with dmlconf in one file, which is read only.
+
+The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, and behind it the
+entries, each compressed by zlib; offsets count from the end of the line. An entry is the same as in
+`dmlconf.documents.store`: it executes nothing, and a damaged one is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dmlconf.documents.store import DIGEST_BYTES, LARGEST_ENTRY, Store, entry_content, entry_value
+
+__all__ = ["Archive", "archive_content"]
+
+_FORM: Final = 1
+_LONGEST_INDEX: Final = 1 << 22
+_LARGEST: Final = LARGEST_ENTRY + DIGEST_BYTES
+_DAMAGES: Final = (
+    TypeError, ValueError, LookupError, zlib.error, RecursionError, MemoryError, OverflowError
+)  # fmt: skip
+
+
+class Archive:
+    """Entries in a file, in front of those of a store, if there is one."""
+
+    def __init__(self, path: Path, store: Store | None = None) -> None:
+        """Name the file, which is opened when the first entry is asked for.
+
+        Args:
+            path: the file; where there is none, or it is damaged, it has no entries.
+            store: has all other entries.
+        """
+        self._path = path
+        self._store = store
+        self._index: Mapping[str, Any] | None = None
+        self._first = 0
+
+    def get(self, key: str) -> Any:
+        """Return the entry of the file, else that of the store; None where neither has one."""
+        value = self._own(key)
+        return self._store.get(key) if value is None and self._store is not None else value
+
+    def put(self, key: str, value: Any) -> None:
+        """Keep a value in the store."""
+        if self._store is not None:
+            self._store.put(key, value)
+
+    def prune(self) -> None:
+        """Keep the store within its bounds."""
+        if self._store is not None:
+            self._store.prune()
+
+    def _own(self, key: str) -> Any:
+        try:
+            if self._index is None:
+                self._read_index()
+            if self._index is None or key not in self._index:
+                return None
+            offset, size = self._index[key]
+            with self._path.open("rb") as stream:
+                stream.seek(self._first + offset)
+                compressed = stream.read(min(size, LARGEST_ENTRY))
+            return entry_value(zlib.decompressobj().decompress(compressed, _LARGEST))
+        except (OSError, *_DAMAGES):
+            return None
+
+    def _read_index(self) -> None:
+        """Read the first line; what is wrong with it leaves no entries."""
+        self._index = {}
+        with self._path.open("rb") as stream:
+            line = stream.readline(_LONGEST_INDEX)
+        header = json.loads(line)
+        if header == {"form": _FORM, "entries": header["entries"]}:
+            self._index = dict(header["entries"])
+            self._first = len(line)
+
+
+def archive_content(values: Mapping[str, Any]) -> bytes:
+    """Return the bytes of an archive: the same for the same values, in whatever order.
+
+    Args:
+        values: of the entries, by key; those that are too large are left out.
+    """
+    index: dict[str, tuple[int, int]] = {}
+    entries = b""
+    for key, value in sorted(values.items()):
+        content = entry_content(value)
+        if content is not None:
+            compressed = zlib.compress(content, 9)
+            index[key] = (len(entries), len(compressed))
+            entries += compressed
+    header = json.dumps({"form": _FORM, "entries": index}, separators=(",", ":"))
+    return header.encode() + b"\n" + entries

@@ -1,0 +1,130 @@
+"""What is compiled for a case: an operator, or a graph with the numbers of its edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.directml.graph import NodeRefusalError
+from dmlconf.backends.directml.hresult import HResultError
+from dmlconf.backends.directml.placement import place
+from dmlconf.backends.directml.running import failure
+from dmlconf.backends.protocol import Rejection
+from dmlconf.cases.plans import GraphPlan, OperatorPlan, plan
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.graphs.model import (
+    Constant,
+    Graph,
+    GraphNode,
+    InputEdge,
+    IntermediateEdge,
+    Node,
+    OutputEdge,
+)
+from dmlconf.tensors.datatypes import DataType
+from tests.backends.directml.cases import case, gather, graph_case, tile
+
+ROW = TensorDesc(DataType.FLOAT32, (3,))
+ROWS = TensorDesc(DataType.FLOAT32, (2, 3))
+
+SPLIT = Node("split", "SPLIT", {"InputTensor": ROWS, "OutputTensors": (ROW, ROW), "Axis": 0})
+GEMM = Node("gemm", "GEMM", {"ATensor": ROWS, "BTensor": ROWS, "CTensor": None,
+                             "OutputTensor": ROWS})  # fmt: skip
+ADD = Node("add", "ELEMENT_WISE_ADD", {"ATensor": ROW, "BTensor": ROW, "OutputTensor": ROW})
+
+
+def graph(*nodes: GraphNode, **parts: Any) -> Graph:
+    return Graph({"x": ROWS, "y": ROWS}, {"z": ROW}, nodes, **parts)
+
+
+def planned(made: Graph) -> GraphPlan:
+    result = plan(graph_case(made))
+    assert isinstance(result, GraphPlan)
+    return result
+
+
+def test_operator_is_compiled_as_it_is_or_as_a_graph_of_one_node() -> None:
+    assert isinstance(plan(tile()), OperatorPlan)
+    actual = plan(gather(IndicesTensor=None), as_graph=True)
+    assert isinstance(actual, GraphPlan)
+    assert actual.input_edges == ((0, 0, 0),)
+    assert actual.output_edges == ((0, 0, 0),)
+
+
+def test_tensors_behind_an_absent_one_keep_their_number() -> None:
+    absent = case("CONVOLUTION", InputTensor=ROW, FilterTensor=None, BiasTensor=ROW,
+                  OutputTensor=ROW)  # fmt: skip
+    actual = plan(absent, as_graph=True)
+    assert isinstance(actual, GraphPlan)
+    assert actual.input_edges == ((0, 0, 0), (1, 0, 2))
+    bound = [binding and binding.name for binding in actual.inputs]
+    assert bound == ["InputTensor", "BiasTensor"]
+
+
+def test_edges_have_the_numbers_of_nodes_and_of_their_tensors() -> None:
+    actual = planned(
+        graph(
+            ADD, SPLIT,
+            input_edges=(InputEdge("y", "split", "InputTensor"),),
+            intermediate_edges=(
+                IntermediateEdge("split", "OutputTensors[1]", "add", "ATensor"),
+                IntermediateEdge("split", "OutputTensors[0]", "add", "BTensor"),
+            ),
+            output_edges=(OutputEdge("add", "OutputTensor", "z"),),
+        )
+    )  # fmt: skip
+    assert actual.input_edges == ((1, 1, 0),)
+    assert actual.intermediate_edges == ((1, 1, 0, 0), (1, 0, 0, 1))
+    assert actual.output_edges == ((0, 0, 0),)
+
+
+def test_graph_input_without_an_edge_is_bound_to_nothing() -> None:
+    actual = planned(graph(SPLIT, input_edges=(InputEdge("y", "split", "InputTensor"),)))
+    assert [binding and binding.name for binding in actual.inputs] == [None, "y"]
+    assert [made and made.name for made in place(actual).inputs] == [None, "y"]
+
+
+def test_what_a_graph_lacks_has_a_number_behind_the_last() -> None:
+    actual = planned(
+        graph(
+            GEMM,
+            input_edges=(InputEdge("w", "gemm", "ATensor"), InputEdge("x", "gemm", "DTensor"),
+                         InputEdge("x", "gemm", "CTensor")),
+            intermediate_edges=(IntermediateEdge("add", "OutputTensor", "gemm", "BTensor"),),
+            output_edges=(OutputEdge("gemm", "OutputTensor", "v"),),
+        )
+    )  # fmt: skip
+    assert actual.input_edges == ((2, 0, 0), (0, 0, 3), (0, 0, 2))
+    assert actual.intermediate_edges == ((1, 0, 0, 1),)
+    assert actual.output_edges == ((0, 0, 1),)
+
+
+def test_constant_has_one_output_and_no_input() -> None:
+    constant = Constant("two", ROW, np.full(3, 2, np.float32))
+    edge = IntermediateEdge("two", "OutputTensor", "add", "BTensor")
+    actual = planned(graph(constant, ADD, intermediate_edges=(edge,)))
+    assert actual.intermediate_edges == ((0, 0, 1, 1),)
+
+
+def test_graphs_are_told_apart_by_nodes_constants_and_edges() -> None:
+    one = graph(Constant("c", ROW, np.ones(3, np.float32)), ADD)
+    others = [
+        graph(Constant("c", ROW, np.zeros(3, np.float32)), ADD),
+        graph(Constant("c", ROW, np.ones(3, np.float32)), replace(ADD, name="sum")),
+        graph(*one.nodes, intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add",
+                                                               "ATensor"),)),
+        graph(*one.nodes, intermediate_edges=(IntermediateEdge("c", "OutputTensor", "add",
+                                                               "BTensor"),)),
+        graph(*reversed(one.nodes)),
+    ]  # fmt: skip
+    assert len({planned(each).key() for each in (one, *others)}) == 6
+    assert planned(one).key() == planned(graph(*one.nodes)).key()
+
+
+@pytest.mark.parametrize("name", ["", "gemm"])
+def test_refusal_names_the_node(name: str) -> None:
+    error = NodeRefusalError(name, HResultError("CreateOperator", 0x80070057))
+    assert failure(error, 0.5) == Rejection("CreateOperator", "E_INVALIDARG", (), 0.5, name)

@@ -1,0 +1,110 @@
+"""The wheel: it holds its suite checked, and what it holds is used as long as nothing differs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.ci.action import ROOT
+
+pytestmark = pytest.mark.wheel
+
+ARCHIVE = "dmlconf/bundled/checked.archive"
+MOST_BYTES = 2_000_000
+
+COUNT = """\
+import sys
+from pathlib import Path
+import dmlconf.cases.loader as loader
+from dmlconf.cli.selection import load_chosen
+
+assert Path(loader.__file__).is_relative_to(sys.argv[1]), loader.__file__
+read = []
+read_document = loader.read_document
+loader.read_document = lambda path: (read.append(path.name), read_document(path))[1]
+suite, plan = load_chosen([])
+print(len(plan), *read)
+"""
+"""Prints how many cases the suite has, and which of its files are read and checked."""
+
+
+def build(folder: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-cache-dir"]
+    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture
+def package(wheel: Path, tmp_path: Path) -> Path:
+    """The folder of a wheel that is unpacked."""
+    folder = tmp_path / "installed"
+    with ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def loaded(package: Path, cache: str = "off") -> tuple[int, list[str]]:
+    environment = {**os.environ, "PYTHONPATH": str(package), "DMLCONF_CACHE": cache}
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNT, str(package)],
+        cwd=package, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    count, *read = ran.stdout.split()
+    return int(count), read
+
+
+def test_it_holds_its_suite_checked_within_bounds(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        assert 0 < archive.getinfo(ARCHIVE).file_size < MOST_BYTES
+
+
+def test_the_whole_suite_is_loaded_without_a_check_and_without_a_cache(package: Path) -> None:
+    count, read = loaded(package)
+    assert count > 50_000
+    assert read == []
+
+
+def test_nothing_of_it_is_kept_again(package: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert loaded(package, str(cache))[1] == []
+    assert not cache.exists()
+
+
+def test_a_changed_file_is_checked(package: Path) -> None:
+    file = package / "dmlconf" / "bundled" / "cases" / "tile" / "documented.yaml"
+    file.write_text(file.read_text("utf-8") + "# A comment.\n", "utf-8")
+    assert loaded(package)[1] == ["documented.yaml"]
+
+
+def test_with_other_sources_every_file_is_checked(package: Path) -> None:
+    source = package / "dmlconf" / "cases" / "build.py"
+    source.write_text(source.read_text("utf-8") + "# A comment.\n", "utf-8")
+    count, read = loaded(package)
+    assert count > 50_000
+    assert len(read) > 800
+
+
+def test_a_damaged_archive_changes_no_case(package: Path) -> None:
+    whole = loaded(package)
+    archive = package / ARCHIVE
+    archive.write_bytes(archive.read_bytes()[:-100_000])
+    count, read = loaded(package)
+    assert count == whole[0]
+    assert read
+
+
+def test_the_same_tree_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    again = build(tmp_path)
+    assert sha256(again.read_bytes()).digest() == sha256(wheel.read_bytes()).digest()

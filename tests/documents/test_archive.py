@@ -1,0 +1,81 @@
+"""An archive gives back its values, and nothing where it is damaged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dmlconf.documents.archive import Archive, archive_content
+from dmlconf.documents.store import LARGEST_ENTRY, Store
+
+VALUES = {"b": {"sizes": [1, 2.5, None, float("inf")]}, "a": ["text" * 100]}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "checked.archive"
+    path.write_bytes(archive_content(VALUES))
+    return path
+
+
+def test_gives_back_what_it_was_made_of(path: Path) -> None:
+    archive = Archive(path)
+    assert {key: archive.get(key) for key in VALUES} == VALUES
+    assert archive.get("c") is None
+
+
+def test_the_same_values_in_another_order_give_the_same_bytes() -> None:
+    assert archive_content(VALUES) == archive_content(dict(sorted(VALUES.items())))
+
+
+def test_what_it_has_not_is_in_the_store(path: Path, tmp_path: Path) -> None:
+    archive = Archive(path, Store(tmp_path / "cache"))
+    archive.put("a", "another")
+    archive.put("c", "mine")
+    assert archive.get("a") == VALUES["a"]
+    assert archive.get("c") == Store(tmp_path / "cache").get("c") == "mine"
+
+
+def test_without_a_store_nothing_is_written(path: Path) -> None:
+    archive = Archive(path)
+    archive.put("c", "mine")
+    archive.prune()
+    assert archive.get("c") is None
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_no_byte_that_changes_gives_another_value(path: Path) -> None:
+    content = path.read_bytes()
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        for key, value in VALUES.items():
+            assert Archive(path).get(key) in (None, value)
+
+
+def test_a_file_that_is_cut_off_gives_no_other_value(path: Path) -> None:
+    content = path.read_bytes()
+    for length in range(len(content)):
+        path.write_bytes(content[:length])
+        assert Archive(path).get("b") in (None, VALUES["b"])
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "[]", "{}", '{"form": 2, "entries": {"a": [0, 1]}}', '{"form": 1, "entries": 1}',
+     '{"form": 1, "entries": {"a": [-1000, 1]}}', '{"form": 1, "entries": {"a": [0, 1e999]}}',
+     '{"form": 1, "entries": {"a": 1}}', '{"form": 1, "entries": {"a": ["0", null]}}'],
+)  # fmt: skip
+def test_a_file_of_another_form_has_no_entries(path: Path, header: str) -> None:
+    path.write_text(header + "\n", "utf-8")
+    assert Archive(path).get("a") is None
+
+
+def test_a_missing_file_has_no_entries(tmp_path: Path) -> None:
+    assert Archive(tmp_path / "none").get("a") is None
+
+
+def test_an_entry_that_is_too_large_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "checked.archive"
+    path.write_bytes(archive_content({"large": "x" * LARGEST_ENTRY, "small": 1}))
+    assert (Archive(path).get("large"), Archive(path).get("small")) == (None, 1)
