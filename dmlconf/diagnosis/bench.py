@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dmlconf.backends.protocol import Outcome
+from dmlconf.backends.protocol import Outcome, Outputs
 from dmlconf.backends.registry import BackendName
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.graphs.relations import Relation
 from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Against, not_asked, unsupported_reason
+from dmlconf.runner.relations import Stopped, in_other_form
 from dmlconf.runner.session import OpenBackend, no_expectation, open_backend
 from dmlconf.runner.verdict import Verdict
 
@@ -64,6 +67,18 @@ class Bench:
         """
         return self.verdicts([case], backend)[0]
 
+    def verdict_in_form(self, case: GraphCase, form: Relation) -> Verdict:
+        """Return the verdict on a graph that runs in another form which must give the same outputs.
+
+        Raises:
+            BackendError: the backend cannot be used.
+        """
+        subject = self.open()
+        outputs = in_other_form(case, form, lambda each: self._outcome(subject, each))
+        outcome = outputs.outcome if isinstance(outputs, Stopped) else Outputs(outputs)
+        half = subject.capabilities.half_precision
+        return Conclusion(self.against, subject.faults, half=half).judge(case, outcome)
+
     def close(self) -> None:
         """Close all backends."""
         for subject in self._backends.values():
@@ -85,12 +100,12 @@ class Bench:
         half = subject.capabilities.half_precision
         conclusion = Conclusion(self.against, subject.faults, half=half)
 
-        def run_one(other: Any) -> Any:
-            return next(result for _, result in subject.execute(iter([other])))
-
-        verdict = conclusion.of(case, outcome, run_one)
+        verdict = conclusion.of(case, outcome, lambda other: self._outcome(subject, other))
         assert verdict is not None
         return verdict
+
+    def _outcome(self, subject: OpenBackend, item: Any) -> Any:
+        return next(result for _, result in subject.execute(iter([item])))
 
 
 @contextmanager

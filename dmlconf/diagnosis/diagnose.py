@@ -10,6 +10,7 @@ from typing import Final
 from dmlconf.backends.errors import UnknownChoiceError
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.registry import BackendName
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case, with_own_data
@@ -168,6 +169,7 @@ class _Again:
         self._kind = diagnosis.verdict.reason.kind if diagnosis.verdict.reason else None
         self._batch = 2 if diagnosis.in_batch else 1
         self._attempts = _ATTEMPTS if 0 < diagnosis.failures < diagnosis.runs else 1
+        self._in_signs = _differs_in_signs_of_zero(diagnosis.verdict)
         self.latest: Verdict | None = None
 
     def __call__(self, case: Case) -> bool:
@@ -178,18 +180,33 @@ class _Again:
         for _ in range(self._attempts):
             for verdict in self._bench.verdicts([case] * self._batch, backend):
                 kind = verdict.reason.kind if verdict.reason else None
-                if verdict.status is self._status and kind is self._kind:
+                alike = verdict.status is self._status and kind is self._kind
+                if alike and (self._in_signs or not _differs_in_signs_of_zero(verdict)):
                     self.latest = verdict
                     return verdict
         return None
 
-    def any_verdict(self, case: Case, backend: BackendName | None = None) -> Verdict:
-        """Return the first verdict that fails, in whichever way; else the last one."""
+    def of_variant(self, variant: Variant) -> Verdict:
+        """Return the first verdict on a variant that fails, in whichever way; else the last one."""
         for _ in range(self._attempts):
-            for verdict in self._bench.verdicts([case] * self._batch, backend):
+            for verdict in self._verdicts(variant):
                 if verdict.status.fails_run:
                     return verdict
         return verdict
+
+    def _verdicts(self, variant: Variant) -> Sequence[Verdict]:
+        if variant.form is not None and isinstance(variant.case, GraphCase):
+            return [self._bench.verdict_in_form(variant.case, variant.form)]
+        return self._bench.verdicts([variant.case] * self._batch, variant.backend)
+
+
+def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
+    """Tell whether all that differs is which zero it is: a reduction should not end there."""
+    differences = verdict.reason.differences if verdict.reason else ()
+    return bool(differences) and all(
+        {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}
+        for difference in differences
+    )
 
 
 def _variants(case: Case, backend: BackendName, others: Sequence[BackendName]) -> Iterator[Variant]:
@@ -202,7 +219,7 @@ def _trial(variant: Variant, again: _Again) -> Trial:
     if variant.case.violations() and variant.case.expectation is None:
         return Trial(variant, None, "the variant would break a constraint of the operator")
     try:
-        return Trial(variant, again.any_verdict(variant.case, variant.backend))
+        return Trial(variant, again.of_variant(variant))
     except (BackendError, UnknownChoiceError) as error:
         return Trial(variant, None, str(error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from dmlconf.catalogue.model import FieldKind
 from dmlconf.diagnosis.diagnose import REPETITIONS, Diagnosis
 from dmlconf.diagnosis.export.cpp import MOST_BYTES, cpp_program
 from dmlconf.diagnosis.export.dxdispatch import unsupported_part, write_model
-from dmlconf.diagnosis.report import render
+from dmlconf.diagnosis.report import FAILURES, render
 
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 
@@ -24,6 +24,11 @@ _LISTED: Final = 256
 """Inputs of so many elements are lists in the case file."""
 
 REPORT: Final = "report.md"
+
+_NODES: Final = (
+    "the nodes for `dxdispatch model.json`, with their data, one after the other: the JSON of "
+    "DxDispatch has no graphs, so this shows whether the nodes alone are right"
+)
 
 
 def write_case(folder: Path, case: Case, origin: str) -> None:
@@ -83,8 +88,10 @@ def _other_forms(
     folder: Path, case: Case, compilation: Compilation, runs: int, title: str
 ) -> dict[str, str]:
     """Write the case for DxDispatch and as a program, and return what the files hold."""
-    if isinstance(case, GraphCase) or isinstance(case.expectation, ExpectedRejection):
-        return {}  # DxDispatch takes graphs in another form, and nothing runs that is rejected.
+    if isinstance(case.expectation, ExpectedRejection):
+        return {}  # Nothing runs that is rejected.
+    if isinstance(case, GraphCase) and case.relation is not None:
+        return {}  # Two forms are compared with each other, and no element is wrong by itself.
     files: dict[str, str] = {}
     if unsupported_part(case) is None:
         model = folder / "dxdispatch" / "model.json"
@@ -94,9 +101,9 @@ def _other_forms(
             half=compilation.half, graph=compilation.graph,
         )  # fmt: skip
         files["dxdispatch/model.json"] = "the case for `dxdispatch model.json`, with its data"
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = tensors_of(case.operator, case.desc, *kinds)
-    if sum(tensor.TotalTensorSizeInBytes for _, _, tensor in tensors) <= MOST_BYTES:
+        if isinstance(case, GraphCase) and len(case.graph.nodes) > 1:
+            files["dxdispatch/model.json"] = _NODES
+    if _bytes(case) <= MOST_BYTES:
         source = cpp_program(
             case, title, metacommands=compilation.metacommands,
             half=compilation.half, graph=compilation.graph, runs=runs,
@@ -106,12 +113,22 @@ def _other_forms(
     return files
 
 
+def _bytes(case: Case) -> int:
+    """Return how many bytes a program holds or reads back."""
+    kinds = FieldKind.INPUT, FieldKind.OUTPUT
+    tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
+    if isinstance(case, GraphCase):
+        tensors += [constant.tensor for constant in case.graph.constants]
+    return sum(tensor.TotalTensorSizeInBytes for tensor in tensors)
+
+
 def write_diagnosis(
     folder: Path,
     diagnosis: Diagnosis,
     environment: Mapping[str, Any],
     backend: str,
     shared: str | None = None,
+    failures: Sequence[str] = (),
 ) -> None:
     """Write the report, and the smallest case in every form.
 
@@ -121,6 +138,7 @@ def write_diagnosis(
         environment: what the backend ran on.
         backend: the backend as named on the command line.
         shared: what the failures of the run share that it is one of.
+        failures: the identifiers of these failures.
 
     Raises:
         OSError: a file cannot be written.
@@ -134,5 +152,9 @@ def write_diagnosis(
         culprit = diagnosis.culprit.circumstance if diagnosis.culprit else ""
         runs = REPETITIONS if culprit == "repetition" else 1
         files |= _other_forms(folder, case, Compilation.of(backend), runs, _title(diagnosis))
+    if len(failures) > 1:
+        text = "".join(f"{identifier}\n" for identifier in failures)
+        (folder / FAILURES).write_text(text, encoding="utf-8")
+        files[FAILURES] = f"the {len(failures):,} cases that fail alike, for `dmlconf run --cases`"
     text = render(diagnosis, environment, backend, shared, files)
     (folder / REPORT).write_text(text, encoding="utf-8")

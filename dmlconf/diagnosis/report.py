@@ -9,15 +9,21 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.backends.subject import tested_environment
-from dmlconf.cases.facts import facts_of
+from dmlconf.cases.desc_entry import attribute_entry
+from dmlconf.cases.facts import facts_of, tensor_text
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.diagnose import Diagnosis, Trial
 from dmlconf.diagnosis.reduction.cost import element_count
-from dmlconf.runner.verdict import Verdict
+from dmlconf.graphs.model import Constant, Graph, Slot
+from dmlconf.runner.verdict import ReasonKind, Verdict
 
-__all__ = ["culprit_sentence", "reduction_sentence", "render"]
+__all__ = ["FAILURES", "culprit_sentence", "reduction_sentence", "render"]
 
+FAILURES: Final = "failures.txt"
+"""The file that lists the failures of a group."""
+
+_OF_VALUES: Final = (ReasonKind.WRONG_VALUES, ReasonKind.ALL_ZEROS, ReasonKind.INPUT_COPIED)
 _MOST_VALUES: Final = 64
 _MOST_ELEMENTS: Final = 8
 _ENVIRONMENT: Final = ("backend", "version", "adapter", "driver", "platform")
@@ -29,12 +35,13 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
         return diagnosis.culprit.sentence
     if not diagnosis.reproduced:
         return "The failure did not come again, so nothing can be blamed."
-    if not diagnosis.trials:
+    telling = sum(t.verdict is not None and t.variant.tells for t in diagnosis.trials)
+    if not telling:
         return "No circumstance could be varied."
-    return (
-        f"No circumstance is to blame: the case fails under each of {len(diagnosis.trials)} "
-        "variants, so the computation itself is wrong."
-    )
+    reason = diagnosis.verdict.reason
+    wrong = reason is not None and reason.kind in _OF_VALUES
+    end = ", so the computation itself is wrong" if wrong else ""
+    return f"No circumstance is to blame: the case fails under each of {telling} variants{end}."
 
 
 def reduction_sentence(diagnosis: Diagnosis) -> str:
@@ -92,14 +99,31 @@ def _lines(
     if "case.yaml" in files:
         yield shlex.join(["dmlconf", "run", "case.yaml", "-b", backend])
     yield shlex.join(["dmlconf", "run", "-b", backend, "--case", diagnosis.case.identifier])
+    if FAILURES in files:
+        yield shlex.join(["dmlconf", "run", "-b", backend, "--cases", FAILURES])
     yield "```"
     yield ""
+    yield from _without_dmlconf(files)
     yield "## Files"
     yield ""
     yield from (f"- `{name}`: {text}" for name, text in files.items())
     for note in diagnosis.notes:
         yield ""
         yield note
+
+
+def _without_dmlconf(files: Mapping[str, str]) -> Iterator[str]:
+    commands = [
+        *(["cl /std:c++17 /EHsc case.cpp", "case.exe"] if "case.cpp" in files else []),
+        *(["dxdispatch dxdispatch/model.json"] if "dxdispatch/model.json" in files else []),
+    ]
+    if commands:
+        yield "Without dmlconf, on Windows:"
+        yield ""
+        yield "```bat"
+        yield from commands
+        yield "```"
+        yield ""
 
 
 def _facts(
@@ -134,9 +158,43 @@ def _case(heading: str, case: Case) -> Iterator[str]:
             yield f"| {tensor} | {_cell(item)} | {values} |"
     yield ""
     if isinstance(case, GraphCase):
-        order = " → ".join(node.name for node in case.graph.in_order())
-        yield f"Nodes, each after those that feed it: {order}"
-        yield ""
+        yield from _nodes(case.graph)
+
+
+def _nodes(graph: Graph) -> Iterator[str]:
+    """Yield a table of the nodes, each after those that feed it."""
+    sources = graph.sources()
+    outputs: dict[Slot, list[str]] = {}
+    for name, slot in graph.output_sources().items():
+        outputs.setdefault(slot, []).append(name)
+    yield "| Node | Operator | Tensors | Attributes |"
+    yield "|---|---|---|---|"
+    for node in graph.in_order():
+        if isinstance(node, Constant):
+            values = _values(node.data)
+            yield f"| {node.name} | constant | {tensor_text(node.tensor)} | {values} |"
+            continue
+        tensors = [
+            f"{name} {tensor_text(tensor)} from {_source(sources.get((node.name, name)))}"
+            for name, tensor in node.inputs.items()
+        ]
+        for name, tensor in node.outputs.items():
+            into = " and ".join(outputs.get((node.name, name), ()))
+            tensors.append(f"{name} {tensor_text(tensor)}{f' is {into}' if into else ''}")
+        attributes = [
+            f"{field.name} {_cell(attribute_entry(node.desc[field.name]))}"
+            for field in node.operator.fields
+            if not field.is_tensor and node.desc.get(field.name) is not None
+        ]
+        yield (
+            f"| {node.name} | {node.operator_name} | {'; '.join(tensors)} "
+            f"| {'; '.join(attributes)} |"
+        )
+    yield ""
+
+
+def _source(source: str | Slot | None) -> str:
+    return ".".join(source) if isinstance(source, tuple) else str(source)
 
 
 def _cell(value: Any) -> str:

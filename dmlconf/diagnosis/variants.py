@@ -17,7 +17,7 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, ExpectedRejection
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.diagnosis.reduction.data import plain_values
-from dmlconf.graphs.relations import owned_otherwise
+from dmlconf.graphs.relations import Relation, lacking, owned_otherwise
 
 __all__ = ["OPTIONS", "Culprit", "Variant", "option_variants", "variants_of"]
 
@@ -44,6 +44,7 @@ class Variant:
         tells: whether a pass tells what is to blame. With FLOAT16 for intermediate results more
             is permitted, a wrong computation need not show in other data, and another backend may
             differ in anything.
+        form: the form in which a graph runs; None as it stands.
     """
 
     circumstance: str
@@ -52,6 +53,7 @@ class Variant:
     case: Case
     backend: BackendName | None = None
     tells: bool = True
+    form: Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,13 @@ def variants_of(case: Case, backend: BackendName) -> Iterator[Variant]:
         case: the case, whose data are arrays.
         backend: what it fails on.
     """
-    yield from option_variants(case, backend)
+    options = option_variants(case, backend)
     if isinstance(case, GraphCase):
+        # A backend compiles a graph as a graph, however it compiles operators.
+        yield from (variant for variant in options if variant.circumstance != "compilation")
         yield from _of_graph(case)
         return
+    yield from options
     yield from _of_layout(case)
     yield from _of_ownership(case)
     if case.in_place:
@@ -106,10 +111,25 @@ def option_variants(case: Case, backend: BackendName) -> Iterator[Variant]:
                 yield Variant(circumstance, label, f"{blame} ({present})", case, other, tells)
 
 
+_FORMS: Final[Mapping[Relation, tuple[str, str, str]]] = {
+    Relation.UNFUSED: ("compilation", "its nodes one by one", "the graph compiler"),
+    Relation.EXPORTED: (
+        "fusion", "every intermediate as an output", "the fusion of nodes over an intermediate",
+    ),
+    Relation.ORDER: ("order", "its nodes in the opposite order", "the order of the nodes"),
+}  # fmt: skip
+"""Forms of a graph that must give the same outputs: the culprit, the change, what is to blame."""
+
+
 def _of_graph(case: GraphCase) -> Iterator[Variant]:
-    """Yield a graph with owned inputs for its constants, or inputs that are not owned."""
+    """Yield a graph in other forms, and owned inputs for its constants or inputs not owned."""
+    if case.relation is not None or isinstance(case.expectation, ExpectedRejection):
+        return
+    for form, (circumstance, change, blame) in _FORMS.items():
+        if form is Relation.UNFUSED or lacking(case.graph, form) is None:
+            yield Variant(circumstance, change, blame, case, form=form)
     graph = owned_otherwise(case.graph)
-    if graph.content() == case.graph.content() or case.relation is not None:
+    if graph.content() == case.graph.content():
         return
     data = {**case.data, **{constant.name: constant.data for constant in case.graph.constants}}
     desc = {**graph.inputs, **graph.outputs}

@@ -2,7 +2,8 @@
 
 `python -m tests.diagnosis shared` measures the conditions of `planted.yaml` alone;
 `python -m tests.diagnosis defects [NAME]...` measures conditions, culprits and reduced cases on the
-defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md.
+defects of `defects.yaml` whose names contain a NAME, and prints the table of docs/diagnosis.md;
+`python -m tests.diagnosis graphs` measures how small graphs become all of whose nodes must stay.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from time import perf_counter
 from tests.diagnosis import planted
 from tests.diagnosis.defects import DEFECTS
 from tests.diagnosis.measure import LARGEST, measure, table
+from tests.diagnosis.measure_graphs import measured_graphs
 from tests.diagnosis.test_planted import first_lines, is_named, run_log
 
 
@@ -57,12 +59,28 @@ def measure_defects(names: Sequence[str]) -> None:
         print(f"| {text} | {hits} of {len(of)} | {hits / max(len(of), 1):.1%} |")
 
 
+def measure_graphs() -> None:
+    """Print a line for each graph, and how many become small."""
+    measured = []
+    for each in measured_graphs():
+        measured.append(each)
+        print(
+            f"{each.before:6,} → {each.elements:4,} in {each.trials:3} trials, "
+            f"{each.seconds:5.1f} s  {each.identifier}",
+            flush=True,
+        )
+    small = sum(each.elements <= LARGEST for each in measured)
+    print(f"{small} of {len(measured)} graphs have at most {LARGEST} elements")
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Measure what the arguments name; without any, both."""
+    """Measure what the arguments name; without any, all."""
     if arguments[:1] in ([], ["shared"]):
         measure_shared()
     if arguments[:1] in ([], ["defects"]):
         measure_defects(arguments[1:])
+    if arguments[:1] in ([], ["graphs"]):
+        measure_graphs()
 
 
 if __name__ == "__main__":

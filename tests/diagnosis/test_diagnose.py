@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.diagnosis.diagnose import Diagnosis, diagnose
@@ -15,6 +16,7 @@ from dmlconf.diagnosis.folder import write_diagnosis
 from dmlconf.diagnosis.report import culprit_sentence
 from dmlconf.resources import cases_directory
 from dmlconf.runner.session import environment_record
+from tests.diagnosis.export.graph_cases import graph_of
 from tests.diagnosis.in_process import InProcessBench
 
 
@@ -100,3 +102,61 @@ def test_a_model_of_dxdispatch_binds_each_tensor_once(tmp_path: Path) -> None:
     for name, array in diagnosis.reduced.case.inputs().items():
         file = tmp_path / "dxdispatch" / model["resources"][name]["initialValues"]["sourcePath"]
         assert np.frombuffer(file.read_bytes(), array.dtype).tolist() == array.ravel().tolist()
+
+
+@pytest.mark.parametrize(
+    ("backend", "culprit"),
+    [
+        ("miniature:negated,where=NodeCount > 1", "compilation"),
+        ("miniature:zeros", None),
+    ],
+)
+def test_a_graph_compiler_is_to_blame_where_the_nodes_alone_are_right(
+    backend: str, culprit: str | None
+) -> None:
+    diagnosis = diagnose(graph_of("wiring/negated-twice"), InProcessBench(backend), 30)
+    assert diagnosis.reproduced
+    blamed = diagnosis.culprit.circumstance if diagnosis.culprit else None
+    assert blamed == culprit, culprit_sentence(diagnosis)
+
+
+def test_the_folder_of_a_graph_names_nodes_edges_and_all_failures(tmp_path: Path) -> None:
+    backend = "miniature:negated,where=NodeCount > 1"
+    bench = InProcessBench(backend)
+    case = graph_of("wiring/negated-twice")
+    diagnosis = diagnose(case, bench, 30)
+    environment = environment_record(bench.open().environment)
+    alike = [case.identifier, "graphs/wiring/another"]
+    write_diagnosis(tmp_path, diagnosis, environment, backend, "GRAPHS: 2 failures", alike)
+    report = (tmp_path / "report.md").read_text()
+    assert diagnosis.reduced is not None
+    assert isinstance(diagnosis.reduced.case, GraphCase)
+    for node in diagnosis.reduced.case.graph.operator_nodes:
+        assert f"| {node.name} | {node.operator_name} | InputTensor" in report
+    assert "| its nodes one by one | passed |" in report
+    assert "cl /std:c++17 /EHsc case.cpp" in report
+    assert (tmp_path / "failures.txt").read_text().split() == alike
+    assert (tmp_path / "case.cpp").exists()
+    assert (tmp_path / "dxdispatch" / "model.json").exists()
+
+
+def test_a_reduction_does_not_end_where_only_the_sign_of_a_zero_is_wrong() -> None:
+    diagnosis = diagnosed("gather/boundary/negative", "miniature:negated")
+    assert diagnosis.reduced_verdict is not None
+    assert diagnosis.reduced_verdict.reason is not None
+    difference = diagnosis.reduced_verdict.reason.differences[0]
+    assert abs(difference["expected"]) == abs(difference["actual"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("backend", "sentence"),
+    [
+        ("miniature:negated", "variants, so the computation itself is wrong."),
+        ("miniature:wrong-sizes", "variants."),
+    ],
+)
+def test_only_wrong_values_are_said_to_be_computed_wrongly(backend: str, sentence: str) -> None:
+    diagnosis = diagnosed("gemm/matrix", backend)
+    telling = [trial for trial in diagnosis.trials if trial.verdict and trial.variant.tells]
+    begin = "No circumstance is to blame: the case fails under each of"
+    assert culprit_sentence(diagnosis) == f"{begin} {len(telling)} {sentence}"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.cases.model import Case, ExpectedOutputs
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.precision import RuleKind
+from dmlconf.precision.allowance import Interval, permitted_intervals
 from dmlconf.precision.room import permitted_ends
+from dmlconf.precision.rules import within
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.evaluation import evaluate
 from dmlconf.tensors.datatypes import Array
@@ -24,13 +27,14 @@ class Expected:
 
     Attributes:
         values: the right elements, shaped like the tensor's Sizes.
-        lowest: the least that each may be.
-        highest: the greatest that each may be.
+        permitted: intervals, each shaped likewise, of which an element lies in at least one. From
+            -infinity to infinity everything is permitted, and from NaN to NaN only NaN.
+        exact: whether -0 is another number than 0.
     """
 
     values: Array
-    lowest: Array
-    highest: Array
+    permitted: tuple[Interval, ...]
+    exact: bool
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
@@ -66,9 +70,19 @@ def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
 
 def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) -> Expected:
     rule = case.narrower_rule(name) or case.rule(name)
+    allowance = allowances.of(name)
+    flat = values.ravel()
     try:
-        lowest, highest = permitted_ends(values.ravel(), rule, allowances.of(name))
+        intervals: Sequence[Interval] = permitted_intervals(rule.kind, allowance)
+        if rule.kind is not RuleKind.ONE_OF:
+            intervals = (permitted_ends(flat, rule, allowance),)
     except (ValueError, LookupError):  # A rule may ask for what the reference does not have.
-        lowest, highest = values, values
-    shape = values.shape
-    return Expected(values, np.reshape(lowest, shape), np.reshape(highest, shape))
+        intervals = ((flat, flat),)
+    pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
+    # Where the expected value is no candidate, nothing but itself is right.
+    known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])
+    permitted = (
+        [np.where(known, end, flat).reshape(values.shape) for end in pair] for pair in pairs
+    )
+    pairs = [(lowest, highest) for lowest, highest in permitted]
+    return Expected(values, tuple(pairs), rule.kind is RuleKind.EXACT)

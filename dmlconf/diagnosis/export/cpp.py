@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.cases.plans import GraphPlan, Plan, plan
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.desc import Desc, TensorDesc
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.diagnosis.export.buffers import Expected, buffer_bytes, expected_of, offsets_of
+from dmlconf.graphs.model import Constant, GraphNode
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.scalar import scalar_bytes
 
@@ -22,6 +25,7 @@ MOST_BYTES: Final = 1 << 18
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "case.cpp"
 _PER_LINE: Final = 16
+_NO_BUFFER: Final = "{nullptr, 0, nullptr, false, -1}"
 
 
 def cpp_program(
@@ -36,11 +40,11 @@ def cpp_program(
     """Return the program's source.
 
     Args:
-        case: the case, of one operator; its data are arrays.
+        case: the case, whose data are arrays.
         title: what the program shows, in one line.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
-        graph: whether the operator is compiled as a graph of one node.
+        graph: whether an operator is compiled as a graph of one node.
         runs: how often it runs.
     """
     flags = [
@@ -50,21 +54,55 @@ def cpp_program(
     rejected = isinstance(case.expectation, ExpectedRejection)
     expected = {} if rejected else expected_of(case, half=half)
     inputs = {} if rejected else case.inputs()
+    compiled = plan(case, as_graph=graph)
     lines = [
-        *_Desc(case.operator, case.desc, "desc").lines(),
-        f"static const DML_OPERATOR_DESC operator_desc = "
-        f"{{DML_OPERATOR_{case.operator_name}, &desc}};",
+        *_nodes(compiled.nodes if isinstance(compiled, GraphPlan) else [compiled.node]),
+        *_edges(compiled if isinstance(compiled, GraphPlan) else None),
+        f"static const bool compile_graph = {str(isinstance(compiled, GraphPlan)).lower()};",
         f"static const DML_EXECUTION_FLAGS execution_flags = "
         f"(DML_EXECUTION_FLAGS)({' | '.join(flags) or '0'});",
-        f"static const bool compile_graph = {str(graph).lower()};",
         f"static const int runs = {1 if case.in_place else runs};",
         "",
-        *_buffers(case, inputs),
+        *_buffers(compiled, inputs),
         "",
-        *_expected_elements(case, expected),
+        *_expected_elements(compiled, expected),
     ]
     text = _TEMPLATE.read_text(encoding="utf-8")
     return text.replace("@TITLE@", " ".join(title.split())).replace("@CASE@", "\n".join(lines))
+
+
+def _edges(plan: GraphPlan | None) -> Iterator[str]:
+    """Yield the lines that define the edges of a graph; an operator has none."""
+    for kind, edges in (
+        ("INPUT", plan.input_edges if plan else ()),
+        ("INTERMEDIATE", plan.intermediate_edges if plan else ()),
+        ("OUTPUT", plan.output_edges if plan else ()),
+    ):
+        rows = [f"{{{', '.join(map(str, edge))}, nullptr}}" for edge in edges]
+        yield from _vector(f"DML_{kind}_GRAPH_EDGE_DESC", f"{kind.lower()}_edges", rows)
+
+
+def _nodes(nodes: Sequence[GraphNode]) -> Iterator[str]:
+    """Yield the lines that define operators and constants."""
+    rows = []
+    for number, node in enumerate(nodes):
+        name = f"node_{number}"
+        if isinstance(node, Constant):
+            content = buffer_bytes(node.tensor, node.data)[: node.tensor.TotalTensorSizeInBytes]
+            yield from _bytes(name, content)
+            rows.append(f"{{{_text(node.name)}, nullptr, {name}, {len(content)}}}")
+            continue
+        yield from _Desc(node.operator, node.desc, name).lines()
+        desc = f"{{DML_OPERATOR_{node.operator_name}, &{name}}}"
+        yield f"static const DML_OPERATOR_DESC {name}_operator = {desc};"
+        rows.append(f"{{{_text(node.name or node.operator_name)}, &{name}_operator, nullptr, 0}}")
+    if any(isinstance(node, Constant) for node in nodes):
+        yield "#define HAS_CONSTANTS"
+    yield from _vector("Node", "nodes", rows)
+
+
+def _text(name: str) -> str:
+    return json.dumps(name)
 
 
 class _Desc:
@@ -177,36 +215,26 @@ def _tensor_desc(name: str) -> str:
     return f"{{DML_TENSOR_TYPE_BUFFER, &{name}_buffer}}"
 
 
-def _slots(case: Case, kind: FieldKind) -> Iterator[tuple[str, TensorDesc | None]]:
-    """Yield the tensors in the order of bindings; an absent one has a slot as well."""
-    for field in case.operator.of_kind(kind):
-        value = case.desc.get(field.name)
-        if isinstance(value, tuple):
-            yield from ((f"{field.name}[{index}]", each) for index, each in enumerate(value))
-        else:
-            yield field.name, value
-
-
-def _buffers(case: Case, inputs: Mapping[str, Array]) -> Iterator[str]:
-    names = [name for name, _ in _slots(case, FieldKind.INPUT)]
+def _buffers(plan: Plan, inputs: Mapping[str, Array]) -> Iterator[str]:
+    names = [slot and slot.name for slot in plan.inputs]
     rows = []
-    for number, (name, tensor) in enumerate(_slots(case, FieldKind.INPUT)):
-        if tensor is None:
-            rows.append("{nullptr, 0, nullptr, false, -1}")
+    for number, slot in enumerate(plan.inputs):
+        if slot is None:
+            rows.append(_NO_BUFFER)
             continue
         data = "nullptr"
-        if name in inputs:
+        if slot.name in inputs:
             data = f"data_{number}"
-            yield from _bytes(data, buffer_bytes(tensor, inputs[name]))
-        owned = str("OWNED_BY_DML" in tensor.Flags).lower()
-        rows.append(f'{{"{name}", {_size(tensor)}, {data}, {owned}, -1}}')
+            yield from _bytes(data, buffer_bytes(slot.desc, inputs[slot.name]))
+        owned = str("OWNED_BY_DML" in slot.desc.Flags).lower()
+        rows.append(f"{{{_text(slot.name)}, {_size(slot.desc)}, {data}, {owned}, -1}}")
     yield from _vector("Buffer", "inputs", rows)
     rows = []
-    for name, tensor in _slots(case, FieldKind.OUTPUT):
-        alias = names.index(case.in_place[name]) if name in case.in_place else -1
-        row = "{nullptr, 0, nullptr, false, -1}"
-        if tensor is not None:
-            row = f'{{"{name}", {_size(tensor)}, nullptr, false, {alias}}}'
+    for slot in plan.outputs:
+        row = _NO_BUFFER
+        if slot is not None:
+            alias = names.index(plan.in_place[slot.name]) if slot.name in plan.in_place else -1
+            row = f"{{{_text(slot.name)}, {_size(slot.desc)}, nullptr, false, {alias}}}"
         rows.append(row)
     yield from _vector("Buffer", "outputs", rows)
 
@@ -229,33 +257,34 @@ def _vector(kind: str, name: str, rows: Sequence[str]) -> Iterator[str]:
     yield "};"
 
 
-def _expected_elements(case: Case, expected: Mapping[str, Expected]) -> Iterator[str]:
+def _expected_elements(plan: Plan, expected: Mapping[str, Expected]) -> Iterator[str]:
     rows = []
-    for number, (name, tensor) in enumerate(_slots(case, FieldKind.OUTPUT)):
-        if tensor is None or name not in expected:
-            rows.append("{DML_TENSOR_DATA_TYPE_UNKNOWN, nullptr, 0}")
+    for number, slot in enumerate(plan.outputs):
+        if slot is None or slot.name not in expected:
+            rows.append("{DML_TENSOR_DATA_TYPE_UNKNOWN, nullptr, 0, nullptr, 0, false}")
             continue
-        right = expected[name]
-        numbers = zip(
-            offsets_of(tensor),
-            right.values.ravel().tolist(),
-            right.lowest.ravel().tolist(),
-            right.highest.ravel().tolist(),
-            strict=True,
-        )
-        elements = [_element(*row, is_float=tensor.DataType.is_float) for row in numbers]
+        right, is_float = expected[slot.name], slot.desc.DataType.is_float
+        values = zip(offsets_of(slot.desc), right.values.ravel().tolist(), strict=True)
+        elements = [_element(offset, value, is_float=is_float) for offset, value in values]
         yield f"static const Element expected_{number}[] = {{"
         yield from (f"    {element}," for element in elements)
         yield "};"
-        data_type = f"DML_TENSOR_DATA_TYPE_{tensor.DataType}"
-        rows.append(f"{{{data_type}, expected_{number}, {len(elements)}}}")
+        ends = [end.ravel().tolist() for interval in right.permitted for end in interval]
+        yield f"static const double permitted_{number}[] = {{"
+        for element in zip(*ends, strict=True):
+            yield f"    {', '.join(_double(float(end)) for end in element)},"
+        yield "};"
+        data_type = f"DML_TENSOR_DATA_TYPE_{slot.desc.DataType}"
+        rows.append(
+            f"{{{data_type}, expected_{number}, {len(elements)}, "
+            f"permitted_{number}, {len(right.permitted)}, {str(right.exact).lower()}}}"
+        )
     yield from _vector("Output", "expected", rows)
 
 
-def _element(offset: int, value: Any, low: Any, high: Any, *, is_float: bool) -> str:
+def _element(offset: int, value: Any, *, is_float: bool) -> str:
     integer = "0" if is_float else _integer(int(value))
-    ends = ", ".join(_double(float(number)) for number in (value, low, high))
-    return f"{{{offset}, {ends}, {integer}}}"
+    return f"{{{offset}, {_double(float(value))}, {integer}}}"
 
 
 def _integer(value: int) -> str:

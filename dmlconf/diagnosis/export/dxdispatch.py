@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.catalogue.model import AttributeKind, Field, Operator
 from dmlconf.diagnosis.export.buffers import buffer_bytes
+from dmlconf.graphs.model import Graph, Node
+from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.scalar import scalar_bytes
 
 __all__ = ["unsupported_part", "write_model"]
@@ -26,9 +30,10 @@ def unsupported_part(case: Case) -> str | None:
 
     Source: `dmlTensorDataType` of its schema has no types of 4 bits.
     """
-    for name, _, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT, FieldKind.OUTPUT):
-        if tensor.DataType.bits < 8:
-            return f"{tensor.DataType} of {name}"
+    for node in _nodes(case):
+        for name, tensor in (*node.inputs.items(), *node.outputs.items()):
+            if tensor.DataType.bits < 8:
+                return f"{tensor.DataType} of {name}"
     return None
 
 
@@ -42,73 +47,132 @@ def write_model(
 ) -> None:
     """Write the model, and a file `TENSOR.dat` for each input.
 
+    JSON has no word for the nodes and edges of a graph: a graph is a binary file that ONNX Runtime
+    serialized (the guide's "DML Serialized Graph Dispatchable"). So the nodes of a graph are
+    dispatched one after the other. A graph of one node is compiled as a graph.
+
     Args:
         path: the JSON file.
-        case: the case, of one operator; its data are arrays.
+        case: the case, whose data are arrays.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
-        graph: whether the operator is compiled as a graph of one node.
+        graph: whether an operator is compiled as a graph of one node.
 
     Raises:
         OSError: a file cannot be written.
     """
-    inputs = case.inputs()
-    kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    tensors = {name: tensor for name, _, tensor in tensors_of(case.operator, case.desc, *kinds)}
-    resources: dict[str, Any] = {}
-    for name, tensor in tensors.items():
-        if name in inputs:
-            file = path.with_name(f"{_plain(name)}.dat")
-            file.write_bytes(buffer_bytes(tensor, inputs[name]))
-            values: dict[str, Any] = {"sourcePath": file.name}
-        else:
-            elements = -(-tensor.TotalTensorSizeInBytes // 4) * 32 // tensor.DataType.bits
-            values = {"valueCount": elements, "value": 0}
-        if name not in case.in_place:
-            data_type = str(tensor.DataType)
-            resources[name] = {"initialValuesDataType": data_type, "initialValues": values}
-    owned = [name for name in inputs if "OWNED_BY_DML" in tensors[name].Flags]
-    dispatchable: dict[str, Any] = {
-        "type": f"DML_OPERATOR_{case.operator_name}",
-        "dmlCompileType": "DmlCompileGraph" if graph else "DmlCompileOp",
-        "desc": _desc(case.operator, case.desc),
-    }
+    graph = graph or (isinstance(case, GraphCase) and len(case.graph.nodes) == 1)
+    resources = {name: _resource(path, name, *each) for name, each in _buffers(case).items()}
     flags = ([] if metacommands else ["DISABLE_META_COMMANDS"]) + (
         ["ALLOW_HALF_PRECISION_COMPUTATION"] if half else []
     )
-    if flags:
-        dispatchable["executionFlags"] = [f"DML_EXECUTION_FLAG_{flag}" for flag in flags]
-    if owned:
-        dispatchable["bindings"] = _bindings(case, owned)
-    bound = [name for name in tensors if name not in owned]
+    dispatchables: dict[str, Any] = {}
+    commands: list[dict[str, Any]] = []
+    for node in _nodes(case):
+        bound = _bound(case, node)
+        owned = {name for name, tensor in node.inputs.items() if "OWNED_BY_DML" in tensor.Flags}
+        entry: dict[str, Any] = {
+            "type": f"DML_OPERATOR_{node.operator_name}",
+            "dmlCompileType": "DmlCompileGraph" if graph else "DmlCompileOp",
+            "desc": _desc(node.operator, node.desc),
+        }
+        if flags:
+            entry["executionFlags"] = [f"DML_EXECUTION_FLAG_{flag}" for flag in flags]
+        if owned:
+            entry["bindings"] = _bindings({n: r for n, r in bound.items() if n in owned})
+        name = node.name or "operator"
+        dispatchables[name] = entry
+        bindings = _bindings({n: r for n, r in bound.items() if n not in owned})
+        commands.append({"type": "dispatch", "dispatchable": name, "bindings": bindings})
     model = {
         "resources": resources,
-        "dispatchables": {"operator": dispatchable},
+        "dispatchables": dispatchables,
         "commands": [
-            {
-                "type": "dispatch",
-                "dispatchable": "operator",
-                "bindings": _bindings(case, bound),
-            },
-            *(
-                {"type": "print", "resource": case.in_place.get(name, name)}
-                for name in case.outputs()
-            ),
+            *commands,
+            *({"type": "print", "resource": name} for name in _printed(case)),
         ],
     }
     path.write_text(json.dumps(model, indent=2) + "\n", encoding="utf-8")
 
 
+def _nodes(case: Case) -> list[Node]:
+    """Return the operators in the order of their dispatches."""
+    if not isinstance(case, GraphCase):
+        return [Node("", case.operator_name, case.desc)]
+    return [node for node in case.graph.in_order() if isinstance(node, Node)]
+
+
+def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
+    """Return each buffer by the resource's name, with its data; None for what is written."""
+    inputs = case.inputs()
+    buffers: dict[str, tuple[TensorDesc, Array | None]] = {}
+    if not isinstance(case, GraphCase):
+        [node] = _nodes(case)
+        buffers |= {name: (tensor, inputs[name]) for name, tensor in node.inputs.items()}
+        written = ((n, tensor) for n, tensor in node.outputs.items() if n not in case.in_place)
+        return buffers | {name: (tensor, None) for name, tensor in written}
+    graph = case.graph
+    used = {edge.graph_input for edge in graph.input_edges}
+    buffers |= {name: (graph.inputs[name], inputs[name]) for name in graph.inputs if name in used}
+    buffers |= {part.name: (part.tensor, part.data) for part in graph.constants}
+    for node in graph.operator_nodes:
+        for name, tensor in node.outputs.items():
+            buffers[_intermediate(graph, node.name, name)] = tensor, None
+    return buffers
+
+
+def _intermediate(graph: Graph, node: str, tensor: str) -> str:
+    """Return the resource of a node's output: an output of the graph has that one's name."""
+    outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
+    return next(outputs, f"{node}.{tensor}")
+
+
+def _bound(case: Case, node: Node) -> dict[str, str]:
+    """Return the resource of each tensor of a node."""
+    if not isinstance(case, GraphCase):
+        return {name: case.in_place.get(name, name) for name in (*node.inputs, *node.outputs)}
+    graph, sources = case.graph, case.graph.sources()
+    constants = {part.name for part in graph.constants}
+    bound: dict[str, str] = {}
+    for name in node.inputs:
+        source = sources[node.name, name]
+        if isinstance(source, str):
+            bound[name] = source
+        elif source[0] in constants:
+            bound[name] = source[0]
+        else:
+            bound[name] = _intermediate(graph, *source)
+    return bound | {name: _intermediate(graph, node.name, name) for name in node.outputs}
+
+
+def _printed(case: Case) -> list[str]:
+    """Return the resources that hold the outputs."""
+    if isinstance(case, GraphCase):
+        sources = case.graph.output_sources().values()
+        return list(dict.fromkeys(_intermediate(case.graph, *slot) for slot in sources))
+    return [case.in_place.get(name, name) for name in case.outputs()]
+
+
+def _resource(path: Path, name: str, tensor: TensorDesc, data: Array | None) -> dict[str, Any]:
+    if data is None:
+        elements = -(-tensor.TotalTensorSizeInBytes // 4) * 32 // tensor.DataType.bits
+        values: dict[str, Any] = {"valueCount": elements, "value": 0}
+    else:
+        file = path.with_name(f"{_plain(name)}.dat")
+        file.write_bytes(buffer_bytes(tensor, data))
+        values = {"sourcePath": file.name}
+    return {"initialValuesDataType": str(tensor.DataType), "initialValues": values}
+
+
 def _plain(name: str) -> str:
-    return name.replace("[", "-").replace("]", "")
+    return re.sub(r"[^\w.-]+", "-", name).strip("-")
 
 
-def _bindings(case: Case, names: list[str]) -> dict[str, Any]:
+def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:
     """Return which resource is bound to each field; arrays of tensors have a list."""
     bindings: dict[str, Any] = {}
-    for name in names:
+    for name, resource in bound.items():
         field, _, index = name.partition("[")
-        resource = case.in_place.get(name, name)
         if index:
             bindings.setdefault(field, []).append(resource)
         else:

@@ -8,8 +8,8 @@ from typing import Any, Final
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue import loader as catalogue
-from dmlconf.catalogue.desc import TensorDesc, tensors_of
-from dmlconf.catalogue.model import AttributeKind, Field, FieldKind
+from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
+from dmlconf.catalogue.model import AttributeKind, Field, FieldKind, Operator
 from dmlconf.diagnosis.reduction.data import data_cost
 from dmlconf.tensors.datatypes import DataType
 
@@ -69,11 +69,13 @@ def cost(case: Case) -> Cost:
 
 def _attributes(case: Case) -> int:
     if isinstance(case, GraphCase):
-        return 0
+        return sum(_attributes_of(node.operator, node.desc) for node in case.graph.operator_nodes)
+    return _attributes_of(case.operator, case.desc)
+
+
+def _attributes_of(operator: Operator, desc: Desc) -> int:
     return sum(
-        _attribute(field, case.desc.get(field.name))
-        for field in case.operator.fields
-        if not field.is_tensor
+        _attribute(field, desc.get(field.name)) for field in operator.fields if not field.is_tensor
     )
 
 

@@ -9,13 +9,23 @@ from typing import Any, Final
 import numpy as np
 
 from dmlconf.cases.data_facts import words_of
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.desc import Desc, TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind, Operator
 from dmlconf.tensors.datatypes import Array, DataType
 from dmlconf.tensors.layout import as_stored
 
-__all__ = ["Part", "data_cost", "fitted", "plain_values", "simpler_values"]
+__all__ = [
+    "Part",
+    "data_cost",
+    "fitted",
+    "fitted_array",
+    "indexed_count",
+    "is_index",
+    "plain_values",
+    "simpler_values",
+]
 
 _INDICES: Final = "Indices"
 
@@ -46,15 +56,25 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
     for name, field, tensor in tensors_of(operator, desc, FieldKind.INPUT):
         old = case.data.get(name)
         values = old if isinstance(old, np.ndarray) else np.ones(1, tensor.DataType.dtype)
-        if part is Part.SPECIAL:
-            rare = _rareness(values)
-            special |= bool(rare.any())
-            values = values.ravel()[np.argsort(-rare, kind="stable")]
-        array = _cast(_resized(values, tensor.Sizes, part), tensor.DataType)
-        if _INDICES in field.name:
-            array = _in_range(array, _indexed(desc))
-        fitting[name] = as_stored(array, tensor.Strides)
+        count = indexed_count(desc) if is_index(field.name) else None
+        special |= part is Part.SPECIAL and bool(_rareness(values).any())
+        fitting[name] = fitted_array(values, tensor, part, count)
     return fitting if part is not Part.SPECIAL or special else None
+
+
+def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | None) -> Array:
+    """Return elements for another tensor.
+
+    Args:
+        values: the elements to choose from.
+        tensor: the tensor.
+        part: which elements stay.
+        count: of indices, how many elements they choose from; None for other tensors.
+    """
+    if part is Part.SPECIAL:
+        values = values.ravel()[np.argsort(-_rareness(values), kind="stable")]
+    array = _cast(_resized(values, tensor.Sizes, part), tensor.DataType)
+    return as_stored(array if count is None else _in_range(array, count), tensor.Strides)
 
 
 def _rareness(values: Array) -> Array:
@@ -94,13 +114,18 @@ def _cast(values: Array, data_type: DataType) -> Array:
         return limited.astype(data_type.dtype)
 
 
-def _indexed(desc: Desc) -> int:
+def indexed_count(desc: Desc) -> int:
     """Return how many elements an index may choose from, in whatever dimension."""
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
         return tensor.Sizes[axis]
     return min(tensor.Sizes)
+
+
+def is_index(tensor: str) -> bool:
+    """Tell whether a tensor of an operator, by its name, holds indices."""
+    return _INDICES in tensor
 
 
 def _in_range(array: Array, count: int) -> Array:
@@ -115,7 +140,8 @@ def _in_range(array: Array, count: int) -> Array:
 def data_cost(case: Case) -> tuple[int, int, int]:
     """Return how many elements are not 0, how many are neither 0 nor 1, and what they take."""
     not_zero = others = digits = 0
-    for array in case.data.values():
+    constants = case.graph.constants if isinstance(case, GraphCase) else ()
+    for array in (*case.data.values(), *(constant.data for constant in constants)):
         if isinstance(array, np.ndarray) and array.size:
             with np.errstate(invalid="ignore"):
                 zero = (array == 0) & ~np.signbit(array) if array.dtype.kind == "f" else array == 0
@@ -136,7 +162,7 @@ def simpler_values(name: str, array: Array) -> Iterator[Array]:
         name: the tensor's name; indices become 0 only.
         array: the elements.
     """
-    values = (0,) if _INDICES in name else (0, 1)
+    values = (0,) if is_index(name) else (0, 1)
     count = array.size
     block = count
     while block:
@@ -168,7 +194,7 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
         array = data.get(name)
         if isinstance(array, np.ndarray):
-            index = _INDICES in field.name
+            index = is_index(field.name)
             changed = (
                 _ordinary(array, index=index)
                 if word is None

@@ -75,15 +75,17 @@ def reduce_case(
         stopped: tells whether the time is over.
         on_smaller: is called with each smaller case that fails.
     """
+    from dmlconf.diagnosis.reduction.graph_passes import GRAPH_PASSES
     from dmlconf.diagnosis.reduction.passes import PASSES
 
+    passes = GRAPH_PASSES if isinstance(case, GraphCase) else PASSES
     search = Search(case, fails, stopped, on_smaller)
     search.permitted  # noqa: B018  (Of the first case.)
     try:
         before: Cost = ()
         while cost(search.case) != before:
             before = cost(search.case)
-            for reduction in PASSES:
+            for reduction in passes:
                 reduction(search)
     except _Stopped:
         return Reduced(search.case, search.trials, complete=False)

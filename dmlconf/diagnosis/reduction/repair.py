@@ -113,7 +113,23 @@ class _Scope:
             return self._with_member(target, value)
         if isinstance(target, ast.Subscript):
             return self._with_items(target, value)
+        if isinstance(target, ast.Tuple):
+            return self._with_each(target.elts, value)
         return self._with_attribute(target, value)
+
+    def _with_each(self, targets: list[ast.expr], value: Any) -> _Change | None:
+        """Assign to each of several targets that differs."""
+        if not isinstance(value, tuple) or len(targets) != len(value):
+            return None
+        desc, places = self.desc, frozenset[Place]()
+        for target, item in zip(targets, value, strict=True):
+            if self.value(target) != item:
+                fixed = self.fixed | places
+                change = _Scope(self.operator, desc, self.names, fixed).assigned(target, item)
+                if change is None:
+                    return None
+                desc, places = change[0], places | change[1]
+        return (desc, places) if places else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
         """Yield what either side of an operation must be."""
@@ -301,18 +317,19 @@ def _bindings(
     """Yield what the names of a loop stand for in each of its steps."""
     match values:
         case ast.Call(func=ast.Name(id="zip"), args=sources) if isinstance(target, ast.Tuple):
-            lengths = [len(scope.value(source) or ()) for source in sources]
+            lengths = [_count(scope.value(source)) for source in sources]
             for step in range(min(lengths, default=0)):
-                bound: dict[str, ast.expr] = {}
-                for name, source in zip(target.elts, sources, strict=True):
-                    bound |= _named(name, _item(source, step))
-                yield bound
+                pairs = zip(target.elts, sources, strict=True)
+                yield {
+                    name: item
+                    for part, source in pairs
+                    for name, item in _named(part, _item(source, step)).items()
+                }
         case ast.Call(func=ast.Name(id="enumerate"), args=[source]) if isinstance(
             target, ast.Tuple
         ):
-            for step in range(len(scope.value(source) or ())):
-                number = _named(target.elts[0], ast.Constant(step))
-                yield number | _named(target.elts[1], _item(source, step))
+            for step, bound in enumerate(_bindings(target.elts[1], source, scope)):
+                yield _named(target.elts[0], ast.Constant(step)) | dict(bound)
         case ast.Call(func=ast.Name(id="range")):
             for number in scope.value(values) or ():
                 yield _named(target, ast.Constant(number))
@@ -320,6 +337,11 @@ def _bindings(
             items = scope.value(values)
             for step in range(len(items) if isinstance(items, tuple) else 0):
                 yield _named(target, _item(values, step))
+
+
+def _count(items: Any) -> int:
+    """Return how many items there are that a subscript can name."""
+    return len(items) if isinstance(items, tuple | list | range) else 0
 
 
 def _item(source: ast.expr, step: int) -> ast.expr:

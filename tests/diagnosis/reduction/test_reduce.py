@@ -15,7 +15,9 @@ from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.constraints import violations
 from dmlconf.diagnosis.reduction.cost import cost, element_count
+from dmlconf.diagnosis.reduction.places import Place, number_at, with_number
 from dmlconf.diagnosis.reduction.reduce import reduce_case, with_own_data
+from dmlconf.diagnosis.reduction.repair import repaired
 from dmlconf.expressions import Expression, ExpressionError
 from dmlconf.resources import cases_directory
 
@@ -144,3 +146,16 @@ def test_a_reduced_case_is_a_file_that_loads_as_the_same_case(tmp_path: Path) ->
     assert {name: array.tolist() for name, array in read.items()} == {
         name: array.tolist() for name, array in reduced.inputs().items()
     }
+
+
+def test_a_constraint_over_numbered_pairs_of_sizes_is_solved() -> None:
+    case = case_that_meets("scatter_elements/", "Rank > 1")
+    axis, rank = case.desc["Axis"], case.desc["InputTensor"].DimensionCount
+    place = Place("InputTensor", None, next(at for at in range(rank) if at != axis))
+    size = number_at(case.desc, place)
+    desc = with_number(case.desc, place, size + 1)
+    assert "indices-sizes" in violations(case.operator, desc, documented=True)
+    valid = repaired(case.operator, desc, frozenset({place}))
+    assert valid is not None
+    assert number_at(valid, Place("IndicesTensor", None, place.dimension)) == size + 1
+    assert number_at(valid, place) == size + 1

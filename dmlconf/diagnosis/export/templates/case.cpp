@@ -1,6 +1,6 @@
 // @TITLE@
 //
-// Runs one DirectML operator, and prints the elements that are wrong. It ends with 0 where all are
+// Runs a DirectML operator or graph, and prints the elements that are wrong. It ends with 0 where all are
 // right, with 1 where an element is wrong, and with 2 where a call fails.
 //
 // MSVC:   cl /std:c++17 /EHsc case.cpp
@@ -57,6 +57,13 @@
 
 // ------------------------------------------------------------------------------- the case
 
+struct Node {
+    const char* name;
+    const DML_OPERATOR_DESC* desc; // null for a constant
+    const unsigned char* data;    // of a constant
+    size_t bytes;
+};
+
 struct Buffer {
     const char* name;
     UINT64 bytes;             // TotalTensorSizeInBytes
@@ -67,7 +74,7 @@ struct Buffer {
 
 struct Element {
     UINT64 offset; // in elements of the buffer
-    double expected, lowest, highest;
+    double expected;
     long long integer; // of integer types, the expected bits
 };
 
@@ -75,6 +82,9 @@ struct Output {
     DML_TENSOR_DATA_TYPE type;
     const Element* elements;
     size_t count;
+    const double* permitted; // of each element, intervals: the least and the greatest number
+    size_t intervals;        // of each element
+    bool exact;              // -0 is another number than 0
 };
 
 static const double nan_value = std::numeric_limits<double>::quiet_NaN();
@@ -219,13 +229,30 @@ static Number stored(const std::vector<unsigned char>& content, UINT64 offset) {
     return number;
 }
 
+static bool is_permitted(const Output& output, size_t place, double actual) {
+    for (size_t at = 0; at < output.intervals; ++at) {
+        const double* ends = output.permitted + (place * output.intervals + at) * 2;
+        if (actual >= ends[0] && actual <= ends[1]) return true;
+        if (std::isnan(actual) && std::isnan(ends[0]) && std::isnan(ends[1])) return true;
+        if (ends[0] == -infinity && ends[1] == infinity) return true;
+    }
+    return false;
+}
+
+static void print_permitted(const Output& output, size_t place) {
+    for (size_t at = 0; at < output.intervals; ++at) {
+        const double* ends = output.permitted + (place * output.intervals + at) * 2;
+        std::printf("%sfrom %.9g to %.9g", at ? " or " : "", ends[0], ends[1]);
+    }
+}
+
 // Compare one element, and print it where it is wrong.
-static bool is_right(const char* name, size_t place, DML_TENSOR_DATA_TYPE type,
-                     const Element& element, const std::vector<unsigned char>& content) {
+static bool is_right(const char* name, size_t place, const Output& output, const std::vector<unsigned char>& content) {
+    const Element& element = output.elements[place];
     double actual = 0;
     long long integer = 0;
     bool whole = true;
-    switch (type) {
+    switch (output.type) {
         case DML_TENSOR_DATA_TYPE_FLOAT64: actual = stored<double>(content, element.offset); whole = false; break;
         case DML_TENSOR_DATA_TYPE_FLOAT32: actual = stored<float>(content, element.offset); whole = false; break;
         case DML_TENSOR_DATA_TYPE_FLOAT16: actual = half_value(stored<uint16_t>(content, element.offset)); whole = false; break;
@@ -243,16 +270,19 @@ static bool is_right(const char* name, size_t place, DML_TENSOR_DATA_TYPE type,
         }
     }
     if (whole) {
-        const bool permitted = element.lowest < element.highest && (double)integer >= element.lowest &&
-                          (double)integer <= element.highest;
-        if (integer == element.integer || permitted) return true;
+        const double* ends = output.permitted + place * output.intervals * 2;
+        const bool single = output.intervals == 1 && ends[0] == ends[1]; // Doubles hold 53 bits only.
+        if (integer == element.integer || (!single && is_permitted(output, place, (double)integer))) return true;
         std::printf("WRONG %s element %zu: expected %lld, actual %lld\n", name, place, element.integer, integer);
         return false;
     }
-    if (std::isnan(element.expected) ? std::isnan(actual)
-                                     : actual >= element.lowest && actual <= element.highest) return true;
-    std::printf("WRONG %s element %zu: expected %.9g (from %.9g to %.9g), actual %.9g\n", name, place,
-                element.expected, element.lowest, element.highest, actual);
+    const bool other_zero = output.exact && actual == 0 && element.expected == 0 &&
+                            std::signbit(actual) != std::signbit(element.expected);
+    if (is_permitted(output, place, actual) && !other_zero) return true;
+    if (std::isnan(element.expected) && std::isnan(actual)) return true;
+    std::printf("WRONG %s element %zu: expected %.9g (", name, place, element.expected);
+    print_permitted(output, place);
+    std::printf("), actual %.9g\n", actual);
     return false;
 }
 
@@ -272,6 +302,62 @@ static FARPROC function(const char* library, const char* name) {
     FARPROC address = GetProcAddress(module, name);
     if (!address) { std::printf("%s has no %s\n", library, name); std::exit(2); }
     return address;
+}
+
+static IDMLOperator* create_operator(IDMLDevice1* dml, const Node& node) {
+    IDMLOperator* created = nullptr;
+    const HRESULT result = dml->CreateOperator(node.desc, id_operator, (void**)&created);
+    if (FAILED(result)) std::printf("%s: ", node.name);
+    check(result, "CreateOperator");
+    return created;
+}
+
+template <typename Edge>
+static std::vector<DML_GRAPH_EDGE_DESC> edge_descs(DML_GRAPH_EDGE_TYPE type, const std::vector<Edge>& edges) {
+    std::vector<DML_GRAPH_EDGE_DESC> descs;
+    for (const auto& edge : edges) descs.push_back({type, &edge});
+    return descs;
+}
+
+static IDMLCompiledOperator* compile(IDMLDevice1* dml) {
+    IDMLCompiledOperator* compiled = nullptr;
+    if (!compile_graph) {
+        IDMLOperator* op = create_operator(dml, nodes[0]);
+        check(dml->CompileOperator(op, execution_flags, id_compiled, (void**)&compiled), "CompileOperator");
+        return compiled;
+    }
+    std::vector<DML_OPERATOR_GRAPH_NODE_DESC> operators(nodes.size());
+#ifdef HAS_CONSTANTS
+    std::vector<DML_CONSTANT_DATA_GRAPH_NODE_DESC> constants(nodes.size());
+#endif
+    std::vector<DML_GRAPH_NODE_DESC> node_descs;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+#ifdef HAS_CONSTANTS
+        if (!nodes[i].desc) {
+            constants[i] = {nodes[i].data, nodes[i].bytes, nodes[i].name};
+            node_descs.push_back({DML_GRAPH_NODE_TYPE_CONSTANT, &constants[i]});
+            continue;
+        }
+#endif
+        operators[i] = {create_operator(dml, nodes[i]), nodes[i].name};
+        node_descs.push_back({DML_GRAPH_NODE_TYPE_OPERATOR, &operators[i]});
+    }
+    const auto ins = edge_descs(DML_GRAPH_EDGE_TYPE_INPUT, input_edges);
+    const auto outs = edge_descs(DML_GRAPH_EDGE_TYPE_OUTPUT, output_edges);
+    const auto between = edge_descs(DML_GRAPH_EDGE_TYPE_INTERMEDIATE, intermediate_edges);
+    DML_GRAPH_DESC graph = {};
+    graph.InputCount = (UINT)inputs.size();
+    graph.OutputCount = (UINT)outputs.size();
+    graph.NodeCount = (UINT)node_descs.size();
+    graph.Nodes = node_descs.data();
+    graph.InputEdgeCount = (UINT)ins.size();
+    graph.InputEdges = ins.data();
+    graph.OutputEdgeCount = (UINT)outs.size();
+    graph.OutputEdges = outs.data();
+    graph.IntermediateEdgeCount = (UINT)between.size();
+    graph.IntermediateEdges = between.data();
+    check(dml->CompileGraph(&graph, execution_flags, id_compiled, (void**)&compiled), "CompileGraph");
+    return compiled;
 }
 
 int main(int count, char** words) {
@@ -300,37 +386,7 @@ int main(int count, char** words) {
     check(done ? S_OK : E_FAIL, "CreateEvent");
     check(device->CreateFence(0, D3D12_FENCE_FLAG_NONE, id_fence, (void**)&fence), "CreateFence");
 
-    IDMLOperator* op = nullptr;
-    check(dml->CreateOperator(&operator_desc, id_operator, (void**)&op), "CreateOperator");
-    IDMLCompiledOperator* compiled = nullptr;
-    if (!compile_graph) {
-        check(dml->CompileOperator(op, execution_flags, id_compiled, (void**)&compiled), "CompileOperator");
-    } else {
-        // A graph of one node, whose inputs and outputs are the operator's.
-        DML_OPERATOR_GRAPH_NODE_DESC node = {op, nullptr};
-        DML_GRAPH_NODE_DESC nodes[] = {{DML_GRAPH_NODE_TYPE_OPERATOR, &node}};
-        std::vector<DML_INPUT_GRAPH_EDGE_DESC> ins;
-        std::vector<DML_OUTPUT_GRAPH_EDGE_DESC> outs;
-        for (UINT slot = 0; slot < inputs.size(); ++slot) {
-            if (inputs[slot].name) ins.push_back({slot, 0, slot, nullptr});
-        }
-        for (UINT slot = 0; slot < outputs.size(); ++slot) {
-            if (outputs[slot].name) outs.push_back({0, slot, slot, nullptr});
-        }
-        std::vector<DML_GRAPH_EDGE_DESC> in_edges, out_edges;
-        for (auto& edge : ins) in_edges.push_back({DML_GRAPH_EDGE_TYPE_INPUT, &edge});
-        for (auto& edge : outs) out_edges.push_back({DML_GRAPH_EDGE_TYPE_OUTPUT, &edge});
-        DML_GRAPH_DESC graph = {};
-        graph.InputCount = (UINT)inputs.size();
-        graph.OutputCount = (UINT)outputs.size();
-        graph.NodeCount = 1;
-        graph.Nodes = nodes;
-        graph.InputEdgeCount = (UINT)in_edges.size();
-        graph.InputEdges = in_edges.data();
-        graph.OutputEdgeCount = (UINT)out_edges.size();
-        graph.OutputEdges = out_edges.data();
-        check(dml->CompileGraph(&graph, execution_flags, id_compiled, (void**)&compiled), "CompileGraph");
-    }
+    IDMLCompiledOperator* compiled = compile(dml);
     IDMLOperatorInitializer* initializer = nullptr;
     check(dml->CreateOperatorInitializer(1, &compiled, id_initializer, (void**)&initializer), "CreateOperatorInitializer");
 
@@ -404,7 +460,7 @@ int main(int count, char** words) {
             if (!outputs[i].name) continue;
             const auto content = read_back(out[i].Buffer, outputs[i].bytes);
             for (size_t place = 0; place < expected[i].count; ++place) {
-                wrong += !is_right(outputs[i].name, place, expected[i].type, expected[i].elements[place], content);
+                wrong += !is_right(outputs[i].name, place, expected[i], content);
             }
         }
     }

@@ -1,0 +1,341 @@
+"""The passes over a graph: nodes first, then what the tensors of all nodes have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.catalogue.desc import Desc, TensorDesc
+from dmlconf.diagnosis.reduction.changes import (
+    PLAINER,
+    each_tensor,
+    retyped,
+    simpler_attributes,
+    with_tensors,
+    without_dimension,
+)
+from dmlconf.diagnosis.reduction.cost import type_cost
+from dmlconf.diagnosis.reduction.data import (
+    Part,
+    fitted_array,
+    indexed_count,
+    is_index,
+    simpler_values,
+)
+from dmlconf.diagnosis.reduction.graph_changes import (
+    INPUT,
+    changed_graph,
+    graph_tensors,
+    with_graph_tensors,
+)
+from dmlconf.diagnosis.reduction.graphs import reduce_nodes
+from dmlconf.diagnosis.reduction.passes import reduce_data
+from dmlconf.diagnosis.reduction.places import Place, counted, with_number
+from dmlconf.diagnosis.reduction.reduce import Search
+from dmlconf.graphs.model import Constant, Graph, Node, Slot
+from dmlconf.graphs.relations import owned_otherwise
+from dmlconf.tensors.datatypes import Array, DataType
+
+__all__ = ["GRAPH_PASSES"]
+
+
+def _graph(search: Search) -> Graph:
+    assert isinstance(search.case, GraphCase)
+    return search.case.graph
+
+
+def _attempt(search: Search, graph: Graph) -> bool:
+    """Take the case with another graph, with whichever part of its data still fails."""
+    return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
+
+
+def _with_graph(search: Search, graph: Graph) -> Iterator[GraphCase]:
+    case = search.case
+    assert isinstance(case, GraphCase)
+    limits = _index_limits(graph)
+    desc = {**graph.inputs, **graph.outputs}
+    seen: set[bytes] = set()
+    for part in Part:
+
+        def fitted(name: str, values: Any, tensor: TensorDesc, part: Part = part) -> Array:
+            return fitted_array(values, tensor, part, limits.get(name))
+
+        given = {**case.data, **{each.name: each.data for each in case.graph.constants}}
+        data = {name: fitted(name, given[name], t) for name, t in graph.inputs.items()}
+        nodes = tuple(
+            replace(node, data=fitted(node.name, given[node.name], node.tensor))
+            if isinstance(node, Constant)
+            else node
+            for node in graph.nodes
+        )
+        other = replace(graph, nodes=nodes)
+        arrays = [*data.values(), *(constant.data for constant in other.constants)]
+        digest = b"|".join(array.tobytes() for array in arrays)
+        if digest not in seen:
+            seen.add(digest)
+            yield replace(case, graph=other, desc=desc, data=data)
+
+
+def _index_limits(graph: Graph) -> dict[str, int]:
+    """Return from how many elements the indices choose that an input or a constant holds."""
+    nodes = {node.name: node for node in graph.operator_nodes}
+    limits: dict[str, int] = {}
+    for (name, tensor), source in graph.sources().items():
+        if is_index(tensor):
+            origin = source if isinstance(source, str) else source[0]
+            limits[origin] = min(indexed_count(nodes[name].desc), limits.get(origin, 1 << 31))
+    return limits
+
+
+def _reduce_sizes(search: Search) -> None:
+    """Make each size as small as can be, and with it those that depend on it."""
+    again = True
+    while again:
+        again = False
+        for slot, tensor in list(graph_tensors(_graph(search)).items()):
+            for dimension in range(tensor.DimensionCount):
+                while _reduce_size(search, slot, dimension):
+                    again = True
+
+
+def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
+    tensor = graph_tensors(_graph(search)).get(slot)
+    if tensor is None or dimension >= tensor.DimensionCount:
+        return False  # Another change took it away.
+    size = tensor.Sizes[dimension]
+    targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
+    return any(
+        _attempt(search, smaller)
+        for target in targets
+        if 1 <= target < size
+        for smaller in _resized(search, slot, dimension, target)
+    )
+
+
+def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
+    """Yield graphs with another size of a tensor: of it alone, of those alike, of all as large."""
+    graph = _graph(search)
+    tensors = graph_tensors(graph)
+    size = tensors[slot].Sizes[dimension]
+    from_end = dimension - tensors[slot].DimensionCount
+    alike = [
+        (other, at)
+        for other, tensor in tensors.items()
+        for at in range(tensor.DimensionCount)
+        if tensor.Sizes[at] == size
+    ]
+    same = [(other, at) for other, at in alike if at - tensors[other].DimensionCount == from_end]
+    own = [(other, dimension) for other in _ends(graph, slot)]
+    seen: list[Mapping[str, Desc]] = []
+    for group in (own, same, alike):
+        changes, fixed = _with_sizes(graph, group, target)
+        if changes and changes not in seen:
+            seen.append(changes)
+            smaller = changed_graph(graph, changes, fixed, search.permitted)
+            if smaller is not None:
+                yield smaller
+
+
+def _ends(graph: Graph, slot: Slot) -> list[Slot]:
+    """Return the tensors of nodes that a size of a tensor is changed at."""
+    if slot[0] != INPUT:
+        return [slot]
+    tensor = graph.inputs[slot[1]]
+    tensors = graph_tensors(graph)
+    ends = [end for end, source in graph.sources().items() if source == slot[1]]
+    return [end for end in ends if tensors[end].Sizes == tensor.Sizes]
+
+
+def _with_sizes(
+    graph: Graph, places: list[tuple[Slot, int]], target: int
+) -> tuple[dict[str, Desc], dict[str, frozenset[Place]]]:
+    nodes = {node.name: node for node in graph.operator_nodes}
+    changes: dict[str, Desc] = {}
+    fixed: dict[str, frozenset[Place]] = {}
+    for (name, tensor), dimension in places:
+        if name in nodes:
+            field, _, index = tensor.partition("[")
+            place = Place(field, int(index[:-1]) if index else None, dimension)
+            changes[name] = with_number(changes.get(name, nodes[name].desc), place, target)
+            fixed[name] = fixed.get(name, frozenset()) | {place}
+    return changes, fixed
+
+
+def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
+    """Return the graph with each node's desc changed; inputs and outputs follow their edges."""
+    nodes = tuple(
+        replace(node, desc=change(node)) if isinstance(node, Node) else node for node in graph.nodes
+    )
+    other = replace(graph, nodes=nodes)
+    tensors = graph_tensors(other)
+    by_name = other.by_name
+    for slot, source in graph.sources().items():
+        if isinstance(source, str):
+            tensors[INPUT, source] = tensors[slot]
+        elif isinstance(by_name[source[0]], Constant):
+            tensors[source] = replace(tensors[slot], Flags=())
+    outputs = {name: tensors[slot] for name, slot in graph.output_sources().items()}
+    return replace(with_graph_tensors(other, tensors), outputs=outputs)
+
+
+def _reduce_ranks(search: Search) -> None:
+    """Take dimensions of size 1 away from all tensors, and from what is told for each of them."""
+    while any(_attempt(search, graph) for graph in _lower_ranks(_graph(search))):
+        pass
+
+
+def _lower_ranks(graph: Graph) -> Iterator[Graph]:
+    tensors = graph_tensors(graph)
+    rank = max(tensor.DimensionCount for tensor in tensors.values())
+    for dimension in range(rank if rank > 1 else 0):
+        places = [(dimension - rank + t.DimensionCount, t) for t in tensors.values()]
+        if all(at < 0 or t.Sizes[at] == 1 for at, t in places):
+            yield _everywhere(
+                graph,
+                lambda node, at=dimension: without_dimension(node.operator, node.desc, at, rank),  # type: ignore[misc]  # Of the loop.
+            )
+
+
+def _reduce_tensors(search: Search) -> None:
+    """Leave optional fields out, then constants, layouts and flags."""
+    for node in _graph(search).operator_nodes:
+        for field in node.operator.fields:
+            if field.optional:
+                _leave_out(search, node.name, field.name)
+    if _graph(search).constants:
+        unowned = owned_otherwise(_graph(search))
+        _attempt(search, _everywhere(unowned, lambda node: node.desc))
+    for plain in PLAINER:
+        graph = _graph(search)
+        if _attempt(search, _everywhere(graph, lambda n: with_tensors(n.operator, n.desc, plain))):  # noqa: B023  # Called here.
+            continue
+        for name in [node.name for node in graph.operator_nodes]:
+            _attempt(search, _with_node(_graph(search), name, plain))
+
+
+def _with_node(graph: Graph, name: str, plain: Callable[[TensorDesc], TensorDesc]) -> Graph:
+    """Return the graph with plainer tensors of one node."""
+
+    def change(node: Node) -> Desc:
+        if node.name != name:
+            return node.desc
+        return {
+            field.name: each_tensor(node.desc.get(field.name), plain)
+            if field.is_tensor
+            else node.desc.get(field.name)
+            for field in node.operator.fields
+        }
+
+    return _everywhere(graph, change)
+
+
+def _leave_out(search: Search, name: str, field: str) -> None:
+    """Leave an optional field of a node out, and the edges that feed it."""
+    graph = _graph(search)
+    node = graph.by_name.get(name)
+    if not isinstance(node, Node) or node.desc.get(field) is None:
+        return
+    desc = counted(node.operator, {**node.desc, field: None})
+    nodes = tuple(replace(node, desc=desc) if each is node else each for each in graph.nodes)
+
+    def stays(end: str, tensor: str) -> bool:
+        return end != name or tensor.partition("[")[0] != field
+
+    edges = tuple(edge for edge in graph.input_edges if stays(edge.node, edge.tensor))
+    links = tuple(e for e in graph.intermediate_edges if stays(e.to_node, e.to_tensor))
+    used = {edge.graph_input for edge in edges}
+    _attempt(
+        search,
+        replace(
+            graph,
+            nodes=nodes,
+            inputs={name: tensor for name, tensor in graph.inputs.items() if name in used},
+            input_edges=edges,
+            intermediate_edges=links,
+        ),
+    )
+
+
+def _reduce_types(search: Search) -> None:
+    """Give all tensors the most common data types."""
+    types = {tensor.DataType for tensor in graph_tensors(_graph(search)).values()}
+    for old in sorted(types, key=type_cost, reverse=True):
+        for new in sorted(DataType, key=type_cost):
+            if type_cost(new) < type_cost(old) and _attempt(
+                search, _retyped(_graph(search), old, new)
+            ):
+                break
+
+
+def _retyped(graph: Graph, old: DataType, new: DataType) -> Graph:
+    return _everywhere(graph, lambda node: retyped(node.operator, node.desc, old, new))
+
+
+def _reduce_attributes(search: Search) -> None:
+    """Make attributes of each node 0, 1 or the first of their constants."""
+    for name in [node.name for node in _graph(search).operator_nodes]:
+        node = _graph(search).by_name[name]
+        assert isinstance(node, Node)
+        for field in node.operator.fields:
+            if not field.is_tensor and field.name not in node.operator.count_fields:
+                while _reduce_attribute(search, name, field.name):
+                    pass
+
+
+def _reduce_attribute(search: Search, name: str, field: str) -> bool:
+    graph = _graph(search)
+    node = graph.by_name[name]
+    assert isinstance(node, Node)
+    for simpler in simpler_attributes(node.operator.field(field), node.desc.get(field)):
+        desc = counted(node.operator, {**node.desc, field: simpler})
+        fixed = {name: frozenset({Place(field)})}
+        other = changed_graph(graph, {name: desc}, fixed, search.permitted)
+        if other is not None and _attempt(search, other):
+            return True
+    return False
+
+
+def _reduce_constants(search: Search) -> None:
+    """Make elements of constants 0, or at least 1."""
+    for name in [constant.name for constant in _graph(search).constants]:
+        again = True
+        while again:
+            again = any(
+                search.attempt(replace(search.case, graph=graph))  # type: ignore[call-arg]  # Of a graph.
+                for graph in _simpler_constants(_graph(search), name)
+            )
+
+
+def _simpler_constants(graph: Graph, name: str) -> Iterator[Graph]:
+    constant = next(each for each in graph.constants if each.name == name)
+    for values in simpler_values(name, np.asarray(constant.data)):
+        nodes = (
+            replace(constant, data=values) if each is constant else each for each in graph.nodes
+        )
+        yield replace(graph, nodes=tuple(nodes))
+
+
+def _unless_rejected(reduction: Callable[[Search], None]) -> Callable[[Search], None]:
+    """Return a pass that leaves graphs that must be rejected as they are."""
+
+    def apply(search: Search) -> None:
+        if not search.rejected:
+            reduction(search)
+
+    return apply
+
+
+GRAPH_PASSES: Final[tuple[Callable[[Search], None], ...]] = (
+    reduce_nodes,
+    *map(
+        _unless_rejected,
+        (_reduce_sizes, _reduce_ranks, _reduce_tensors, _reduce_types, _reduce_attributes),
+    ),
+    reduce_data,
+    _unless_rejected(_reduce_constants),
+)
+"""The passes, those that make the most of a case go away first."""

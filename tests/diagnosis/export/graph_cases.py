@@ -1,0 +1,20 @@
+"""Graphs of the suite, with arrays for data."""
+
+from __future__ import annotations
+
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.diagnosis.reduction.reduce import with_own_data
+from dmlconf.resources import cases_directory
+
+__all__ = ["graph_of"]
+
+
+def graph_of(beginning: str) -> GraphCase:
+    """Return the first graph whose identifier begins so, behind `graphs/`."""
+    file = beginning.partition("/")[0]
+    plan = load_suite([cases_directory() / "graphs" / f"{file}.yaml"]).plan()
+    named = (p for p in plan if p.identifier.startswith(f"graphs/{beginning}"))
+    case = with_own_data(valid_case(next(named)))
+    assert isinstance(case, GraphCase)
+    return case

@@ -1,0 +1,32 @@
+"""What the elements of a program's outputs may be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dmlconf.cases.model import ExpectedOutputs, Provenance
+from dmlconf.diagnosis.export.buffers import expected_of
+from dmlconf.reference.evaluation import evaluate
+from tests.diagnosis.export.graph_cases import graph_of
+
+
+def test_an_element_that_no_candidate_holds_permits_only_itself() -> None:
+    case = graph_of("wiring/outputs-in-another-order")
+    name, right = next(iter(evaluate(case).items()))
+    wrong = np.array(right)
+    wrong.ravel()[2] += 1
+    stated = ExpectedOutputs({name: wrong}, Provenance.STATED)
+    permitted = expected_of(replace(case, expectation=stated))[name].permitted
+    assert all(ends.ravel()[2] == wrong.ravel()[2] for pair in permitted for ends in pair)
+    assert any(low.ravel()[1] <= right.ravel()[1] <= high.ravel()[1] for low, high in permitted)
+
+
+def test_the_reference_lies_in_what_is_permitted_of_graphs() -> None:
+    case = graph_of("attention/")
+    for name, expected in expected_of(case).items():
+        inside = [
+            (low <= expected.values) & (expected.values <= high) for low, high in expected.permitted
+        ]
+        assert np.logical_or.reduce(inside).all(), name

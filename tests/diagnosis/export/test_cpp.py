@@ -1,0 +1,30 @@
+"""Programs of graphs; `tests/lab/test_programs.py` compiles and runs them."""
+
+from __future__ import annotations
+
+import pytest
+
+from dmlconf.diagnosis.export.cpp import cpp_program
+from tests.diagnosis.export.graph_cases import graph_of
+
+
+@pytest.mark.parametrize("beginning", ["wiring/two-users", "views/", "recurrent/"])
+def test_a_program_has_every_node_and_edge_of_a_graph(beginning: str) -> None:
+    graph = graph_of(beginning).graph
+    source = cpp_program(graph_of(beginning), beginning)
+    assert "compile_graph = true" in source
+    for node in graph.operator_nodes:
+        assert f'{{"{node.name}", &node_' in source
+    edges = (
+        ("INPUT", graph.input_edges),
+        ("INTERMEDIATE", graph.intermediate_edges),
+        ("OUTPUT", graph.output_edges),
+    )
+    for kind, expected in edges:
+        rows = source.partition(f"DML_{kind}_GRAPH_EDGE_DESC> ")[2].partition("};")[0]
+        assert rows.count("nullptr}") == len(expected)
+
+
+def test_only_a_program_with_constants_asks_for_a_header_that_has_them() -> None:
+    assert "#define HAS_CONSTANTS" in cpp_program(graph_of("constants/constant-node"), "")
+    assert "#define HAS_CONSTANTS" not in cpp_program(graph_of("constants/owned-input"), "")

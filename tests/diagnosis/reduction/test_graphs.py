@@ -1,0 +1,107 @@
+"""Reduction of graphs: nodes, sizes, dimensions, layouts, data types, attributes and data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.export import export_case
+from dmlconf.cases.facts import names_of
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case
+from dmlconf.diagnosis.reduction.cost import element_count
+from dmlconf.diagnosis.reduction.graph_changes import changed_graph
+from dmlconf.diagnosis.reduction.places import Place, with_number
+from dmlconf.diagnosis.reduction.reduce import Reduced, reduce_case
+from dmlconf.expressions import Expression
+from dmlconf.graphs.wiring import faults_of
+from tests.diagnosis.export.graph_cases import graph_of
+
+CONDITIONS = [
+    ("wiring/buffers-of-many-sizes", "NodeCount > 3", 2),
+    ("gemm-activation/", "NodeCount > 1", 8),
+    ("convolution-activation/", "NodeCount > 1", 8),
+    ("attention/", "'GEMM>ACTIVATION_SOFTMAX' in Neighbours or NodeCount > 2", 12),
+    ("views/", "NodeCount > 1", 8),
+    ("split-join/", "NodeCount > 1", 16),
+    ("constants/owned-input", "OWNED_BY_DML in Flags and NodeCount > 1", 8),
+    ("constants/constant-node", "ConstantCount > 0", 8),
+    ("quantization/", "NodeCount > 1", 8),
+]
+
+
+def reduced(beginning: str, condition: str, tried: list[Case]) -> Reduced:
+    expression = Expression(condition)
+    case = graph_of(beginning)
+    assert expression.evaluate(names_of(case)), beginning
+
+    def fails(candidate: Case) -> bool:
+        tried.append(candidate)
+        return bool(expression.evaluate(names_of(candidate)))
+
+    return reduce_case(case, fails)
+
+
+@pytest.mark.parametrize(("beginning", "condition", "elements"), CONDITIONS)
+def test_the_smallest_graph_meets_the_condition_with_few_elements(
+    beginning: str, condition: str, elements: int
+) -> None:
+    tried: list[Case] = []
+    result = reduced(beginning, condition, tried)
+    assert result.complete
+    assert Expression(condition).evaluate(names_of(result.case))
+    assert element_count(result.case) <= elements
+    for candidate in tried:
+        assert isinstance(candidate, GraphCase)
+        assert not faults_of(candidate.graph)
+        assert {name: array.shape for name, array in candidate.inputs().items()} == {
+            name: tensor.Sizes for name, tensor in candidate.graph.inputs.items()
+        }
+        for constant in candidate.graph.constants:
+            assert constant.data.shape == constant.tensor.Sizes
+
+
+def test_a_reduced_graph_is_a_file_that_loads_as_the_same_graph(tmp_path: Path) -> None:
+    case = reduced("gemm-activation/", "NodeCount > 1", []).case
+    path = tmp_path / "reduced.yaml"
+    export_case(path, case, None, case.inputs(), listed=64, note="Reduced.")
+    [planned] = load_suite([path]).plan()
+    loaded = valid_case(planned)
+    assert isinstance(loaded, GraphCase)
+    assert isinstance(case, GraphCase)
+    assert loaded.graph.content() == case.graph.content()
+    assert {n: a.tolist() for n, a in loaded.inputs().items()} == {
+        n: a.tolist() for n, a in case.inputs().items()
+    }
+
+
+def test_data_of_inputs_and_constants_become_zeros_and_ones() -> None:
+    case = reduced("constants/constant-node", "ConstantCount > 0", []).case
+    assert isinstance(case, GraphCase)
+    arrays = [*case.inputs().values(), *(constant.data for constant in case.graph.constants)]
+    assert set(np.concatenate([array.ravel() for array in arrays]).tolist()) <= {0.0, 1.0}
+
+
+def test_a_size_spreads_along_the_edges_to_all_that_depend_on_it() -> None:
+    graph = graph_of("gemm-activation/").graph
+    gemm = graph.by_name[graph.in_order()[0].name]
+    [node] = [each for each in graph.operator_nodes if each.name == gemm.name]
+    rank = node.inputs["ATensor"].DimensionCount
+    place = Place("ATensor", None, rank - 2)
+    desc = with_number(node.desc, place, 1)
+    smaller = changed_graph(graph, {node.name: desc}, {node.name: frozenset({place})})
+    assert smaller is not None
+    assert not faults_of(smaller)
+    assert [tensor.Sizes[-2] for tensor in smaller.outputs.values()] == [1]
+
+
+def test_a_size_that_no_other_end_can_follow_changes_nothing() -> None:
+    graph = graph_of("gemm-activation/").graph
+    [first, *_] = graph.operator_nodes
+    rank = first.inputs["ATensor"].DimensionCount
+    places = Place("ATensor", None, rank - 1), Place("BTensor", None, rank - 2)
+    desc = with_number(with_number(first.desc, places[0], 1), places[1], 2)
+    assert changed_graph(graph, {first.name: desc}, {first.name: frozenset(places)}) is None
