@@ -1,13 +1,16 @@
 """What each circumstance costs over a plain run, in the lab: `python -m benchmarks.circumstances`.
 
 Every fortieth case of the suite without networks, or of the paths that are named, is run and
-judged plainly, and then under each circumstance, in one process. The seconds are the processor's.
+judged plainly, and then under each circumstance, or those that are named, in one process. As in a
+run, what left the same bits for the same inputs as an earlier circumstance is judged once. The
+seconds are the processor's.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from time import process_time
 from typing import Final
@@ -22,6 +25,7 @@ from dmlconf.runner.conclusion import Conclusion
 from dmlconf.runner.pool import BATCH
 from dmlconf.runner.session import reference
 from dmlconf.runner.verdict import Status, Verdict
+from dmlconf.tensors.sample import elements_digest
 
 EVERY: Final = 40
 
@@ -38,6 +42,24 @@ def unexcused(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
     return verdict
 
 
+class Memory:
+    """Judges outcomes of one case; what left the same bits for the same inputs only once."""
+
+    def __init__(self, judge: Callable[[Case, Outcome], Verdict]) -> None:
+        self._judge = judge
+        self._verdicts: dict[object, Verdict] = {}
+
+    def __call__(self, case: Case, outcome: Outcome) -> Verdict:
+        """Return the verdict on an outcome."""
+        if not isinstance(outcome, Outputs) or outcome.faults:
+            return self._judge(case, outcome)
+        bits = [(name, elements_digest(array)) for name, array in outcome.arrays.items()]
+        key = case.identifier, tuple(bits)
+        if key not in self._verdicts:
+            self._verdicts[key] = self._judge(case, outcome)
+        return self._verdicts[key]
+
+
 def main() -> None:
     """Print a line for the plain run and for each circumstance."""
     name = registry.parse("directml")
@@ -45,33 +67,34 @@ def main() -> None:
     conclusion = Conclusion(reference("numpy", name))
     seconds: defaultdict[str, float] = defaultdict(float)
     cases: Counter[str] = Counter()
-    everything = sample(sys.argv[1:])
+    names = [each for each in Circumstance if each in sys.argv[1:]] or list(Circumstance)
+    everything = sample([each for each in sys.argv[1:] if each not in set(Circumstance)])
     for first in range(0, len(everything), BATCH):
         batch = everything[first : first + BATCH]
         began = process_time()
         list(backend.run(batch))
-        seconds["cold"] += process_time() - began
-        began = process_time()
+        seconds["running"] += process_time() - began
         outcomes = list(backend.run(batch))
+        began = process_time()
         verdicts = [conclusion.judge(*pair) for pair in zip(batch, outcomes, strict=True)]
-        seconds["plain"] += process_time() - began
+        seconds["judging"] += process_time() - began
         for case, outcome, verdict in zip(batch, outcomes, verdicts, strict=True):
             if not isinstance(outcome, Outputs) or verdict.status is not Status.PASSED:
                 continue
             if max(outcome.dispatch_seconds, default=0) > 1:
                 continue
-            cases["plain"] += 1
-            for circumstance in Circumstance:
+            cases["running"] += 1
+            cases["judging"] += 1
+            judge = Memory(conclusion.judge)
+            for circumstance in names:
                 began = process_time()
                 result = backend.exercise(case, circumstance)  # type: ignore[attr-defined]
-                judge_circumstances(
-                    case, verdict, {circumstance: result}, conclusion.judge, unexcused
-                )
+                judge_circumstances(case, verdict, {circumstance: result}, judge, unexcused)
                 seconds[circumstance] += process_time() - began
                 cases[circumstance] += not isinstance(result, Inapplicable)
     backend.close()
     for what, spent in seconds.items():
-        share = spent / (seconds["cold"] + seconds["plain"] / 2)
+        share = spent / (seconds["running"] + seconds["judging"])
         print(f"{what}: {cases[what]:,} cases, {spent:.1f} s, {share:.2f} of a run", flush=True)
 
 

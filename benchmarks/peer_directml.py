@@ -21,12 +21,12 @@ from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.memory import Buffer, DescriptorHeap
 from dmlconf.backends.directml.placement import POISONS, Placement, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.structs import NativeDesc
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.cases.build import build
 from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import ExpectedRejection
+from dmlconf.cases.plans import plan
 from dmlconf.tensors.datatypes import Array
 
 Work = tuple[NativeDesc, Placement, list[Array]]

@@ -21,6 +21,7 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, PlannedCase
 from dmlconf.certification.outcomes import StoredOutcomes, read_outcomes
 from dmlconf.runner.against import AUTO, Expectations, expectations
+from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.judge import judge
 from dmlconf.runner.session import OpenBackend, in_process, judged, no_expectation
@@ -155,6 +156,5 @@ class _ReplayTask:
         self, ready: OpenBackend, plan: Sequence[PlannedCase]
     ) -> Generator[Verdict, None, None]:
         """Yield the verdict on each case."""
-        evidence = self.evidence
-        against = self.expected.against
-        return judged(plan, ready, against, evidence.substrate, evidence.waivers)
+        options = JudgeOptions(self.evidence.substrate, self.evidence.waivers)
+        return judged(plan, ready, self.expected.against, options)

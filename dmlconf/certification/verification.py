@@ -45,7 +45,7 @@ from dmlconf.certification.replay import (
     judge_again,
 )
 from dmlconf.documents.problems import InvalidFilesError, printable
-from dmlconf.documents.store import Store
+from dmlconf.documents.store import Entries
 from dmlconf.runner.execution import Limits, processes_that_pay
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.scratch import ScratchFolder
@@ -83,7 +83,7 @@ class Demand:
     challenge: int | None = None
     profile: Profile | None = None
     substrate: bytes | None = None
-    store: Store | None = None
+    store: Entries | None = None
     limits: Limits | None = None
 
 

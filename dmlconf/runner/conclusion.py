@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dmlconf.backends.circumstances import Circumstance, Exercise, Exercises
 from dmlconf.backends.protocol import Breakdown, Outcome, Outputs
@@ -17,7 +17,7 @@ from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Status, Verdict
 from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
-__all__ = ["Conclusion", "Execute", "RunOne", "verdict_of"]
+__all__ = ["NO_OPTIONS", "Conclusion", "Execute", "JudgeOptions", "RunOne", "verdict_of"]
 
 RunOne = Callable[[Case | Exercise], Any]
 """Runs a case or an exercise on the backend under test, alone."""
@@ -27,26 +27,41 @@ Execute = Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """What may excuse failures, and what runs beside each case.
+
+    Attributes:
+        substrate: what lies below DirectML.
+        waivers: failures that are accepted.
+        compare_unfused: whether each graph's nodes run one by one as well, which verdicts tell of.
+        circumstances: under which each case runs as well; the backend must have them.
+    """
+
+    substrate: Substrate = NO_SUBSTRATE
+    waivers: Waivers = NO_WAIVERS
+    compare_unfused: bool = False
+    circumstances: tuple[Circumstance, ...] = ()
+
+
+NO_OPTIONS: Final = JudgeOptions()
+"""Nothing is excused, and nothing runs beside."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conclusion:
     """Draws the verdict on a case.
 
     Attributes:
         against: gives the expected outcome of cases that state none.
         faults: the known faults of the DirectML under test.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted.
         half: whether the backend may compute FLOAT16 outputs in FLOAT16 throughout.
-        compare_unfused: whether each graph's nodes run one by one as well.
-        circumstances: under which each case runs as well.
+        options: what else the verdict depends on.
     """
 
     against: Against
     faults: KnownFaults = NO_KNOWN_FAULTS
-    substrate: Substrate = NO_SUBSTRATE
-    waivers: Waivers = NO_WAIVERS
     half: bool = False
-    compare_unfused: bool = False
-    circumstances: tuple[Circumstance, ...] = ()
+    options: JudgeOptions = NO_OPTIONS
 
     def judge(self, case: Case, outcome: Outcome) -> Verdict:
         """Return the verdict on an outcome of a case, whatever may excuse it."""
@@ -55,7 +70,7 @@ class Conclusion:
     def excused(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or another one where what is known explains the failure."""
         waived = self.faults.waive(case, outcome, verdict)
-        return self.substrate.excuse(case, outcome, waived)
+        return self.options.substrate.excuse(case, outcome, waived)
 
     def of(self, item: Case | Exercise, result: Any, run: RunOne | None = None) -> Verdict | None:
         """Return the verdict; None where it takes another run, and there is nothing to run with.
@@ -105,13 +120,13 @@ class Conclusion:
             if exercised is None:
                 return None
             verdict = exercised
-        return self.waivers.applied(case, outcome, verdict)
+        return self.options.waivers.applied(case, outcome, verdict)
 
     def _of_graph(self, case: GraphCase, outcome: Outputs, run: RunOne | None) -> Verdict | None:
         """Return the verdict on a graph, which may run in other forms as well."""
         verdict = self.judge(case, outcome)
         rejected = isinstance(case.expectation, ExpectedRejection)
-        if case.relation is None and (not self.compare_unfused or rejected):
+        if case.relation is None and (not self.options.compare_unfused or rejected):
             return verdict
         if run is None:
             return None

@@ -46,14 +46,14 @@ def tasks(backend: Backend) -> Callable[[Sequence[Case | Exercise]], Iterator[Ou
 
 def run_items(backend: Backend, items: Sequence[Case | Exercise]) -> Iterator[Outcome | Exercises]:
     """Yield an outcome for each case, and for each exercise what came of it."""
-    for exercises, group in groupby(items, lambda item: isinstance(item, Exercise)):
+    for with_circumstances, group in groupby(items, lambda item: isinstance(item, Exercise)):
         together = list(group)
-        if not exercises:
+        if not with_circumstances:
             yield from run_batch(backend, [item for item in together if isinstance(item, Case)])
             continue
-        given = [item for item in together if isinstance(item, Exercise)]
-        for start in range(0, len(given), _TOGETHER):
-            yield from _exercised(backend, given[start : start + _TOGETHER])
+        exercises = [item for item in together if isinstance(item, Exercise)]
+        for start in range(0, len(exercises), _TOGETHER):
+            yield from _exercised(backend, exercises[start : start + _TOGETHER])
 
 
 def _exercised(backend: Backend, items: Sequence[Exercise]) -> Iterator[Outcome | Exercises]:
@@ -69,11 +69,11 @@ def _exercised(backend: Backend, items: Sequence[Exercise]) -> Iterator[Outcome 
                 under[circumstance] = result
                 if isinstance(result, Breakdown):
                     break
-        broken = next((each for each in under.values() if _is_lost(each)), None)
+        broken = next((each for each in under.values() if _loses_device(each)), None)
         yield broken if isinstance(broken, Breakdown) else Exercises(outcome, under)
 
 
-def _is_lost(result: UnderCircumstance) -> bool:
+def _loses_device(result: UnderCircumstance) -> bool:
     return isinstance(result, Breakdown) and result.device_lost
 
 

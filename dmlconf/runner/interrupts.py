@@ -84,13 +84,13 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    held: list[int] = []
+    pending: list[int] = []
     handlers: dict[int, _Handler] = {}
     for number in INTERRUPTS:
         handler = signal.getsignal(number)
         if callable(handler):
             handlers[number] = handler
-            signal.signal(number, lambda received, frame: held.append(received))
+            signal.signal(number, lambda received, frame: pending.append(received))
     # The mask alone holds nothing back here: one of NumPy's threads would take the signal.
     masks = inherited and hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handlers) if masks else set()
@@ -101,5 +101,5 @@ def deferred_interrupts(*, inherited: bool = False) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if held:
-            signal.raise_signal(held[0])
+        if pending:
+            signal.raise_signal(pending[0])

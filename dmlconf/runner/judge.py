@@ -1,11 +1,15 @@
-"""Judge an outcome: what the case expects against what the backend made of it."""
+"""Judge an outcome: what the case expects against what the backend made of it.
+
+A desc that the case expects to be refused is judged by `_judge_rejection`, one that is refused
+though the case expects outputs by `_judge_unexpected_rejection`.
+"""
 
 from __future__ import annotations
 
 import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from dmlconf.backends.protocol import (
@@ -127,7 +131,7 @@ def judge(
         case ExpectedRejection() as rejection:
             return _judge_rejection(case, outcome, rejection)
         case ExpectedOutputs() as outputs if isinstance(outcome, Rejection):
-            return _judge_refusal(case, outcome, outputs)
+            return _judge_unexpected_rejection(case, outcome, outputs)
         case ExpectedOutputs() as outputs:
             permitted = allowances or CaseAllowances(case, half_precision=half_precision)
             return _judge_outputs(case, outcome, outputs, permitted)
@@ -164,6 +168,7 @@ def _verdict(
     provenance: Provenance | None,
     reason: Reason | None = None,
     figures: Mapping[str, Mapping[str, Any]] | None = None,
+    unchecked_outputs: tuple[str, ...] = (),
 ) -> Verdict:
     return Verdict(
         case=case.identifier,
@@ -173,6 +178,7 @@ def _verdict(
         expectation=provenance,
         reason=reason,
         figures=figures or {},
+        unchecked_outputs=unchecked_outputs,
         seconds=outcome.seconds if outcome is not None else 0.0,
         dispatch_seconds=outcome.dispatch_seconds if isinstance(outcome, Outputs) else (),
         location=str(case.about.location),
@@ -255,7 +261,9 @@ def _spoken(rejection: Rejection) -> str:
     return f"{rejection.hresult} by {rejection.stage}{node}{broken}{explained}"
 
 
-def _judge_refusal(case: Case, outcome: Rejection, expected: ExpectedOutputs) -> Verdict:
+def _judge_unexpected_rejection(
+    case: Case, outcome: Rejection, expected: ExpectedOutputs
+) -> Verdict:
     """Judge the rejection of a case that should have run."""
     if case.required_level is None:
         message = f"{_spoken(outcome)}; no table of support lists these tensors"
@@ -312,9 +320,8 @@ def _judge_outputs(
         status, reason = Status.FAILED, _reason(faults, differences)
     elif all(output["open"] == output["elements"] for output in figures.values()):
         status, reason = Status.UNCHECKED, Reason(ReasonKind.ANY_VALUE_PERMITTED, ANY_VALUE)
-    verdict = _verdict(case, outcome, status, expected.provenance, reason, figures)
     unchecked = tuple(name for name in case.outputs() if name not in wanted_outputs)
-    return replace(verdict, unchecked_outputs=unchecked)
+    return _verdict(case, outcome, status, expected.provenance, reason, figures, unchecked)
 
 
 _Faults = list[tuple[ReasonKind, str]]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from dmlconf.backends.circumstances import Circumstance
 from dmlconf.backends.protocol import Capabilities
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
+from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.session import OpenBackend, judged
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 
 __all__ = ["compares_unfused", "verdicts"]
 
@@ -32,11 +30,7 @@ def verdicts(
     backend: OpenBackend,
     expected: Expectations,
     limits: Limits,
-    substrate: Substrate = NO_SUBSTRATE,
-    waivers: Waivers = NO_WAIVERS,
-    *,
-    compare_unfused: bool = False,
-    circumstances: tuple[Circumstance, ...] = (),
+    options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
     """Return what runs the plan and yields a verdict on each case, as soon as it is reached.
 
@@ -45,10 +39,7 @@ def verdicts(
         backend: what to run it on, opened to be judged.
         expected: gives the expected outcome of cases that state none.
         limits: how to run.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted.
-        compare_unfused: run each graph's nodes one by one as well, and tell of it.
-        circumstances: under which each case runs as well; the backend must have them.
+        options: what may excuse failures, and what runs beside each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
@@ -57,17 +48,10 @@ def verdicts(
     if backend.variants:
         from dmlconf.runner.variants import judged_variants  # Few runs have any.
 
-        return judged_variants(
-            plan, backend, expected.against, substrate, waivers, compare_unfused=compare_unfused
-        )
+        return judged_variants(plan, backend, expected.against, options)
     if execution_of(backend.name, limits, judged=True) is not Execution.JUDGED_IN_WORKERS:
-        return judged(
-            plan, backend, expected.against, substrate, waivers,
-            compare_unfused=compare_unfused, circumstances=circumstances,
-        )  # fmt: skip
+        return judged(plan, backend, expected.against, options)
     # Processes and pipes take time to import, and a few cases need none of them.
     from dmlconf.runner.parallel import judged_in_processes
 
-    return judged_in_processes(
-        plan, backend.name, expected, limits, substrate, waivers, compare_unfused=compare_unfused
-    )
+    return judged_in_processes(plan, backend.name, expected, limits, options)

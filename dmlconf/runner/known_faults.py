@@ -7,7 +7,7 @@ metacommand may replace the kernel that is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -22,12 +22,15 @@ from dmlconf.backends.protocol import (
     Rejection,
 )
 from dmlconf.backends.subject import tested_environment
+from dmlconf.cases.facts import names_of_node
+from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.loader import operator_name
 from dmlconf.documents.problems import InvalidFilesError, Problem
 from dmlconf.documents.reader import Document, read_document
 from dmlconf.documents.schema import bundled_schema, schema_problems, validator
 from dmlconf.expressions import Expression, ExpressionError
+from dmlconf.graphs.model import Node
 from dmlconf.resources import schemas_directory
 from dmlconf.runner.scope import Scope, Version, VersionRange, parse_version
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
@@ -36,6 +39,7 @@ __all__ = [
     "NO_KNOWN_FAULTS",
     "KnownFault",
     "KnownFaults",
+    "NodeCondition",
     "known_faults",
     "lint_known_faults",
     "read_known_faults",
@@ -43,6 +47,34 @@ __all__ = [
 
 _OUTPUTS: Final = "outputs"
 _GRAPH: Final = "graph"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCondition:
+    """A node that a graph may have.
+
+    Attributes:
+        operators: names of the operators that it may be of.
+        when: a condition over its desc.
+    """
+
+    operators: frozenset[str]
+    when: Expression
+
+    def holds(self, case: Case) -> bool:
+        """Tell whether a graph has such a node; what is no graph has none."""
+        if not isinstance(case, GraphCase):
+            return False
+        return any(
+            node.operator_name in self.operators and self._meets(node)
+            for node in case.graph.operator_nodes
+        )
+
+    def _meets(self, node: Node) -> bool:
+        try:
+            return bool(self.when.evaluate(names_of_node(node)))
+        except ExpressionError:
+            return False  # Such as the size of an optional tensor that is not there.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +91,8 @@ class KnownFault:
             a refusal such as `E_INVALIDARG by CreateOperator`.
         cases: identifiers of the cases that it concerns; None for all.
         when: a condition over the desc that these cases meet; None for all.
+        node: a node that these cases, graphs, have; None for any.
+        circumstance: the only circumstance in which it shows; None for any, and for plain runs.
         graph: whether it needs an operator that is compiled as a graph.
         alone: whether its cases may harm others in the same process.
     """
@@ -71,15 +105,27 @@ class KnownFault:
     outcome: str
     cases: frozenset[str] | None = None
     when: Expression | None = None
+    node: NodeCondition | None = None
+    circumstance: str | None = None
     graph: bool = False
     alone: bool = False
 
     def concerns(self, case: Case) -> bool:
         """Tell whether a case meets the fault."""
-        return Scope(self.operators, self.cases, self.when).covers(case)
+        if not Scope(self.operators, self.cases, self.when).covers(case):
+            return False
+        return self.node is None or self.node.holds(case)
 
-    def explains(self, case: Case, outcome: Outcome) -> bool:
-        """Tell whether the fault is why a case that should have passed did not."""
+    def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
+        """Tell whether the fault is why a case that should have passed did not.
+
+        Args:
+            case: the case.
+            outcome: what came of it.
+            circumstance: that in which it failed; None where it failed plainly.
+        """
+        if self.circumstance not in (None, circumstance):
+            return False
         return self.concerns(case) and _form(outcome) == self.outcome
 
 
@@ -106,15 +152,20 @@ class KnownFaults:
     version: str = ""
     faults: tuple[KnownFault, ...] = ()
 
-    def explaining(self, case: Case, outcome: Outcome) -> KnownFault | None:
+    def explaining(
+        self, case: Case, outcome: Outcome, circumstance: str | None = None
+    ) -> KnownFault | None:
         """Return the fault that explains why the case did not pass; None where there is none."""
-        return next((fault for fault in self.faults if fault.explains(case, outcome)), None)
+        explanations = (
+            fault for fault in self.faults if fault.explains(case, outcome, circumstance)
+        )
+        return next(explanations, None)
 
     def waive(self, case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
         """Return the verdict, or `waived` where a known fault explains why the case failed."""
         if verdict.status not in (Status.FAILED, Status.BROKEN):
             return verdict
-        fault = self.explaining(case, outcome)
+        fault = self.explaining(case, outcome, verdict.circumstance)
         if fault is None:
             return verdict
         message = f"{fault.name}, in DirectML {self.version}: {fault.reason}"
@@ -201,17 +252,25 @@ def _problems(document: Document) -> list[Problem]:
         if first > last:
             message = f"{data['versions']['first']} is newer than {data['versions']['last']}"
             problems.append(document.problem((*where, "versions"), message))
-        for place, name in enumerate(data["operators"]):
-            try:
-                operator_name(name)
-            except LookupError as error:
-                problems.append(document.problem((*where, "operators", place), str(error)))
-        if "when" in data:
-            try:
-                Expression(data["when"])
-            except ExpressionError as error:
-                problems.append(document.problem((*where, "when"), str(error)))
+        problems += _condition_problems(document, data, where)
+        problems += _condition_problems(document, data.get("node", {}), (*where, "node"))
     return problems
+
+
+def _condition_problems(
+    document: Document, data: Mapping[str, Any], where: tuple[str | int, ...]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the operators and the condition of a fault or of a node."""
+    for place, name in enumerate(data.get("operators", ())):
+        try:
+            operator_name(name)
+        except LookupError as error:
+            yield document.problem((*where, "operators", place), str(error))
+    if "when" in data:
+        try:
+            Expression(data["when"])
+        except ExpressionError as error:
+            yield document.problem((*where, "when"), str(error))
 
 
 def _fault(data: Mapping[str, Any]) -> KnownFault:
@@ -225,6 +284,12 @@ def _fault(data: Mapping[str, Any]) -> KnownFault:
         outcome=data["outcome"],
         cases=frozenset(data["cases"]) if "cases" in data else None,
         when=Expression(data["when"]) if "when" in data else None,
+        node=_node(data["node"]) if "node" in data else None,
+        circumstance=data.get("circumstance"),
         graph=data.get("compile") == _GRAPH,
         alone=data.get("alone", False),
     )
+
+
+def _node(data: Mapping[str, Any]) -> NodeCondition:
+    return NodeCondition(frozenset(data["operators"]), Expression(data["when"]))

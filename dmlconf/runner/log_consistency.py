@@ -144,9 +144,9 @@ def _of_case(
 
 def _of_summary(summary: Mapping[str, int], statuses: Counter[Status]) -> Iterator[str]:
     for status in Status:
-        said = summary.get(status.value, 0)
-        if said != statuses[status]:
-            yield f"the footer counts {said} `{status}`, yet the log has {statuses[status]}"
+        count = summary.get(status.value, 0)
+        if count != statuses[status]:
+            yield f"the footer counts {count} `{status}`, yet the log has {statuses[status]}"
 
 
 def _of_end(complete: bool, statuses: Counter[Status], selected: int) -> Iterator[str]:

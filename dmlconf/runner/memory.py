@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
 from dmlconf.cases.model import Case
-from dmlconf.catalogue.desc import tensors_of
+from dmlconf.catalogue.desc import TensorDesc, tensors_of
 from dmlconf.catalogue.model import FieldKind
 
 __all__ = ["machine_memory", "shortage", "tensor_bytes"]
@@ -34,10 +33,13 @@ _CONTROL_GROUPS: Final = (
 def tensor_bytes(case: Case) -> int:
     """Return the bytes of all tensors of a case, in buffers or element by element."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
-    return sum(
-        max(tensor.TotalTensorSizeInBytes, math.prod(tensor.Sizes) * tensor.DataType.bits // 8)
-        for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)
-    )
+    return sum(_bytes(tensor) for _, _, tensor in tensors_of(case.operator, case.desc, *kinds))
+
+
+@lru_cache(maxsize=4096)
+def _bytes(tensor: TensorDesc) -> int:
+    elements = tensor.ElementCount * tensor.DataType.bits // 8
+    return max(tensor.TotalTensorSizeInBytes, elements)
 
 
 def shortage(case: Case, device: int | None = None, machine: int | None = None) -> str | None:

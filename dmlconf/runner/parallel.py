@@ -15,13 +15,12 @@ from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import PlannedCase
 from dmlconf.runner.against import Expectations
+from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import judge
 from dmlconf.runner.pool import BATCH, WorkerPool
 from dmlconf.runner.session import in_process, judged, no_expectation
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import Raised, with_errors
 
 __all__ = ["judged_in_processes"]
@@ -32,10 +31,7 @@ def judged_in_processes(
     backend: BackendName,
     expected: Expectations,
     limits: Limits,
-    substrate: Substrate = NO_SUBSTRATE,
-    waivers: Waivers = NO_WAIVERS,
-    *,
-    compare_unfused: bool = False,
+    options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -44,22 +40,20 @@ def judged_in_processes(
         backend: what to run it on; each process makes its own.
         expected: gives the expected outcome of cases that state none.
         limits: how to run.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted.
-        compare_unfused: as `judged` takes it.
+        options: as `judged` takes them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a process could not be started, or a recording cannot be read.
     """
     jobs = min(limits.jobs, -(-len(plan) // BATCH))
-    task = _JudgeTask(backend, expected, substrate, waivers, compare_unfused)
+    task = _JudgeTask(backend, expected, options)
     with WorkerPool(backend, jobs, limits.timeout, task) as pool:
         pool.start()
         for planned, result in pool.run(iter(plan)):
             if isinstance(result, Breakdown):
                 case = valid_case(planned)
-                yield waivers.applied(case, result, judge(case, result, no_expectation))
+                yield options.waivers.applied(case, result, judge(case, result, no_expectation))
                 continue
             for recording, stale in zip(expected.recordings, result.stale, strict=True):
                 recording.stale += stale
@@ -85,9 +79,7 @@ class _JudgeTask:
 
     backend: BackendName
     expected: Expectations
-    substrate: Substrate
-    waivers: Waivers
-    compare_unfused: bool
+    options: JudgeOptions
 
     def __call__(
         self, backend: Backend
@@ -96,10 +88,7 @@ class _JudgeTask:
         recordings = self.expected.recordings
 
         def results(batch: Sequence[PlannedCase]) -> Iterator[_Judged]:
-            for verdict in judged(
-                batch, ready, self.expected.against, self.substrate, self.waivers,
-                compare_unfused=self.compare_unfused,
-            ):  # fmt: skip
+            for verdict in judged(batch, ready, self.expected.against, self.options):
                 yield _Judged(verdict, tuple(tuple(each.stale) for each in recordings))
                 for each in recordings:
                     each.stale.clear()

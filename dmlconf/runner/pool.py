@@ -69,25 +69,31 @@ class _Queue(Generic[_Case]):
         self.singles: deque[_Case] = deque()
 
     def _harmless(self, cases: Iterator[_Case], alone: Callable[[_Case], bool]) -> Iterator[_Case]:
+        """Yield the cases that harm no others; those that may follow when they have all been given.
+
+        Between others each would cost two processes: its own, and the next one for the others.
+        """
+        harmful: list[_Case] = []
         for case in cases:
             if alone(case):
-                self.suspects.append(case)
+                harmful.append(case)
             else:
                 yield case
+        self.suspects.extend(harmful)
 
     def waiting(self) -> bool:
         """Tell whether any case is still to be given to a worker."""
         if not self._next:
-            self._next.extend(islice(self._cases, 1))
+            self._next.extend(islice(self._cases, 1))  # Of the last, those that run alone follow.
         return bool(self.suspects or self.singles or self._next)
 
     def batch(self) -> list[_Case]:
         """Take the next cases: a single one, or at most a batch of them."""
         if self.singles:
             return [self.singles.popleft()]
-        taken = list(self._next)
+        batch = list(self._next)
         self._next.clear()
-        return taken + list(islice(self._cases, BATCH - len(taken)))
+        return batch + list(islice(self._cases, BATCH - len(batch)))
 
 
 class WorkerPool:
@@ -350,8 +356,8 @@ class WorkerPool:
         repeated = bool(ending) and worker.single and self._crashes[crash] >= REPEATS
         if not worker.alone and not repeated:
             # Of a batch nobody knows which case it was; a case that ran by itself is the suspect.
-            held = queue.suspects if worker.single else queue.singles
-            held.extend(worker.batch)
+            later = queue.suspects if worker.single else queue.singles
+            later.extend(worker.batch)
             return
         self._crashes[crash] += worker.alone
         self._row[crash[0]] += kind is BreakdownKind.CRASH

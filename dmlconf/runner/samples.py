@@ -158,6 +158,12 @@ class _AllowanceAt:
     def quantum(self) -> float:
         return self.whole.quantum()
 
+    def terms_vary(self) -> bool:
+        return self.whole.terms_vary()
+
+    def sums_shared(self) -> bool:
+        return self.whole.sums_shared()
+
     def others(self) -> tuple[Array, ...]:
         return tuple(_at(other, self.places) for other in self.whole.others())
 

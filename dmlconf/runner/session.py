@@ -16,7 +16,7 @@ import numpy as np
 
 import dmlconf
 from dmlconf.backends import registry
-from dmlconf.backends.circumstances import Circumstance, Exercise, exercises_of
+from dmlconf.backends.circumstances import Exercise, exercises_of
 from dmlconf.backends.protocol import (
     Backend,
     BackendError,
@@ -28,15 +28,13 @@ from dmlconf.cases.loader import Suite, valid_case
 from dmlconf.cases.model import Case, ExpectedRejection, PlannedCase
 from dmlconf.catalogue.graph import GRAPHS
 from dmlconf.catalogue.loader import catalogue_digest
-from dmlconf.runner.conclusion import Conclusion
+from dmlconf.runner.conclusion import NO_OPTIONS, Conclusion, JudgeOptions
 from dmlconf.runner.execution import Execution, Limits, execution_of
 from dmlconf.runner.exercising import run_items, tasks
 from dmlconf.runner.judge import Against, not_asked, unsupported_reason
 from dmlconf.runner.known_faults import NO_KNOWN_FAULTS, KnownFaults, known_faults
 from dmlconf.runner.log import Header
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.runner.worker import run_batch
 
 __all__ = [
@@ -247,11 +245,7 @@ def judged(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
     against: Against,
-    substrate: Substrate = NO_SUBSTRATE,
-    waivers: Waivers = NO_WAIVERS,
-    *,
-    compare_unfused: bool = False,
-    circumstances: tuple[Circumstance, ...] = (),
+    options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan, and yield a verdict on each case, as soon as it is reached.
 
@@ -261,25 +255,15 @@ def judged(
         plan: what to run.
         backend: what to run it on.
         against: gives the expected outcome of cases that state none.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted.
-        compare_unfused: run each graph's nodes one by one as well, and tell of it.
-        circumstances: under which each case runs as well; the backend must have them.
+        options: what may excuse failures, and what runs beside each case.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
-    conclusion = Conclusion(
-        against,
-        backend.faults,
-        substrate,
-        waivers,
-        backend.capabilities.half_precision,
-        compare_unfused,
-        circumstances,
-    )
-    for part in _parts(plan, compare_unfused, bool(circumstances)):
+    half = backend.capabilities.half_precision
+    conclusion = Conclusion(against, backend.faults, half, options)
+    for part in _parts(plan, options.compare_unfused, bool(options.circumstances)):
         yield from _judged_part(part, backend, conclusion)
 
 
@@ -290,7 +274,7 @@ def _judged_part(
     declined: deque[Verdict] = deque()
     again: list[tuple[Case | Exercise, Any]] = []
     cases = runnable(plan, backend.capabilities, declined)
-    for item, result in backend.execute(exercises_of(cases, conclusion.circumstances)):
+    for item, result in backend.execute(exercises_of(cases, conclusion.options.circumstances)):
         while declined:
             yield declined.popleft()
         verdict = conclusion.of(item, result)

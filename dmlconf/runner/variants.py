@@ -19,12 +19,11 @@ from dmlconf.backends.protocol import Environment, Outcome, Outputs
 from dmlconf.backends.registry import BackendName
 from dmlconf.cases.loader import valid_case
 from dmlconf.cases.model import Case, PlannedCase
+from dmlconf.runner.conclusion import NO_OPTIONS, JudgeOptions
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.judge import Against
 from dmlconf.runner.session import OpenBackend, judged, open_backend
-from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Status, VariantResult, Verdict, failing_variants
-from dmlconf.runner.waivers import NO_WAIVERS, Waivers
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["combined", "judged_variants", "open_variants"]
@@ -92,10 +91,7 @@ def judged_variants(
     plan: Iterable[PlannedCase],
     backend: OpenBackend,
     against: Against,
-    substrate: Substrate = NO_SUBSTRATE,
-    waivers: Waivers = NO_WAIVERS,
-    *,
-    compare_unfused: bool = False,
+    options: JudgeOptions = NO_OPTIONS,
 ) -> Generator[Verdict, None, None]:
     """Run the plan in every variant, and yield one verdict on each case.
 
@@ -103,14 +99,13 @@ def judged_variants(
         plan: what to run.
         backend: has the variants.
         against: gives the expected outcome of cases that state none.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted; they hold for each variant.
-        compare_unfused: as `judged` takes it.
+        options: as `judged` takes them; they hold for each variant, without circumstances.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
     """
+    options = replace(options, circumstances=())
     for part in _parts(plan):
         verdicts: dict[str, dict[str, Verdict]] = {planned.identifier: {} for planned in part}
         differing: dict[str, dict[str, dict[str, int]]] = {name: {} for name in verdicts}
@@ -118,9 +113,7 @@ def judged_variants(
         for label, variant in backend.variants.items():
             outcomes: dict[str, Outcome] = {}
             observed = replace(variant, execute=_Observed(variant, verdicts.keys(), outcomes))
-            with closing(
-                judged(part, observed, against, substrate, waivers, compare_unfused=compare_unfused)
-            ) as reached:
+            with closing(judged(part, observed, against, options)) as reached:
                 for verdict in reached:
                     verdicts[verdict.case][label] = verdict
             for case, outcome in outcomes.items():
@@ -171,9 +164,9 @@ def _differing_bits(base: Mapping[str, Array], other: Mapping[str, Array]) -> di
     """Return by output how many elements have other bits; outputs of other shapes are left out."""
     counts = {}
     for name in base.keys() & other.keys():
-        one, two = base[name], other[name]
-        if (one.shape, one.dtype) == (two.shape, two.dtype):
-            counts[name] = int(np.count_nonzero(_bits(one) != _bits(two)))
+        first, second = base[name], other[name]
+        if (first.shape, first.dtype) == (second.shape, second.dtype):
+            counts[name] = int(np.count_nonzero(_bits(first) != _bits(second)))
     return {name: count for name, count in counts.items() if count}
 
 

@@ -70,10 +70,11 @@ def _read(path: Path) -> RunLog:
 
 def _summary(log: RunLog) -> Iterator[str]:
     counts = {status: sum(v.status is status for v in log.verdicts) for status in Status}
-    said = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     version = log.header.environment["version"]
     minutes = log.footer.seconds / 60 if log.footer else 0
-    yield f"DirectML {version}, {len(log.verdicts):,} cases in {minutes:.0f} minutes: {said}.\n\n"
+    cases = f"{len(log.verdicts):,} cases in {minutes:.0f} minutes"
+    yield f"DirectML {version}, {cases}: {statuses}.\n\n"
 
 
 def _row(operator: str, verdicts: Sequence[Verdict]) -> str:

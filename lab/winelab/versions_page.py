@@ -235,11 +235,18 @@ def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> st
     if fault.first == fault.last:
         span = f"{known[fault.first]} only"
     how = ", compiled as a graph" if fault.graph else ""
+    if fault.circumstance is not None:
+        how += f", only when {fault.circumstance}"
     alone = " Its cases run in a process of their own." if fault.alone else ""
     concerned = sorted(fault.cases or ())
     cases = "".join(f"\n- `{case}`" for case in concerned) or "\n- every case"
     if fault.when is not None:
         cases = f"\n- where `{fault.when}`"
+        if concerned:
+            cases = f"\n- `{'`, `'.join(concerned)}` where `{fault.when}`"
+    if fault.node is not None:
+        nodes = f"with a node of {' or '.join(sorted(fault.node.operators))}"
+        cases += f"\n- {nodes} where `{fault.node.when}`"
     return (
         f"### {fault.name}\n\n"
         f"{', '.join(sorted(fault.operators))}{how}, {span}. {fault.reason}{alone}\n{cases}\n"

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,12 @@ import jsonschema
 import pytest
 import yaml
 
+from dmlconf.backends.protocol import Rejection
+from dmlconf.cases.build import build as build_case
 from dmlconf.catalogue.loader import operator
+from dmlconf.fuzzing.graphs import graph_case
 from dmlconf.resources import cases_directory, schemas_directory
+from dmlconf.runner.substrate import read_substrate
 
 if sys.platform == "win32":
     pytest.skip("the Wine lab is for Linux", allow_module_level=True)
@@ -385,6 +390,18 @@ class TestSubstrate:
                 fields = {field.name for field in operator(name).fields}
                 assert limit["data_types"] == "any" or set(limit["data_types"]) <= fields
             for identifier in limit.get("cases", []):
-                folder, file, case = identifier.split("/")
+                folder, file, *cases = identifier.split("/")
+                if file.startswith("fuzz-"):
+                    continue
+                [case] = cases
                 content = (cases_directory() / folder / f"{file}.yaml").read_text("utf-8")
                 assert f"  - name: {case}\n" in content
+
+    def test_the_limit_of_graphs_holds_for_those_of_fuzzing_alone(self) -> None:
+        limits = read_substrate(LAB / "substrate.yaml").limits
+        [limit] = (each for each in limits if each.name == "kernels-in-dxil-only-in-graphs")
+        case = build_case(graph_case(["ELEMENT_WISE_ADD"], 1, 0, 2))
+        refusal = Rejection("CompileGraph", "E_FAIL")
+        assert limit.explains(case, refusal)
+        assert not limit.explains(replace(case, identifier="graphs/chains/0"), refusal)
+        assert not list((cases_directory() / "graphs").glob("fuzz-*"))

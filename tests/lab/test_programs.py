@@ -20,7 +20,9 @@ from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.cases.model import Case, ExpectedOutputs, Provenance
 from dmlconf.diagnosis.export.cpp import cpp_program
 from dmlconf.diagnosis.reduction.reduce import with_own_data
+from dmlconf.reference.evaluation import evaluate
 from dmlconf.resources import cases_directory
+from tests.diagnosis.export.graph_cases import graph_of
 from tests.lab.test_in_lab import command
 
 pytestmark = pytest.mark.lab
@@ -45,6 +47,18 @@ RIGHT: Final = {
     "element_wise_multiply/matrix/in-place": {},
 }
 """Cases that DirectML computes rightly, and how each program compiles or runs."""
+
+GRAPHS: Final = (
+    "wiring/unused-inputs-between-used-ones",
+    "wiring/top-k-values-only",
+    "wiring/outputs-in-another-order",
+    "constants/owned-input[DataType=FLOAT16",
+    "gemm-activation/",
+    "views/",
+    "attention/",
+    "recurrent/",
+)
+"""Graphs of which the first case that begins so is computed rightly."""
 
 
 def case_of(identifier: str) -> Case:
@@ -99,3 +113,82 @@ def test_a_program_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
     assert "WRONG OutputTensor element 1: expected" in output
     assert "1 wrong elements" in output
     assert "wrong.dll 1\n" in output
+
+
+def test_a_program_of_an_exact_case_tells_zeros_apart(tmp_path: Path) -> None:
+    case = case_of("gather/boundary/negative")
+    zeros = {name: np.zeros_like(array) for name, array in case.inputs().items()}
+    right = replace(case, data={**zeros, "IndicesTensor": case.input("IndicesTensor")})
+    wrong = replace(
+        right,
+        expectation=ExpectedOutputs(
+            {"OutputTensor": np.negative(evaluate(right)["OutputTensor"])}, Provenance.STATED
+        ),
+    )
+    source = cpp_program(wrong, "Negative zeros.")
+    output = run_in_lab(tmp_path, compiled(tmp_path, "zeros", source))
+    assert "WRONG OutputTensor element 0: expected -0" in output
+    assert "zeros.dll 1\n" in output
+
+
+def test_programs_of_right_graphs_find_no_wrong_element(tmp_path: Path) -> None:
+    programs = [
+        compiled(tmp_path, f"graph{number}", cpp_program(graph_of(beginning), beginning))
+        for number, beginning in enumerate(GRAPHS)
+    ]
+    output = run_in_lab(tmp_path, *programs)
+    assert output.count("0 wrong elements") == len(GRAPHS), output
+    assert all(f"{program} 0\n" in output for program in programs), output
+
+
+def test_a_program_of_a_graph_prints_the_element_that_is_wrong(tmp_path: Path) -> None:
+    case = graph_of("wiring/outputs-in-another-order")
+    name, right = next(iter(evaluate(case).items()))
+    right.ravel()[2] += 1
+    wrong = replace(case, expectation=ExpectedOutputs({name: right}, Provenance.STATED))
+    output = run_in_lab(tmp_path, compiled(tmp_path, "wrong", cpp_program(wrong, "One wrong.")))
+    assert f"WRONG {name} element 2: expected" in output
+    assert "1 wrong elements" in output
+    assert "wrong.dll 1\n" in output
+
+
+ONE_HOT: Final = """
+graph: one-hot
+cases:
+  - name: values-along-another-dimension
+    note: A known fault of DirectML up to 1.15.4.
+    inputs:
+      i: {Sizes: [1, 1], DataType: INT32, values: [0]}
+      v: {Sizes: [2, 1], DataType: FLOAT32, values: [3, 7]}
+    nodes:
+      hot:
+        operator: ONE_HOT
+        desc:
+          IndicesTensor: i
+          ValuesTensor: v
+          OutputTensor: {Sizes: [1, 1], DataType: FLOAT32}
+          Axis: 0
+      negate:
+        operator: ELEMENT_WISE_NEGATE
+        desc: {InputTensor: hot, OutputTensor: {}}
+    outputs: {y: negate}
+"""
+
+
+def test_a_program_shows_what_the_graph_compiler_does_wrong(tmp_path: Path) -> None:
+    (tmp_path / "graph.yaml").write_text(ONE_HOT)
+    [planned] = load_suite([tmp_path / "graph.yaml"]).plan()
+    source = cpp_program(with_own_data(valid_case(planned)), "The first value for the second.")
+    output = run_in_lab(tmp_path, compiled(tmp_path, "hot", source))
+    assert "WRONG y element 0: expected -7" in output
+    assert "actual -3\n" in output
+    assert "hot.dll 1\n" in output
+
+
+def test_a_graph_with_constants_compiles_as_a_program(tmp_path: Path) -> None:
+    # CompileGraph of 1.15.4 ends in an access violation for these in the lab.
+    case = graph_of("constants/constant-")
+    assert case.graph.constants
+    source = cpp_program(case, "A constant.")
+    assert "#define HAS_CONSTANTS" in source
+    compiled(tmp_path, "constant", source)

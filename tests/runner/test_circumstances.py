@@ -33,7 +33,7 @@ from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.cases.model import Case
 from dmlconf.cases.variation import varied
 from dmlconf.documents.schema import bundled_schema
-from dmlconf.runner.conclusion import Conclusion, verdict_of
+from dmlconf.runner.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.runner.log import verdict_data
 from dmlconf.runner.session import in_process, judged, reference
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
@@ -123,7 +123,7 @@ def run(tmp_path: Path, backend: NumpyBackend) -> Verdict:
     plan = load_suite([tmp_path]).plan()
     name = registry.parse("miniature:zeros")
     with opened(backend) as ready:
-        [verdict] = judged(plan, ready, reference("numpy", name), circumstances=ALL)
+        [verdict] = judged(plan, ready, reference("numpy", name), JudgeOptions(circumstances=ALL))
     schema = bundled_schema("run-log")
     jsonschema.validate(
         json.loads(json.dumps({"record": "verdict", **verdict_data(verdict)})), schema,

@@ -15,6 +15,7 @@ from dmlconf.backends.recording.model import Mismatch
 from dmlconf.backends.registry import create, parse
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case, Provenance
+from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.session import in_process, judged
 from dmlconf.runner.verdict import ReasonKind, Status, Verdict
 from tests.graphs.suites import planned_graph
@@ -58,7 +59,7 @@ def verdict_of(
 ) -> Verdict:
     ready = in_process(parse("numpy"), backend)
     plan = [planned_graph(folder, graph)]
-    [verdict] = judged(plan, ready, run_case, compare_unfused=compare_unfused)
+    [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=compare_unfused))
     return verdict
 
 
@@ -128,6 +129,6 @@ def test_whatever_a_backend_does_costs_one_verdict(
     ready = in_process(name, create(name))
     for graph in (GRAPH, GRAPH + f"relation: {relation}\n"):
         plan = [planned_graph(tmp_path, graph)]
-        [verdict] = judged(plan, ready, run_case, compare_unfused=True)
+        [verdict] = judged(plan, ready, run_case, JudgeOptions(compare_unfused=True))
         assert verdict.status in (Status.FAILED, Status.BROKEN, Status.PASSED)
         assert verdict.status is not Status.PASSED or miniature == "zeros"

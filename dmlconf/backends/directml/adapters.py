@@ -14,7 +14,7 @@ from dmlconf.backends.directml import dxcore, dxgi
 from dmlconf.backends.directml.d3d12 import LUID
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import Libraries
-from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.backends.directml.vtable import ComObject, NativeFaultError
 from dmlconf.backends.protocol import BackendError
 
 __all__ = ["Adapter", "Adapters", "choose_adapter"]
@@ -107,7 +107,7 @@ class Adapters:
             for native in dxgi.dxgi_adapters(ctypes.WinDLL("dxgi.dll")):
                 self._add(native, _by_dxgi(native, len(self._native)))
             # Windows before version 2004 has no DXCore, and Wine has only its name.
-            with suppress(OSError, BackendError, HResultError):
+            with suppress(OSError, BackendError, HResultError, NativeFaultError):
                 self._add_by_dxcore(ctypes.WinDLL("dxcore.dll"))
         else:
             assert libraries.folder is not None

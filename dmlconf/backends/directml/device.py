@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from dmlconf.backends.directml.vtable import (
     ComObject,
     Interface,
     NativeFaultError,
-    check,
+    new_object,
 )
 from dmlconf.backends.protocol import BackendError, Capabilities
 from dmlconf.catalogue.model import FeatureLevel
@@ -118,7 +118,7 @@ class Device:
     def _enable_debug_layer(self, libraries: Libraries) -> None:
         get = function(libraries.d3d12, "D3D12GetDebugInterface", *NEW_OBJECT)
         try:
-            with _new("D3D12GetDebugInterface", get, ID3D12_DEBUG) as layer:
+            with new_object("D3D12GetDebugInterface", get, ID3D12_DEBUG) as layer:
                 layer.call("EnableDebugLayer")
         except HResultError as error:
             self.missing_layers += (
@@ -140,7 +140,9 @@ class Device:
         refusal: HResultError | None = None
         for level, kind in levels:
             try:
-                device = _new("D3D12CreateDevice", create, d3d12.ID3D12_DEVICE, adapter, level)
+                device = new_object(
+                    "D3D12CreateDevice", create, d3d12.ID3D12_DEVICE, adapter, level
+                )
             except HResultError as error:
                 refusal = refusal or error
             else:
@@ -319,15 +321,4 @@ def create_dml(
         libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,
         *NEW_OBJECT,
     )  # fmt: skip
-    return _new("DMLCreateDevice1", create, dml.IDML_DEVICE, d3d, flags, minimum)
-
-
-def _new(name: str, create: Callable[..., int], interface: Interface, *arguments: Any) -> ComObject:
-    """Call a function whose last parameters are REFIID and `void**`, and return the new object."""
-    pointer = ctypes.c_void_p()
-    try:
-        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
-    except OSError as error:
-        raise NativeFaultError(name, str(error)) from error
-    check(name, hresult)
-    return ComObject(interface, pointer.value or 0)
+    return new_object("DMLCreateDevice1", create, dml.IDML_DEVICE, d3d, flags, minimum)

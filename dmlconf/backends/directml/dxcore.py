@@ -20,7 +20,7 @@ from dmlconf.backends.directml.vtable import (
     ComObject,
     Interface,
     Method,
-    check,
+    new_object,
     uncalled,
 )
 
@@ -115,10 +115,7 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         HResultError: DXCore fails.
     """
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
-    pointer = ctypes.c_void_p()
-    hresult = create(ctypes.byref(IDXCORE_ADAPTER_FACTORY.guid), ctypes.byref(pointer))
-    check("DXCoreCreateAdapterFactory", hresult)
-    with ComObject(IDXCORE_ADAPTER_FACTORY, pointer.value or 0) as factory:
+    with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:
         yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
         # A DXCore that is older than the attribute refuses it.
         with suppress(HResultError):

@@ -19,7 +19,7 @@ from dmlconf.backends.directml.vtable import (
     ComObject,
     Interface,
     Method,
-    check,
+    new_object,
     uncalled,
 )
 
@@ -117,19 +117,16 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
         HResultError: DXGI fails.
     """
     create = function(library, "CreateDXGIFactory1", *NEW_OBJECT)
-    pointer = ctypes.c_void_p()
-    hresult = create(ctypes.byref(IDXGI_FACTORY1.guid), ctypes.byref(pointer))
-    check("CreateDXGIFactory1", hresult)
-    with ComObject(IDXGI_FACTORY1, pointer.value or 0) as factory:
+    with new_object("CreateDXGIFactory1", create, IDXGI_FACTORY1) as factory:
         for index in range(1 << 16):
-            pointer_of_adapter = ctypes.c_void_p()
+            pointer = ctypes.c_void_p()
             try:
-                factory.call("EnumAdapters1", index, ctypes.byref(pointer_of_adapter))
+                factory.call("EnumAdapters1", index, ctypes.byref(pointer))
             except HResultError as error:
                 if error.hresult == DXGI_ERROR_NOT_FOUND:
                     return
                 raise
-            yield ComObject(IDXGI_ADAPTER1, pointer_of_adapter.value or 0)
+            yield ComObject(IDXGI_ADAPTER1, pointer.value or 0)
 
 
 def description(adapter: ComObject) -> DXGI_ADAPTER_DESC1:

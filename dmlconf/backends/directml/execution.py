@@ -26,12 +26,12 @@ from dmlconf.backends.directml.memory import (
 )
 from dmlconf.backends.directml.operators import MOST_KEPT, OperatorCache
 from dmlconf.backends.directml.placement import POISONS, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.staging import STAGED_BYTES, Staging, mapped
 from dmlconf.backends.directml.timestamps import Timestamps
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.backends.protocol import Fault
 from dmlconf.cases.model import Case
+from dmlconf.cases.plans import plan
 from dmlconf.cases.work import work_of
 from dmlconf.tensors.datatypes import Array
 

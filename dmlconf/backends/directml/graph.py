@@ -13,9 +13,9 @@ import numpy as np
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.placement import encode
-from dmlconf.backends.directml.plans import GraphPlan
 from dmlconf.backends.directml.structs import NativeDesc
 from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.cases.plans import GraphPlan
 from dmlconf.graphs.model import Constant, GraphNode, Node
 
 __all__ = [

@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from platform import machine
@@ -136,6 +135,8 @@ def _redistributable() -> Path | None:
 
 def _shared_object(package: str) -> Path | None:
     """Return where an installed package has its libdirectml.so, which may have a longer name."""
+    from importlib import metadata  # It takes long to import, and Windows needs it not.
+
     try:
         files = metadata.files(package) or []
     except metadata.PackageNotFoundError:

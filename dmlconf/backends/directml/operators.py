@@ -11,8 +11,8 @@ from typing import Final
 
 from dmlconf.backends.directml import dml
 from dmlconf.backends.directml.graph import compile_graph, create_operator
-from dmlconf.backends.directml.plans import GraphPlan, Plan
 from dmlconf.backends.directml.vtable import ComObject
+from dmlconf.cases.plans import GraphPlan, Plan
 
 __all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
 

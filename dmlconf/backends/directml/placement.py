@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from dmlconf.backends.directml.plans import Binding, Plan
+from dmlconf.cases.plans import Binding, Plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array
 from dmlconf.tensors.layout import packed_strides

@@ -59,7 +59,7 @@ class Runner:
         """
         self._executor = executor
         self._messages = messages
-        self._lost: Outcome | None = None
+        self._device_loss: Outcome | None = None
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """Yield one outcome for each case, in order."""
@@ -102,8 +102,8 @@ class Runner:
         self._executor.trim()
 
     def _prepare(self, case: Case) -> Prepared | Outcome:
-        if self._lost is not None:
-            return self._lost
+        if self._device_loss is not None:
+            return self._device_loss
         began = perf_counter()
         try:
             return self._executor.prepare(case)
@@ -113,8 +113,8 @@ class Runner:
             die([case], error)
 
     def _outcomes(self, batch: Batch) -> Iterator[Outcome]:
-        if self._lost is not None:
-            yield from [self._lost] * len(batch)
+        if self._device_loss is not None:
+            yield from [self._device_loss] * len(batch)
             return
         if not len(batch):
             return
@@ -123,7 +123,7 @@ class Runner:
             results = self._executor.run(batch)
         except HResultError as error:
             outcome = self._failed(error, perf_counter() - began)
-            if len(batch) == 1 or _is_lost(outcome):
+            if len(batch) == 1 or _loses_device(outcome):
                 yield from [outcome] * len(batch)
             else:
                 yield from self._singly(batch)
@@ -146,8 +146,8 @@ class Runner:
 
     def _failed(self, error: HResultError, seconds: float) -> Outcome:
         outcome = failure(error, seconds)
-        if _is_lost(outcome):
-            self._lost = outcome
+        if _loses_device(outcome):
+            self._device_loss = outcome
         return outcome
 
 
@@ -171,7 +171,7 @@ def failure(error: HResultError, seconds: float) -> Outcome:
     return Breakdown(BreakdownKind.ERROR, str(error), "", seconds)
 
 
-def _is_lost(outcome: Outcome) -> bool:
+def _loses_device(outcome: Outcome) -> bool:
     return isinstance(outcome, Breakdown) and outcome.device_lost
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Method",
     "NativeFaultError",
     "check",
+    "new_object",
     "prototype",
     "uncalled",
 ]
@@ -244,3 +245,27 @@ class ComObject:
         entry_point = method, _method_type(method)(entry.value or 0)
         self._functions[name] = entry_point
         return entry_point
+
+
+def new_object(
+    name: str, create: Callable[..., int], interface: Interface, *arguments: Any
+) -> ComObject:
+    """Call a function whose last parameters are NEW_OBJECT, and return the object.
+
+    Args:
+        name: the function's name.
+        create: the function.
+        interface: the interface of the object.
+        arguments: those before the last two.
+
+    Raises:
+        HResultError: the function fails.
+        NativeFaultError: Windows tells of a fault inside of it.
+    """
+    pointer = ctypes.c_void_p()
+    try:
+        hresult = create(*arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
+    except OSError as error:
+        raise NativeFaultError(name, str(error)) from error
+    check(name, hresult)
+    return ComObject(interface, pointer.value or 0)

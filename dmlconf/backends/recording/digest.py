@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -75,12 +75,17 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]
     if isinstance(value, TensorDesc):
-        return {name: _canonical(getattr(value, name)) for name in _MEMBERS}
+        return _canonical_tensor(value)
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, Mapping):
         return {str(key): _canonical(item) for key, item in value.items()}
     return int(value)
+
+
+@lru_cache(maxsize=4096)
+def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
+    return {name: _canonical(getattr(tensor, name)) for name in _MEMBERS}
 
 
 def _number(value: float) -> int | str:

@@ -12,8 +12,8 @@ from dmlconf.backends.directml.batch import Batch, Prepared
 from dmlconf.backends.directml.dml import BINDING_ALIGNMENT, DML_BINDING_PROPERTIES
 from dmlconf.backends.directml.operators import CompiledOperator
 from dmlconf.backends.directml.placement import GUARD, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.vtable import IUNKNOWN, ComObject
+from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
 from tests.backends.directml.cases import case, tile

@@ -7,8 +7,8 @@ import pytest
 
 from dmlconf.backends.directml.inspection import inspect
 from dmlconf.backends.directml.placement import POISONS, Place, Placement, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.protocol import Fault, FaultKind
+from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import Array, DataType
 from tests.backends.directml.cases import tile

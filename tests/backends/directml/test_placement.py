@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.backends.directml.placement import GUARD, POISONS, Place, decode, encode, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.cases.model import Case
+from dmlconf.cases.plans import plan
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.tensors.datatypes import DataType
 from dmlconf.tensors.layout import LAYOUTS, minimum_buffer_bytes

@@ -10,7 +10,7 @@ from pathlib import Path
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import Circumstance, Exercise
 from dmlconf.cases.loader import load_suite, valid_case
-from dmlconf.runner.conclusion import Conclusion, verdict_of
+from dmlconf.runner.conclusion import Conclusion, JudgeOptions, verdict_of
 from dmlconf.runner.session import in_process, reference
 from dmlconf.runner.substrate import read_substrate
 
@@ -22,7 +22,7 @@ def main() -> None:
     [planned] = load_suite([Path(file)]).plan()
     exercise = Exercise(valid_case(planned), tuple(Circumstance))
     name = registry.parse("directml:path=saboteur.dll")
-    conclusion = Conclusion(reference("numpy", name), substrate=substrate)
+    conclusion = Conclusion(reference("numpy", name), options=JudgeOptions(substrate))
     for saboteur in saboteurs:
         os.environ["DMLCONF_SABOTEUR"] = saboteur
         backend = in_process(name, registry.create(name))

@@ -23,10 +23,10 @@ from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.memory import Buffer, Buffers, DescriptorHeap, Region
 from dmlconf.backends.directml.operators import CompiledOperator, OperatorCache
 from dmlconf.backends.directml.placement import POISONS, Placement, place
-from dmlconf.backends.directml.plans import plan
 from dmlconf.backends.directml.vtable import ComObject
 from dmlconf.cases.model import Case
-from dmlconf.cases.variation import varied
+from dmlconf.cases.plans import plan
+from dmlconf.cases.variation import variations_of, varied
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
@@ -328,9 +328,12 @@ class Bench:
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each variation; without others where DirectML has taken inputs over."""
-        fixed = site.placement.any_owned()
-        return [Step(site, 0 if fixed else number) for number in numbers]
+        """Return a step for each variation, or for the last that the case has in its place.
+
+        Where DirectML has taken inputs over, the case's own are all there are.
+        """
+        last = 0 if site.placement.any_owned() else variations_of(site.case) - 1
+        return [Step(site, min(number, last)) for number in numbers]
 
     def _data(self, case: Case, variation: int) -> dict[str, Array]:
         key = case.identifier, variation

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from dmlconf.backends.circumstances import Dispatch
 from dmlconf.backends.directml.circumstances.bench import Bench
 from dmlconf.backends.directml.circumstances.lane import Lane
@@ -34,6 +32,8 @@ def _recorded_at_once(
     bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]
 ) -> list[Dispatch]:
     """Record two lists in two threads, and run them on two queues without an order."""
+    from concurrent.futures import ThreadPoolExecutor  # Most workers never need it.
+
     with ThreadPoolExecutor(2) as threads:
         for done in [
             threads.submit(_record, bench, lane, work)
