@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from dmlconf.catalogue import loader as catalogue
@@ -36,7 +37,7 @@ Slot = tuple[str, str]
 """A tensor of a node: the node's name and the tensor's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Node:
     """An operator: `DML_OPERATOR_GRAPH_NODE_DESC`.
 
@@ -55,17 +56,17 @@ class Node:
         """The operator, from the catalogue."""
         return catalogue.operator(self.operator_name)
 
-    def tensors(self, kind: FieldKind) -> dict[str, TensorDesc]:
+    def tensors(self, kind: FieldKind) -> Mapping[str, TensorDesc]:
         """Return the present inputs or outputs by name, in struct order."""
         return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
 
-    @property
-    def inputs(self) -> dict[str, TensorDesc]:
+    @cached_property
+    def inputs(self) -> Mapping[str, TensorDesc]:
         """The present input tensors by name."""
         return self.tensors(FieldKind.INPUT)
 
-    @property
-    def outputs(self) -> dict[str, TensorDesc]:
+    @cached_property
+    def outputs(self) -> Mapping[str, TensorDesc]:
         """The present output tensors by name."""
         return self.tensors(FieldKind.OUTPUT)
 
@@ -85,12 +86,12 @@ class Constant:
     data: Array = field(compare=False)
 
     @property
-    def inputs(self) -> dict[str, TensorDesc]:
+    def inputs(self) -> Mapping[str, TensorDesc]:
         """None: nothing feeds a constant."""
         return {}
 
     @property
-    def outputs(self) -> dict[str, TensorDesc]:
+    def outputs(self) -> Mapping[str, TensorDesc]:
         """The tensor, as `CONSTANT_TENSOR`."""
         return {CONSTANT_TENSOR: self.tensor}
 
@@ -126,7 +127,7 @@ class OutputEdge:
     graph_output: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """A graph. It need not be right: what DirectML must refuse can be said as well.
 
@@ -166,11 +167,15 @@ class Graph:
         """The names of the nodes' operators, each once, in the order of the nodes."""
         return tuple(dict.fromkeys(node.operator_name for node in self.operator_nodes))
 
-    def sources(self) -> dict[Slot, str | Slot]:
+    def sources(self) -> Mapping[Slot, str | Slot]:
         """Return what feeds each input tensor: a graph input's name, or a node's output tensor.
 
         Of a tensor that several edges feed, the first counts.
         """
+        return self._sources
+
+    @cached_property
+    def _sources(self) -> Mapping[Slot, str | Slot]:
         sources: dict[Slot, str | Slot] = {}
         for edge in self.input_edges:
             sources.setdefault((edge.node, edge.tensor), edge.graph_input)
@@ -199,6 +204,10 @@ class Graph:
         Raises:
             CircleError: the edges make a circle.
         """
+        return self._in_order
+
+    @cached_property
+    def _in_order(self) -> tuple[GraphNode, ...]:
         by_name = self.by_name
         places = {name: place for place, name in enumerate(by_name)}
         feeders: dict[str, set[str]] = {name: set() for name in by_name}

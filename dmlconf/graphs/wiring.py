@@ -9,9 +9,9 @@ from typing import Final
 
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.graphs.model import CircleError, Constant, Graph, Node
+from dmlconf.graphs.model import CircleError, Graph, Node
 
-__all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges"]
+__all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges", "faults_of_wiring"]
 
 Place = tuple[str | int, ...]
 
@@ -57,6 +57,11 @@ class WiringFault:
 
 def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
     """Return all that is wrong with a graph: its edges, and each node's desc."""
+    return (*faults_of_wiring(graph), *_nodes(graph))
+
+
+def faults_of_wiring(graph: Graph) -> tuple[WiringFault, ...]:
+    """Return what breaks a rule of `WIRING_RULES`, whatever the nodes' descs are."""
     return (
         *_ends(graph),
         *_outputs(graph),
@@ -65,7 +70,7 @@ def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
         *_owned(graph),
         *_order(graph),
         *_idle(graph),
-        *_nodes(graph),
+        *_constants(graph),
     )
 
 
@@ -213,13 +218,15 @@ def _idle(graph: Graph) -> Iterator[WiringFault]:
             yield WiringFault("node-feeds-something", node.name, "", message)
 
 
+def _constants(graph: Graph) -> Iterator[WiringFault]:
+    for node in graph.constants:
+        if not _has_bytes(node.tensor) or not node.tensor.TotalTensorSizeInBytes:
+            message = f"the constant {node.name} has no bytes"
+            yield WiringFault("constant-size", node.name, "", message)
+
+
 def _nodes(graph: Graph) -> Iterator[WiringFault]:
-    for node in graph.nodes:
-        if isinstance(node, Constant):
-            if not _has_bytes(node.tensor) or not node.tensor.TotalTensorSizeInBytes:
-                message = f"the constant {node.name} has no bytes"
-                yield WiringFault("constant-size", node.name, "", message)
-            continue
+    for node in graph.operator_nodes:
         for constraint in violations(node.operator, node.desc):
             message = f"the node {node.name} breaks {constraint} of {node.operator_name}"
             if constraint == "required-field":

@@ -43,6 +43,9 @@ _FLOAT32_BITS: Final = 24
 _STORES: Final = 1.5
 """Places between a result stored toward zero and an expected one rounded to nearest, at most."""
 
+_OWN_STORE: Final = 1.0
+"""Places between a result stored in FLOAT16 and what was stored, at most."""
+
 _CONSTANT: Final = 4.0
 _PER_ROOT: Final = 3.0
 """Additions err by chance: 0.41 of the root of their number, and hardly ever by 3 roots."""
@@ -71,6 +74,7 @@ class Accumulation:
         varied: whether elements are many and different, so that their errors are independent.
         terms_vary: whether what is added up differs from term to term, so that the errors of one
             sum are independent.
+        shared: whether many elements take the errors of one sum, so that they err alike.
     """
 
     rule: PrecisionRule
@@ -82,6 +86,7 @@ class Accumulation:
     half: bool
     varied: bool
     terms_vary: bool
+    shared: bool = False
 
     @property
     def may_overflow(self) -> bool:
@@ -105,20 +110,27 @@ class Accumulation:
             overflows=None if self.overflows is None else self.overflows[block],
         )
 
-    def ends(self, expected: Array) -> tuple[Array, Array]:
+    def ends(self, expected: Array, dtype: np.dtype[Any] | None = None) -> tuple[Array, Array]:
         """Return the least and the greatest right values; infinite ones where anything is right.
 
-        Infinities and NaN that are right where something overflows on the way lie outside.
+        Infinities count as in `shares`. Those and NaN that are right where something overflows on
+        the way lie outside.
+
+        Args:
+            expected: the expected values; with `dtype`, FLOAT64 values before they are stored.
+            dtype: the output's type, for values that are not stored yet.
         """
-        dtype = expected.dtype
+        stores = _STORES if dtype is None else _OWN_STORE
+        dtype = dtype or expected.dtype
+        beyond = _beyond(dtype)
         with np.errstate(all="ignore"):
-            values = expected.astype(np.float64)
+            values = np.clip(expected.astype(np.float64), -beyond, beyond)
             error_scale = np.where(np.isfinite(self.error_scale), self.error_scale, np.abs(values))
             error_scale = np.minimum(error_scale, self._overflow(dtype))
             known = self.part(slice(None))
 
             def reach(end: Array) -> Array:
-                limit, _ = known._limits(end, values, error_scale, dtype)
+                limit, _ = known._limits(end, values, error_scale, dtype, stores)
                 return np.where((error_scale != 0) & np.isfinite(limit), limit, 0.0)
 
             # Of FLOAT16 alone the limit depends on where it ends: its last place is that of the
@@ -134,7 +146,12 @@ class Accumulation:
                     if np.array_equal(before, end):
                         break
                 ends.append(np.where(undefined, side * np.inf, end))
-        return ends[0], ends[1]
+            # An element that may be any finite number is not open: NaN, say, may be wrong there.
+            lowest, highest = ends
+            one_sided = ~((lowest <= -beyond) & (highest >= beyond))
+            lowest = np.where(one_sided & (lowest <= -beyond), -np.inf, lowest)
+            highest = np.where(one_sided & (highest >= beyond), np.inf, highest)
+        return lowest, highest
 
     def _overflow(self, dtype: np.dtype[Any]) -> float:
         """Return the largest number of what sums are held in."""
@@ -152,15 +169,16 @@ class Accumulation:
     def shares(self, actual: Array, expected: Array) -> tuple[Array, Array]:
         """Return the share that each error is of its limit, and of its greatest deviation.
 
+        Of a FLOAT16 output, FLOAT64 values are what it may store, and are not rounded yet.
+
         An infinite element counts as the power of two above the largest number. Where something may
         have overflowed on the way, as where the error scale exceeds what a sum can hold, infinities
         and NaN are right as well; from 2^300 on anything is. Where the error scale is not finite
         itself, inputs were not: then the expected value takes its place. What adds up nothing at
         all is exact.
         """
-        info = np.finfo(actual.dtype)
         overflow = self._overflow(actual.dtype)
-        beyond = 2.0 ** math.frexp(float(info.max))[1]
+        beyond = _beyond(actual.dtype)
         with np.errstate(all="ignore"):
             a = np.clip(actual.astype(np.float64), -beyond, beyond)
             e = np.clip(expected.astype(np.float64), -beyond, beyond)
@@ -171,7 +189,8 @@ class Accumulation:
             if self.overflows is not None:
                 overflows |= self.overflows
             error = np.abs(a - e)
-            limit, deviation = self._limits(a, e, error_scale, actual.dtype)
+            stores = _STORES if expected.dtype == actual.dtype else _OWN_STORE
+            limit, deviation = self._limits(a, e, error_scale, actual.dtype, stores)
             share, apart = error / limit, error / deviation
         special = np.flatnonzero(~np.isfinite(share) | (error_scale == 0) | overflows)
         if len(special):
@@ -186,9 +205,21 @@ class Accumulation:
         return share, apart
 
     def _limits(
-        self, actual: Array, expected: Array, error_scale: Array, dtype: np.dtype[Any]
+        self,
+        actual: Array,
+        expected: Array,
+        error_scale: Array,
+        dtype: np.dtype[Any],
+        stores: float,
     ) -> tuple[Array, Array]:
-        """Return the greatest error of each element, and the greatest root mean square."""
+        """Return the greatest error of each element, and the greatest root mean square.
+
+        Args:
+            actual, expected: the values, FLOAT64.
+            error_scale: what their errors are a share of.
+            dtype: the output's type.
+            stores: places that FLOAT16 outputs may differ by their own store.
+        """
         info, terms = np.finfo(dtype), self.rule.products
         if self.half and dtype == np.float16:
             unit = np.maximum(error_scale * 2.0**-11, float(info.smallest_subnormal) / 2)
@@ -202,12 +233,14 @@ class Accumulation:
             unit = np.maximum(unit, floor)
         unit = unit * self.rule.limit
         limit = unit * self._roundings(np.abs(expected), error_scale)
-        deviation = unit * math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
+        mean = math.sqrt(min(_TOSA_VARIANCE * terms, _VARIANCE * terms + _CONSTANT))
+        # The mean of errors that are one and the same is as large as each of them.
+        deviation = unit * (max(mean, roundings(terms) / 2) if self.shared else mean)
         exact = self._exact(error_scale, _FLOAT32_BITS)
         if dtype == np.float16:
             place = places(np.maximum(np.abs(actual), np.abs(expected)))
             stored = self._held(self.stored)
-            limit = np.where(exact, place, limit + _STORES * place) + stored
+            limit = np.where(exact, place, limit + stores * place) + stored
             held = self._held(self.stored_deviation)
             deviation = np.sqrt(np.square(deviation) + np.square(place) + np.square(held))
             # Beyond the largest number, a store to nearest makes infinity, one toward zero none.
@@ -239,6 +272,14 @@ class Accumulation:
             return np.zeros(error_scale.shape, bool)
         exact: Array = error_scale <= self.quantum * 2.0**bits
         return exact
+
+
+def _beyond(dtype: np.dtype[Any]) -> float:
+    """Return what an infinity counts as: the power of two above the largest number.
+
+    For FLOAT64 that is infinity itself.
+    """
+    return math.inf if dtype.itemsize == 8 else 2.0 ** math.frexp(float(np.finfo(dtype).max))[1]
 
 
 def roundings(terms: int) -> float:

@@ -46,6 +46,14 @@ class Allowance(Protocol):
         """Return a power of two that all terms of a sum are multiples of; 0 for none."""
         ...
 
+    def terms_vary(self) -> bool:
+        """Tell whether each sum is known to have many terms whose roundings are independent."""
+        ...
+
+    def sums_shared(self) -> bool:
+        """Tell whether many elements take the errors of one sum."""
+        ...
+
     def others(self) -> tuple[Array, ...]:
         """Return outputs whose elements are as right as the expected ones."""
         ...
@@ -55,7 +63,11 @@ class Allowance(Protocol):
         ...
 
     def candidates(self) -> Sequence[Interval]:
-        """Return intervals, shaped like the output, of which an element lies in at least one."""
+        """Return intervals, shaped like the output, of which an element lies in at least one.
+
+        Under the rule `accumulate` these are further values, FLOAT64, that may be added up to and
+        stored in place of the expected one: any between the ends.
+        """
         ...
 
     def flushed(self) -> tuple[Array, Array] | None:
@@ -94,6 +106,14 @@ class NoAllowance:
     def quantum(self) -> float:
         """Return 0."""
         return 0.0
+
+    def terms_vary(self) -> bool:
+        """Return False."""
+        return False
+
+    def sums_shared(self) -> bool:
+        """Return False."""
+        return False
 
     def others(self) -> tuple[Array, ...]:
         """Return nothing."""

@@ -130,9 +130,11 @@ class _AppliedRule:
         accumulates = rule.kind == RuleKind.ACCUMULATE and is_float
         self.accumulation = accumulation_of(rule, allowance, expected) if accumulates else None
         self.others: tuple[Array, ...] = ()
+        self.spans: tuple[Interval, ...] = ()
         if self.accumulation is not None:
             others = allowance.others()
-            if others or self.accumulation.may_overflow:
+            self.spans = tuple((a.ravel(), b.ravel()) for a, b in allowance.candidates())
+            if others or self.spans or self.accumulation.may_overflow:
                 # What is expected may be another device's choice among these.
                 self.others = tuple(map(np.ravel, (allowance.right(), *others)))
         self.intervals = [
@@ -186,10 +188,12 @@ class _AppliedRule:
         if self.accumulation is not None:
             known = self.accumulation.part(block)
             shares, apart = known.shares(actual, expected)
-            for other in self.others:
-                for least, more in zip(
-                    (shares, apart), known.shares(actual, other[block]), strict=True
-                ):
+            others = [other[block] for other in self.others]
+            others += [
+                np.clip(actual.astype(np.float64), a[block], b[block]) for a, b in self.spans
+            ]
+            for other in others:
+                for least, more in zip((shares, apart), known.shares(actual, other), strict=True):
                     np.minimum(least, more, out=least)
         used = rules.used(
             actual, expected, self.rule, distance, accumulated=shares, intervals=intervals
@@ -219,9 +223,10 @@ def accumulation_of(rule: PrecisionRule, allowance: Allowance, expected: Array) 
         overflows=_flat(allowance.overflows()),
         quantum=allowance.quantum(),
         half=allowance.half_precision,
+        shared=allowance.sums_shared(),
         varied=_varied(expected),
         # FLOAT16 shares of many elements are alike, and the FLOAT64 sizes of their sums are not.
-        terms_vary=_varied(expected) or _varied(error_scale),
+        terms_vary=_varied(expected) or _varied(error_scale) or allowance.terms_vary(),
     )
 
 

@@ -76,6 +76,7 @@ def room(expected: Array, rule: PrecisionRule, allowance: Allowance) -> Room:
     return Room(int(np.count_nonzero(open_elements)), int(np.count_nonzero(loose)))
 
 
+@np.errstate(all="ignore")
 def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     """Return the lowest and the highest permitted value of each element.
 
@@ -87,8 +88,7 @@ def permitted_ends(expected: Array, rule: PrecisionRule, allowance: Allowance) -
     Raises:
         ValueError: the rule asks for what the allowance does not have.
     """
-    with np.errstate(all="ignore"):
-        return _ENDS[rule.kind](expected, rule, allowance)
+    return _ENDS[rule.kind](expected, rule, allowance)
 
 
 def _exact(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
@@ -113,7 +113,12 @@ def _relative(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _En
 def _accumulate(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:
     if expected.dtype.kind != "f":
         return expected, expected
-    return accumulation_of(rule, allowance, expected).ends(expected)
+    accumulation = accumulation_of(rule, allowance, expected)
+    lowest, highest = accumulation.ends(expected)
+    for least, greatest in allowance.candidates():
+        lowest = np.fmin(lowest, accumulation.ends(least.ravel(), expected.dtype)[0])
+        highest = np.fmax(highest, accumulation.ends(greatest.ravel(), expected.dtype)[1])
+    return lowest, highest
 
 
 def _interval(expected: Array, rule: PrecisionRule, allowance: Allowance) -> _Ends:

@@ -11,7 +11,7 @@ from dmlconf.catalogue.precision import PrecisionRule, RuleKind
 from dmlconf.precision.allowance import Interval
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["undefined", "used"]
+__all__ = ["undefined", "used", "within"]
 
 
 def used(
@@ -103,14 +103,14 @@ def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval])
     A driver may choose another candidate than the reference, so that choice is within the limit.
     An expected value that is no candidate at all makes nothing right but what is equal to it.
     """
-    known = np.logical_or.reduce([_within(expected, *ends) for ends in candidates])
+    known = np.logical_or.reduce([within(expected, *ends) for ends in candidates])
     share: Array = np.minimum.reduce([_outside(actual, expected, *ends) for ends in candidates])
-    chosen = np.logical_or.reduce([_within(actual, *ends) for ends in candidates])
+    chosen = np.logical_or.reduce([within(actual, *ends) for ends in candidates])
     share[known & chosen] = np.minimum(share[known & chosen], 1.0)
     return share
 
 
-def _within(values: Array, lowest: Array, highest: Array) -> Array:
+def within(values: Array, lowest: Array, highest: Array) -> Array:
     """Tell which values lie in an interval; NaN does where it is the interval's only value."""
     within: Array = (values >= lowest) & (values <= highest)
     if values.dtype.kind == "f":

@@ -5,7 +5,8 @@ lower case, and takes the operator's fields by their names in the header: input 
 output tensors as `TensorDesc`, attributes as plain values; an absent optional field is None, and
 count fields are left out. It returns the output's array, or a tuple of them in struct order.
 Functions named `..._error_scale`, `..._interval` and `..._candidates` beside it take the same
-arguments and return what the operator's precision rule permits.
+arguments and return what the operator's precision rule permits. Where these functions have many
+fields in common, a dataclass names them once, and each takes them by way of `of_fields`.
 
 Docstrings begin with shapes and data types: `InputTensor {N, C, D0, ...}, [BiasTensor {1, C, 1,
 ...}] -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16`. Equal letters are equal sizes;

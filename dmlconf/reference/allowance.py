@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
+from dmlconf.catalogue.precision import RuleKind
 from dmlconf.precision.allowance import Allowance, Interval
 from dmlconf.reference.evaluation import arguments, evaluate, reference_function
 from dmlconf.reference.graph_allowance import graph_candidates
@@ -36,6 +37,10 @@ class CaseAllowances:
     def of(self, output: str) -> _OutputAllowance:
         """Return the allowance of an output tensor."""
         return _OutputAllowance(self, self._outputs.index(output), output)
+
+    def accumulates(self, output: str) -> bool:
+        """Tell whether the rule of an output is `accumulate`."""
+        return self._case.rule(output).kind is RuleKind.ACCUMULATE
 
     @cached_property
     def right(self) -> dict[str, Array]:
@@ -117,6 +122,14 @@ class _OutputAllowance:
         """Return a power of two that all terms of a sum are multiples of; 0 for none."""
         return self._error_scale.quantum
 
+    def terms_vary(self) -> bool:
+        """Tell whether each sum has many terms whose roundings are independent."""
+        return self._error_scale.terms_vary
+
+    def sums_shared(self) -> bool:
+        """Tell whether many elements take the errors of one sum."""
+        return self._error_scale.sums_shared
+
     def others(self) -> tuple[Array, ...]:
         """Return outputs whose elements are as right as the reference's."""
         return self._error_scale.others
@@ -130,7 +143,9 @@ class _OutputAllowance:
         return self._of_case.intervals[self._index]
 
     def candidates(self) -> Sequence[Interval]:
-        """Return the intervals of which an element lies in at least one."""
+        """Return the intervals of which an element lies in at least one; of sums the spans."""
+        if self._of_case.accumulates(self._name):
+            return self._error_scale.spans
         return self._of_case.candidates[self._index]
 
     def flushed(self) -> tuple[Array, Array] | None:

@@ -8,7 +8,8 @@ The graph is evaluated many times, on intermediates that are off by what their n
   than that of an element to which one intermediate leads, whose samples are all of one size;
 - evaluations in which edges of FLOAT16 hold FLOAT32, all or some, hold what fused kernels do;
 - the last node's own rule is added to all of them;
-- what an intermediate of any value leads to is open (`graph_reach`).
+- what an intermediate of any value leads to is open (`graph_reach`);
+- of elements whose ranges meet, any may be the greatest, or in order the next (`graph_choices`).
 
 Where no rule leaves room, as with small whole numbers, every sample is the same, and the graph is
 exact.
@@ -29,6 +30,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import Node, Slot
 from dmlconf.precision.allowance import Interval
 from dmlconf.precision.rules import undefined
+from dmlconf.reference.graph_choices import index_choices
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes
 from dmlconf.reference.graph_reach import open_elements
 from dmlconf.reference.graph_samples import (
@@ -39,6 +41,7 @@ from dmlconf.reference.graph_samples import (
     room_of,
     samples,
     stored,
+    unrounded,
 )
 from dmlconf.reference.numbers.rounding import anything_where
 from dmlconf.tensors.datatypes import Array
@@ -76,19 +79,22 @@ def graph_candidates(
         for name, node in right.cases.items()
         for tensor in node.outputs()
     }
-    moved = [right, *samples(case, evaluate, allowance_of, rooms, right)]
-    fused = fused_samples(case, evaluate)
+    whole = unrounded(case, evaluate)
+    moved = [right, *samples(case, evaluate, allowance_of, rooms, right, whole)]
+    fused = () if whole is None else fused_samples(whole, evaluate)
     reached = open_elements(case, evaluate, rooms, right, moved)
     indices = _indices(case)
+    order = index_choices(rooms, right, moved)
     candidates: dict[str, Sequence[Interval]] = {}
     for output, slot in case.graph.output_sources().items():
         own = [_sample_room(sample, slot, rooms[slot], allowance_of) for sample in moved]
-        unrounded = [values[slot] for values in fused]
+        fused_values = [values[slot] for values in fused]
         join = _each if slot in indices else _hull
-        intervals = join(own, unrounded)
+        intervals = join(own, fused_values)
         intervals = [*intervals, *_infinities_and_nan(rooms[slot])]
+        intervals += [(each, each) for each in order.get(slot, ())]
         if slot in reached:
-            intervals = [_opened(interval, reached[slot]) for interval in intervals]
+            intervals = [_with_open(interval, reached[slot]) for interval in intervals]
         candidates[output] = intervals
     return candidates
 
@@ -102,7 +108,7 @@ def _infinities_and_nan(room: Room) -> Iterator[Interval]:
         yield value, value
 
 
-def _opened(interval: Interval, reached: Array) -> Interval:
+def _with_open(interval: Interval, reached: Array) -> Interval:
     """Return an interval in which elements may have any value that their data type has."""
     low, high = interval
     if low.dtype.kind == "f":
@@ -148,9 +154,9 @@ def _is_float(tensor: TensorDesc) -> bool:
     return tensor.DataType.is_float
 
 
-def _each(rooms: Sequence[Room], unrounded: Sequence[Array]) -> Sequence[Interval]:
+def _each(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     """Return what each sample permits as a candidate."""
-    others = [(values, values) for values in unrounded]
+    others = [(values, values) for values in fused]
     ends = [(stored(r.lowest, r.right), stored(r.highest, r.right)) for r in rooms]
     distinct: list[Interval] = []
     for interval in (*ends, *others):
@@ -163,20 +169,21 @@ def _same(one: Interval, other: Interval) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def _hull(rooms: Sequence[Room], unrounded: Sequence[Array]) -> Sequence[Interval]:
+def _hull(rooms: Sequence[Room], fused: Sequence[Array]) -> Sequence[Interval]:
     """Return the hull of the samples, widened, and the infinities and NaN that occur beside it.
 
     Args:
         rooms: of the samples, the right one first and those by chance last.
-        unrounded: what the node computes where edges hold FLOAT32, everywhere first, then in part;
+        fused: what the node computes where edges hold FLOAT32, everywhere first, then in part;
             nothing where they do anyway.
     """
     room = rooms[0]
     right = room.right.astype(np.float64)
     with np.errstate(all="ignore"):
         ends = [end.astype(np.float64) for each in rooms for end in (each.lowest, each.highest)]
+        ends += [end for each in rooms for end in _below_infinity(each)]
         ends.append(right)  # Where one of its own ends is infinite, the other alone is finite.
-        for values in _fused_ends(unrounded, room):
+        for values in _fused_ends(fused, room):
             ends += _around_unrounded(values, room)
         bounds = np.stack(ends)
         by_chance = [each.right.astype(np.float64) - right for each in rooms[-RANDOM_SAMPLES:]]
@@ -200,6 +207,23 @@ def _hull(rooms: Sequence[Room], unrounded: Sequence[Array]) -> Sequence[Interva
                 )
                 intervals.append((low, high))
     return intervals
+
+
+def _below_infinity(room: Room) -> Iterator[Array]:
+    """Yield the largest numbers, where an interval goes on from numbers near them to infinity.
+
+    A store to nearest then makes infinity of what one toward zero makes the largest number.
+    """
+    if room.right.dtype.kind != "f":
+        return
+    if np.isfinite(room.lowest).all() and np.isfinite(room.highest).all():
+        return
+    largest = float(np.finfo(room.right.dtype).max)
+    for infinite, finite in ((room.lowest, room.highest), (room.highest, room.lowest)):
+        near = np.isfinite(finite) & (np.abs(finite, dtype=np.float64) > largest / 2)
+        near &= np.isinf(infinite) & (np.sign(infinite) == np.sign(finite))
+        if near.any():
+            yield np.where(near, np.copysign(largest, infinite), np.nan)
 
 
 def _widening(deviations: Array) -> Array:
@@ -230,22 +254,22 @@ def _greatest(bounds: Array) -> Array:
     return greatest
 
 
-def _fused_ends(unrounded: Sequence[Array], room: Room) -> Sequence[Array]:
+def _fused_ends(fused: Sequence[Array], room: Room) -> Sequence[Array]:
     """Return what fused kernels compute at the least and at the most, before it is stored."""
-    if not unrounded or room.right.dtype.kind != "f":
-        return unrounded
-    everywhere, *partly = unrounded
+    if not fused or room.right.dtype.kind != "f":
+        return fused
+    everywhere, *partly = fused
     values = np.stack(partly).astype(np.float64)
     mean, reach = values.mean(axis=0), _FUSED_DEVIATIONS * values.std(axis=0)
     return everywhere, mean - reach, mean + reach
 
 
-def _around_unrounded(unrounded: Array, room: Room) -> list[Array]:
+def _around_unrounded(exact: Array, room: Room) -> list[Array]:
     """Return what an output stored once, to nearest or truncated, may be, with the node's room."""
-    values = unrounded.astype(np.float64)
+    values = exact.astype(np.float64)
     if room.right.dtype.kind != "f":
         return [values]
-    stored = unrounded.astype(room.right.dtype)
+    stored = exact.astype(room.right.dtype)
     towards = np.nextafter(stored, room.right.dtype.type(0))
     truncated = np.where(np.abs(stored.astype(np.float64)) > np.abs(values), towards, stored)
     right = room.right.astype(np.float64)

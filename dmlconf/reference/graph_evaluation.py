@@ -85,9 +85,10 @@ def evaluate_nodes(
                 name: known.outputs[node.name, name] for name in before.outputs()
             }
         else:
-            cases[node.name] = node_case(
-                case, node, _inputs_of(node, sources, arrays, held, producers)
-            )
+            if before is None or before.desc is not node.desc:
+                before = node_case(case, node, {})
+            data = _inputs_of(node, sources, arrays, held, producers)
+            cases[node.name] = before.with_data(data)
             computed = evaluate(cases[node.name])
         for name, array in computed.items():
             slot = node.name, name
@@ -158,16 +159,21 @@ def seen_through(array: Array, producer: TensorDesc, consumer: TensorDesc) -> Ar
         dtype = array.dtype
         elements = max(producer.TotalTensorSizeInBytes, consumer.TotalTensorSizeInBytes)
         buffer = np.zeros(elements * 8 // producer.DataType.bits, dtype)
-        buffer[_offsets(producer)] = array
-        array = buffer[_offsets(consumer)]
+        if producer.Strides is None:
+            buffer[: array.size] = array.reshape(-1)
+        else:
+            buffer[element_offsets(producer.Sizes, producer.Strides)] = array
+        array = _read(buffer, consumer)
     dtype = consumer.DataType.dtype
     return array if array.dtype == dtype else array.astype(dtype)
 
 
-def _offsets(tensor: TensorDesc) -> Array:
+def _read(buffer: Array, tensor: TensorDesc) -> Array:
+    """Return a tensor's elements, of a buffer that holds them all."""
     if tensor.Strides is None:
-        return np.arange(tensor.ElementCount).reshape(tensor.Sizes)
-    return element_offsets(tensor.Sizes, tensor.Strides)
+        return buffer[: tensor.ElementCount].reshape(tensor.Sizes)
+    strides = [stride * buffer.itemsize for stride in tensor.Strides]
+    return np.ndarray(tensor.Sizes, buffer.dtype, buffer, strides=strides).copy()
 
 
 def wider(case: GraphCase) -> GraphCase:

@@ -24,6 +24,9 @@ __all__ = ["open_elements"]
 _VALUES: Final = (np.nan, np.inf, -np.inf, 0.0)
 """What stands for any value: an operator that hides one of these shows another."""
 
+_MORE: Final = 2
+"""How many evaluations follow where integers may have any value: on numbers by chance."""
+
 _BITS: Final = "ELEMENT_WISE_BIT_COUNT"
 """The operator of which near inputs have results that are far apart."""
 
@@ -54,18 +57,18 @@ def open_elements(
     if not starts:
         return reached
 
-    def replaced(value: float) -> NodeValues:
+    def replaced(number: int) -> NodeValues:
         def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
             mask = starts.get((node.name, tensor))
             if mask is None:
                 return values
-            extreme = _in_type(value, values)
-            return np.where(mask, extreme, values)
+            return np.where(mask, _any_value(number, values), values)
 
         return evaluate_nodes(case, evaluate, store=store, known=right)
 
+    integers = any(rooms[slot].right.dtype.kind != "f" for slot in starts)
     with np.errstate(all="ignore"):
-        for evaluated in map(replaced, _VALUES):
+        for evaluated in map(replaced, range(len(_VALUES) + _MORE * integers)):
             for slot, values in evaluated.outputs.items():
                 differing = _differing(values, right.outputs[slot])
                 if differing.any():
@@ -73,12 +76,19 @@ def open_elements(
     return reached
 
 
-def _in_type(value: float, like: Array) -> Array:
-    """Return a value in a data type, as the nearest one that it has."""
+def _any_value(number: int, like: Array) -> Array:
+    """Return what stands for any value in an evaluation, in a data type.
+
+    That is one of `_VALUES`; of integers 0, the greatest, the least, and then numbers by chance.
+    """
     if like.dtype.kind == "f":
-        return np.asarray(value, like.dtype)
+        return np.asarray(_VALUES[number % len(_VALUES)], like.dtype)
     limits = np.iinfo(like.dtype)
-    return np.asarray(np.clip(np.nan_to_num(value), limits.min, limits.max)).astype(like.dtype)
+    extremes = (0, limits.max, limits.min)
+    if number < len(extremes):
+        return np.asarray(extremes[number], like.dtype)
+    generator = np.random.Generator(np.random.PCG64([number]))
+    return np.frombuffer(generator.bytes(like.nbytes), like.dtype).reshape(like.shape)
 
 
 def _counted_bits(

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,20 +21,23 @@ from dmlconf.cases.graph_case import GraphCase
 from dmlconf.cases.model import Case
 from dmlconf.catalogue.precision import RuleKind
 from dmlconf.graphs.model import Node, Slot
-from dmlconf.precision.allowance import Allowance
+from dmlconf.precision.allowance import Allowance, permitted_intervals
 from dmlconf.precision.room import permitted_ends
 from dmlconf.precision.rules import undefined
 from dmlconf.reference.graph_evaluation import Evaluate, NodeValues, evaluate_nodes, wider
+from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "RANDOM_SAMPLES",
     "AllowanceOf",
     "Room",
+    "Unrounded",
     "fused_samples",
     "room_of",
     "samples",
     "stored",
+    "unrounded",
 ]
 
 RANDOM_SAMPLES: Final = 8
@@ -48,6 +51,9 @@ _FUSED_SAMPLES: Final = 6
 
 _CHANCE: Final = 1000
 """From here on seeds are those of parts of the way."""
+
+_MOST_KEPT: Final = 1 << 10
+"""Of so many elements numbers by chance are kept for the next graph."""
 
 AllowanceOf = Callable[[Case, str], Allowance]
 """Gives the allowance of an output of one operator."""
@@ -64,22 +70,20 @@ class Room:
         right: what the reference computes.
         lowest: the least right values, FLOAT64 or the integers' own type.
         highest: the greatest.
+        open: which elements any value satisfies.
         overflows: where infinities and NaN are as right; None for nowhere.
     """
 
     right: Array
     lowest: Array
     highest: Array
+    open: Array
     overflows: Array | None = None
 
     @property
     def beyond(self) -> Array | None:
         """Tell where a right value need not be near the expected one; None for nowhere."""
-        if self.right.dtype.kind != "f":
-            return None
-        beyond = undefined(self.lowest, self.highest)
-        if self.overflows is not None:
-            beyond = beyond | self.overflows
+        beyond = self.open if self.overflows is None else self.open | self.overflows
         return beyond if beyond.any() else None
 
     @property
@@ -90,6 +94,7 @@ class Room:
             same |= np.isnan(self.right) & np.isnan(self.lowest) & np.isnan(self.highest)
         return bool(same.all())
 
+    @np.errstate(all="ignore")
     def moved(self, far: Array) -> Array:
         """Return values as far off as the right ones may be, or a part of that.
 
@@ -97,12 +102,14 @@ class Room:
             far: from -1 for the lowest to 1 for the highest.
         """
         values = self.right
-        with np.errstate(all="ignore"):
-            ends = np.where(far > 0, self.highest, self.lowest)
-            inside = np.isfinite(ends) & np.isfinite(values) & (np.abs(far) < 1)
-            between = np.where(inside, values + np.abs(far) * (ends - values), ends)
-            kept = np.isnan(ends) | undefined(self.lowest, self.highest)
-            return np.where(kept, values, stored(between, values))
+        ends = between = np.where(far > 0, self.highest, self.lowest)
+        share = np.abs(far)
+        inside = share < 1
+        if inside.any():
+            inside &= np.isfinite(ends) & np.isfinite(values)
+            between = np.where(inside, values + share * (ends - values), ends)
+        kept = np.isnan(ends) | self.open
+        return np.where(kept, values, stored(between, values))
 
 
 def stored(values: Array, like: Array) -> Array:
@@ -130,6 +137,12 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
     allowance = allowance_of(case, tensor)
     lowest, highest = permitted_ends(flat, rule, allowance)
     lowest, highest = lowest.reshape(right.shape), highest.reshape(right.shape)
+    open_elements = undefined(lowest, highest)
+    if right.dtype.kind != "f" and rule.kind is RuleKind.ONE_OF:
+        # Between two candidates at the ends of a data type nothing is permitted.
+        intervals = permitted_intervals(rule.kind, allowance)
+        each = [undefined(low.ravel(), high.ravel()) for low, high in intervals]
+        open_elements = np.any(each, axis=0).reshape(right.shape)
     if rule.flushes and right.dtype.kind == "f":
         small = np.abs(right) < np.finfo(right.dtype).tiny
         lowest = np.where(small, np.minimum(lowest, 0), lowest)
@@ -139,9 +152,10 @@ def room_of(case: Case, tensor: str, right: Array, allowance_of: AllowanceOf) ->
         beyond = allowance.overflows()
         overflows = None if beyond is None else beyond.reshape(right.shape)
         for other in allowance.others():
-            values = other.reshape(right.shape)
-            lowest, highest = np.fmin(lowest, values), np.fmax(highest, values)
-    return Room(right, lowest, highest, overflows)
+            ends = permitted_ends(np.ascontiguousarray(other).ravel(), rule, allowance)
+            least, greatest = (end.reshape(right.shape) for end in ends)
+            lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
+    return Room(right, lowest, highest, open_elements, overflows)
 
 
 def _choosers() -> Iterator[Chooser]:
@@ -174,9 +188,43 @@ def _extremes_apart(values: Array, number: int, *, ends: Sequence[float]) -> Arr
 
 
 def _by_chance(values: Array, number: int, *, sample: int, inside: bool) -> Array:
-    generator = np.random.Generator(np.random.PCG64([sample, number]))
-    far: Array = np.asarray(generator.uniform(-1, 1, values.shape))
+    draw = _draw if values.size <= _MOST_KEPT else _draw.__wrapped__
+    far: Array = draw(sample, number, values.size).reshape(values.shape)
     return far if inside else np.where(far < 0, -1.0, 1.0)
+
+
+@lru_cache(maxsize=1024)  # The graphs of a matrix have intermediates of the same sizes.
+def _draw(sample: int, number: int, count: int) -> Array:
+    return np.random.Generator(np.random.PCG64([sample, number])).uniform(-1, 1, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrounded:
+    """A graph whose edges hold FLOAT32 where they are of FLOAT16.
+
+    Attributes:
+        case: the graph.
+        values: what its nodes compute.
+        data_types: those of all outputs of the nodes as they are.
+    """
+
+    case: GraphCase
+    values: NodeValues
+    data_types: Mapping[Slot, np.dtype[Any]]
+
+
+@np.errstate(all="ignore")
+def unrounded(case: GraphCase, evaluate: Evaluate) -> Unrounded | None:
+    """Return the graph whose edges hold FLOAT32; None where no node stores FLOAT16."""
+    data_types = {
+        (node.name, name): tensor.DataType.dtype
+        for node in case.graph.operator_nodes
+        for name, tensor in node.outputs.items()
+    }
+    if np.dtype(np.float16) not in data_types.values():
+        return None
+    whole = wider(case)
+    return Unrounded(whole, evaluate_nodes(whole, evaluate), data_types)
 
 
 def samples(
@@ -185,6 +233,7 @@ def samples(
     allowance_of: AllowanceOf,
     rooms: Mapping[Slot, Room],
     right: NodeValues,
+    whole: Unrounded | None,
 ) -> Iterator[NodeValues]:
     """Yield what the nodes compute from moved intermediates; nothing where none can be moved.
 
@@ -198,6 +247,7 @@ def samples(
         allowance_of: gives what its rules permit.
         rooms: what is permitted of each output of a node, in the order of the nodes.
         right: what the nodes compute.
+        whole: the graph as `unrounded` has it.
     """
     fed = {(link.from_node, link.from_tensor) for link in case.graph.intermediate_edges}
     movable = [slot for slot in rooms if slot in fed and not rooms[slot].exact]
@@ -218,6 +268,8 @@ def samples(
         with np.errstate(all="ignore"):
             return evaluate_nodes(case, evaluate, store=store, known=right)
 
+    if whole is not None:
+        yield _with_truncated_stores(case, evaluate, right, whole)
     up, down, *_ = choosers = list(_choosers())
     if _SCALED_BY_EXTREMES & set(case.graph.operators):
         choosers = [partial(_extremes_apart, ends=ends) for ends in _APART] + choosers
@@ -228,6 +280,36 @@ def samples(
         yield moved(choose, fed)
 
 
+@np.errstate(all="ignore")
+def _with_truncated_stores(
+    case: GraphCase, evaluate: Evaluate, right: NodeValues, whole: Unrounded
+) -> NodeValues:
+    """Return what the nodes compute where all stores of FLOAT16 are truncated.
+
+    These errors are as DirectML's: each follows from the number that is stored, so that they are
+    neither all as large as rules permit nor independent. Measured: DirectML 1.15.4 truncates what
+    nodes of FLOAT16 store, and the end of such a chain may be off by more than where every
+    intermediate goes as far as it may.
+    """
+
+    def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
+        slot = node.name, tensor
+        if whole.data_types[slot] == np.float16:
+            stores[slot] = toward_zero(values.astype(np.float64)).astype(np.float16)
+            return stores[slot].astype(values.dtype)
+        stores[slot] = values
+        return values
+
+    stores: dict[Slot, Array] = {}
+    evaluate_nodes(whole.case, evaluate, store=truncate, known=whole.values)
+    return evaluate_nodes(
+        case,
+        evaluate,
+        store=lambda node, own, tensor, values: stores[node.name, tensor],
+        known=right,
+    )
+
+
 def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
     """Yield the last one, the last two, the last four and so on, but not all."""
     count = 1
@@ -236,34 +318,25 @@ def _last(slots: Sequence[Slot]) -> Iterator[set[Slot]]:
         count *= 2
 
 
-def fused_samples(case: GraphCase, evaluate: Evaluate) -> tuple[dict[Slot, Array], ...]:
+@np.errstate(all="ignore")
+def fused_samples(whole: Unrounded, evaluate: Evaluate) -> tuple[Mapping[Slot, Array], ...]:
     """Return what nodes compute where edges of FLOAT16 hold FLOAT32, which is not rounded.
 
     First of all edges; then of some elements by chance, while others are rounded up or down, as by
     kernels that fuse some nodes and store between others.
     """
-    whole = wider(case)
-    kinds = {
-        (node.name, name): tensor.DataType.dtype
-        for node in case.graph.operator_nodes
-        for name, tensor in node.outputs.items()
-    }
-    if np.dtype(np.float16) not in kinds.values():
-        return ()
 
-    def partly(sample: int) -> dict[Slot, Array]:
+    def partly(sample: int) -> Mapping[Slot, Array]:
         generator = np.random.Generator(np.random.PCG64([sample]))
 
         def store(node: Node, own: Case, tensor: str, values: Array) -> Array:
-            if kinds[node.name, tensor] != np.float16 or values.dtype == np.float16:
+            if whole.data_types[node.name, tensor] != np.float16 or values.dtype == np.float16:
                 return values
             return _rounded_by_chance(values, generator)
 
-        return dict(evaluate_nodes(whole, evaluate, store=store).outputs)
+        return evaluate_nodes(whole.case, evaluate, store=store, known=whole.values).outputs
 
-    with np.errstate(all="ignore"):
-        everywhere = dict(evaluate_nodes(whole, evaluate).outputs)
-        return everywhere, *(partly(sample) for sample in range(_FUSED_SAMPLES))
+    return whole.values.outputs, *(partly(sample) for sample in range(_FUSED_SAMPLES))
 
 
 def _rounded_by_chance(values: Array, generator: np.random.Generator) -> Array:

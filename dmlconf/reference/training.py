@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_blocks
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.rounding import STEP, rounded_interval
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["adam_optimizer", "adam_optimizer_interval"]
+__all__ = ["AdamOptimizerDesc", "adam_optimizer", "adam_optimizer_interval"]
 
 _LARGEST: Final = float(np.finfo(np.float32).max)
 
@@ -27,20 +29,26 @@ class _Moments(NamedTuple):
     v_error: Array
 
 
-def adam_optimizer(
-    InputParametersTensor: Array,
-    InputFirstMomentTensor: Array,
-    InputSecondMomentTensor: Array,
-    GradientTensor: Array,
-    TrainingStepTensor: Array,
-    OutputParametersTensor: TensorDesc,
-    OutputFirstMomentTensor: TensorDesc,
-    OutputSecondMomentTensor: TensorDesc,
-    LearningRate: float,
-    Beta1: float,
-    Beta2: float,
-    Epsilon: float,
-) -> tuple[Array, Array, Array]:
+@dataclass(frozen=True, slots=True)
+class AdamOptimizerDesc:
+    """The fields of DML_ADAM_OPTIMIZER_OPERATOR_DESC."""
+
+    InputParametersTensor: Array
+    InputFirstMomentTensor: Array
+    InputSecondMomentTensor: Array
+    GradientTensor: Array
+    TrainingStepTensor: Array
+    OutputParametersTensor: TensorDesc
+    OutputFirstMomentTensor: TensorDesc
+    OutputSecondMomentTensor: TensorDesc
+    LearningRate: float
+    Beta1: float
+    Beta2: float
+    Epsilon: float
+
+
+@of_fields(AdamOptimizerDesc)
+def adam_optimizer(desc: AdamOptimizerDesc) -> tuple[Array, Array, Array]:
     """InputParametersTensor {D0, ...}, InputFirstMomentTensor {D0, ...},
     InputSecondMomentTensor {D0, ...}, GradientTensor {D0, ...}, TrainingStepTensor {1, ...} ->
     OutputParametersTensor {D0, ...}, OutputFirstMomentTensor {D0, ...},
@@ -61,21 +69,21 @@ def adam_optimizer(
     """
 
     def updated_m(m: Array, g: Array) -> Array:
-        return _moved(m, g.astype(np.float64), single(Beta1))
+        return _moved(m, g.astype(np.float64), single(desc.Beta1))
 
     def updated_v(v: Array, g: Array) -> Array:
-        return _moved(v, np.square(g, dtype=np.float64), single(Beta2))
+        return _moved(v, np.square(g, dtype=np.float64), single(desc.Beta2))
 
     def updated_x(x: Array, m: Array, v: Array, g: Array) -> Array:
-        divisor = np.sqrt(updated_v(v, g)) + single(Epsilon)
+        divisor = np.sqrt(updated_v(v, g)) + single(desc.Epsilon)
         parameters: Array = x - rate * updated_m(m, g) / divisor
         return parameters
 
-    x, m, v = InputParametersTensor, InputFirstMomentTensor, InputSecondMomentTensor
-    g, dtype = GradientTensor, OutputParametersTensor.DataType.dtype
+    x, m, v = desc.InputParametersTensor, desc.InputFirstMomentTensor, desc.InputSecondMomentTensor
+    g, dtype = desc.GradientTensor, desc.OutputParametersTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        alpha, _, _ = _alpha(TrainingStepTensor, Beta1, Beta2)
-        rate = single(LearningRate) * alpha
+        alpha, _, _ = _alpha(desc)
+        rate = single(desc.LearningRate) * alpha
         return (
             in_blocks(updated_x, x, m, v, g, dtype=dtype),
             in_blocks(updated_m, m, g, dtype=dtype),
@@ -83,35 +91,21 @@ def adam_optimizer(
         )
 
 
-def adam_optimizer_interval(
-    InputParametersTensor: Array,
-    InputFirstMomentTensor: Array,
-    InputSecondMomentTensor: Array,
-    GradientTensor: Array,
-    TrainingStepTensor: Array,
-    OutputParametersTensor: TensorDesc,
-    OutputFirstMomentTensor: TensorDesc,
-    OutputSecondMomentTensor: TensorDesc,
-    LearningRate: float,
-    Beta1: float,
-    Beta2: float,
-    Epsilon: float,
-) -> tuple[tuple[Array, Array], ...]:
+@of_fields(AdamOptimizerDesc)
+def adam_optimizer_interval(desc: AdamOptimizerDesc) -> tuple[tuple[Array, Array], ...]:
     """Return what roundings, and the errors of powers, may make of parameters and moments.
 
     The moments may be rounded to their type before the parameters are computed.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp, log, sqrt).
     """
-    dtype = OutputParametersTensor.DataType.dtype
-    epsilon = single(Epsilon)
+    dtype = desc.OutputParametersTensor.DataType.dtype
+    epsilon = single(desc.Epsilon)
     with np.errstate(all="ignore"):
-        moments = _moments(
-            InputFirstMomentTensor, InputSecondMomentTensor, GradientTensor, Beta1, Beta2
-        )
+        moments = _moments(desc)
         m, v, m_error, v_error = moments
-        alpha, least_alpha, greatest_alpha = _alpha(TrainingStepTensor, Beta1, Beta2)
-        rate = single(LearningRate)
+        alpha, least_alpha, greatest_alpha = _alpha(desc)
+        rate = single(desc.LearningRate)
         steps = rate * alpha * m / (np.sqrt(v) + epsilon)
         m_room, least, most = _stored(moments, dtype)
         numerator = np.abs(m)
@@ -122,12 +116,12 @@ def adam_optimizer_interval(
         longest = abs(rate) * greatest_alpha * (numerator + m_room) / np.abs(divisors).min(0)
         shortest = abs(rate) * least_alpha * (numerator - m_room) / np.abs(divisors).max(0)
         errors = longest * (1 + 4 * STEP) - np.abs(steps), np.abs(steps) - shortest * (1 - 4 * STEP)
-        parameters = InputParametersTensor - steps
+        parameters = desc.InputParametersTensor - steps
         # Where the divisor may be 0 but need not, a step may have any length and either sign.
         undefined = (divisors[0] <= 0) & (divisors[1] >= 0) & (divisors[0] != divisors[1])
         overflowing = np.isinf(m_error) | np.isinf(v_error)
         # A negative number has no logarithm, and Alpha may be infinite.
-        undefined |= not (0 <= Beta1 <= 1 and 0 <= Beta2 <= 1 and np.isfinite(alpha))
+        undefined |= not (0 <= desc.Beta1 <= 1 and 0 <= desc.Beta2 <= 1 and np.isfinite(alpha))
         return (
             _undefined(
                 rounded_interval(parameters, np.maximum(*errors), dtype),
@@ -145,17 +139,17 @@ def _undefined(interval: tuple[Array, Array], where: Array) -> tuple[Array, Arra
     return lowest, highest
 
 
-def _moments(m: Array, v: Array, gradient: Array, beta1: float, beta2: float) -> _Moments:
+def _moments(desc: AdamOptimizerDesc) -> _Moments:
     """Return the updated moments, and what kernels may be off: infinitely where they overflow.
 
     They are `M + (1 - Beta) * (G - M)`, or as the page has it `Beta * M + (1 - Beta) * G`; every
     step is rounded.
     """
-    slopes = gradient.astype(np.float64)
+    slopes = desc.GradientTensor.astype(np.float64)
     values, errors = [], []
     for old, new, decay in (
-        (m.astype(np.float64), slopes, single(beta1)),
-        (v.astype(np.float64), slopes * slopes, single(beta2)),
+        (desc.InputFirstMomentTensor.astype(np.float64), slopes, single(desc.Beta1)),
+        (desc.InputSecondMomentTensor.astype(np.float64), slopes * slopes, single(desc.Beta2)),
     ):
         share = 1 - decay
         value = _moved(old, new, decay)
@@ -196,13 +190,13 @@ def _moved(old: Array, new: Array, decay: float) -> Array:
     return moment
 
 
-def _alpha(step: Array, beta1: float, beta2: float) -> tuple[float, float, float]:
+def _alpha(desc: AdamOptimizerDesc) -> tuple[float, float, float]:
     """Return Alpha, which corrects the bias of the moments, and the least and the greatest one."""
-    count = float(step.ravel()[0])
+    count = float(desc.TrainingStepTensor.ravel()[0])
     if count == 0:
         return 1.0, 1.0, 1.0
     (first, first_error), (second, second_error) = (
-        _one_less_power(single(beta), count) for beta in (beta1, beta2)
+        _one_less_power(single(beta), count) for beta in (desc.Beta1, desc.Beta2)
     )
     exact = np.float64(np.sqrt(second)) / first
     greatest = np.sqrt(second + second_error) / np.maximum(first - first_error, 0)

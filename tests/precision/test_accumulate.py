@@ -51,6 +51,12 @@ class Allowed:
     def quantum(self) -> float:
         return self.common
 
+    def terms_vary(self) -> bool:
+        return False
+
+    def sums_shared(self) -> bool:
+        return False
+
     def others(self) -> tuple[Array, ...]:
         return ()
 

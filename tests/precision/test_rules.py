@@ -47,6 +47,12 @@ class Allowed:
     def quantum(self) -> float:
         return 0.0
 
+    def terms_vary(self) -> bool:
+        return False
+
+    def sums_shared(self) -> bool:
+        return False
+
     def others(self) -> tuple[Array, ...]:
         return ()
 

@@ -10,7 +10,11 @@ import pytest
 
 from dmlconf.backends.numpy.backend import run_case
 from dmlconf.backends.protocol import Outcome, Outputs
+from dmlconf.cases.build import build
 from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.cases.variation import VARIATIONS, varied
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.graphs.model import IntermediateEdge, Node
 from dmlconf.precision.compare import compare
@@ -22,6 +26,8 @@ from dmlconf.reference.graph_evaluation import (
     seen_through,
     wider,
 )
+from dmlconf.reference.numbers.half import toward_zero
+from dmlconf.resources import cases_directory
 from dmlconf.runner.judge import judge
 from dmlconf.runner.verdict import Status
 from dmlconf.tensors.datatypes import Array, DataType
@@ -258,6 +264,28 @@ def test_a_kernel_may_hold_float32_between_some_nodes_only(
 
     sums = graph_outputs(case.graph, evaluate_nodes(wider(case), evaluate, store=store).outputs)
     assert passes(case, {"y": sums["y"].astype(np.float16)})
+
+
+def test_a_kernel_may_truncate_all_that_it_stores() -> None:
+    suite = load_suite([cases_directory() / "graphs" / "attention.yaml"])
+    [planned] = [
+        planned
+        for planned in suite.plan()
+        if planned.identifier == "graphs/attention/decoder-layer[DataType=FLOAT16,Step=0.25]"
+    ]
+    for variation in range(VARIATIONS):
+        case = varied(build(planned), variation)
+        assert isinstance(case, GraphCase)
+
+        def truncate(node: Node, own: Case, tensor: str, values: Array) -> Array:
+            return toward_zero(values.astype(np.float64)).astype(values.dtype)
+
+        values = evaluate_nodes(wider(case), evaluate, store=truncate).outputs
+        outputs = {
+            name: truncate(case.graph.operator_nodes[0], case, name, array).astype(np.float16)
+            for name, array in graph_outputs(case.graph, values).items()
+        }
+        assert passes(case, outputs)
 
 
 def test_a_rounding_to_fewer_digits_before_a_saturated_element_fails(tmp_path: Path) -> None:

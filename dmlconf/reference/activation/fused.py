@@ -5,8 +5,8 @@ Source: the pages of the DML_ACTIVATION_..._OPERATOR_DESC; NaN and infinities we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -16,9 +16,36 @@ from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import FORMULAS, attributes_of
 from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP
+from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["fused", "fused_error_scale", "fused_formula", "slope"]
+__all__ = [
+    "Activation",
+    "activated_error_scale",
+    "fused",
+    "fused_error_scale",
+    "fused_formula",
+    "fused_span",
+    "slope",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """An activation of gates or states.
+
+    Attributes:
+        desc: a nested operator: its name as `operator`, and its attributes.
+        formula: the function of FLOAT64 values that it is.
+    """
+
+    desc: Mapping[str, Any]
+    formula: Callable[[Array], Array]
+
+    @classmethod
+    def each(cls, descs: Sequence[Mapping[str, Any]]) -> list[Activation]:
+        """Return an activation for each desc."""
+        return [cls(desc, fused_formula(desc)) for desc in descs]
 
 
 def _fused_relu(x: Array) -> Array:
@@ -117,6 +144,26 @@ def slope(activation: Mapping[str, Any] | None) -> float:
     return _SLOPES[activation["operator"]](**attributes_of(activation))
 
 
+def fused_span(span: Span, activation: Mapping[str, Any] | None) -> Span:
+    """Return what an activation makes of sums between two ends, which FLOAT16 may hold before.
+
+    Args:
+        span: the sums.
+        activation: the activation; or None.
+    """
+    if activation is None:
+        return span
+    held = span.held()
+    width = held.greatest - held.least
+    kink = np.minimum(np.maximum(held.least, 0.0), held.greatest)
+    # Some functions have a least value, as GELU has, or one more slope, as ELU has at 0.
+    return Span.around(
+        fused(kink, activation),
+        *(fused(held.least + share * width, activation) for share in (0, 0.25, 0.5, 0.75)),
+        fused(held.greatest, activation),
+    )
+
+
 def fused_error_scale(
     values: Array,
     error_scale: ErrorScale,
@@ -137,6 +184,26 @@ def fused_error_scale(
         return error_scale
     with np.errstate(all="ignore"):
         error = ERRORS[activation["operator"]](values, **attributes_of(activation))
+        result = fused(values, activation)
+    return activated_error_scale(values, error_scale, activation, dtype, error, result)
+
+
+def activated_error_scale(
+    values: Array,
+    error_scale: ErrorScale,
+    activation: Mapping[str, Any],
+    dtype: np.dtype[Any],
+    error: Array,
+    result: Array,
+) -> ErrorScale:
+    """Return what `fused_error_scale` does, of an activation whose values are known.
+
+    Args:
+        values, error_scale, activation, dtype: as that takes them.
+        error: the activation's own error at the sums.
+        result: the activation of the sums.
+    """
+    with np.errstate(all="ignore"):
         own: Array = np.where(np.isfinite(error), error, 0.0) / STEP
         steepness: Array | float = slope(activation)
         if activation["operator"] == "ACTIVATION_CELU" and activation["Alpha"] < 0:
@@ -154,7 +221,7 @@ def fused_error_scale(
             local = _LOCAL_SLOPES[activation["operator"]]
             within = local(values - reach, values + reach, **attributes_of(activation))
             steepness = np.where(np.isfinite(values), within, steepness)
-        scale = steepness * sums + own + np.abs(fused(values, activation))
+        scale = steepness * sums + own + np.abs(result)
         if dtype == np.float16:
             # FLOAT16 may hold the sum, as its largest number or as infinity.
             beyond = np.isfinite(values) & (np.abs(values) > float(np.finfo(dtype).max))

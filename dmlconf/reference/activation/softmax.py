@@ -8,10 +8,13 @@ from typing import Final
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
+from dmlconf.reference.numbers.span import Span
+from dmlconf.reference.numbers.terms import alike, steps_beside_sum
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "activation_log_softmax1_interval",
     "activation_softmax1",
     "activation_softmax1_error_scale",
+    "change_of_shares",
     "fused_softmax",
     "fused_softmax_error_scale",
 ]
@@ -57,8 +61,8 @@ def activation_softmax1_error_scale(
 
     Source: Direct3D 11.3 functional specification: exp2 has a relative error of 2^-21, and its
     argument is rounded; that of 0 is 1. Measured: FLOAT16 holds the sum of the powers; with that
-    and the result truncated, and all else in FLOAT32, every element of FLOAT16 cases with rows up
-    to 2,051 elements comes out as on DirectML 1.15.4.
+    and the result truncated, and all else in FLOAT32, most FLOAT16 cases of rows up to 2,051
+    elements come out as on DirectML 1.15.4, to the bit.
     """
     with np.errstate(all="ignore"):
         shares, below = _shares(InputTensor, Axes)
@@ -66,15 +70,47 @@ def activation_softmax1_error_scale(
         total = powers.sum(_axes(Axes), keepdims=True)
         exact = ((below == 0) | (powers == 0)).all(_axes(Axes), keepdims=True)
         held = shares * store_sizes(total, exact) / total
-        return ErrorScale(_rounded_shares(shares, below, Axes), held)
+        steps = _steps(shares, below, Axes)
+        beside = steps_beside_sum(steps, below.size // total.size)
+        sums = shares * (np.where(exact, 0.0, alike(powers, _axes(Axes))) + beside)
+        error_scale = ErrorScale(sums, held, sums_shared=True)
+        if InputTensor.dtype != np.float16:
+            return error_scale
+        # A power counts in the sum by its share.
+        errors = 1 + 0.5 * (shares * _exponent_steps(below)).sum(_axes(Axes), keepdims=True)
+        held_sum = Span.sums(total, total * errors, shares.size // total.size, exact).held()
+        return error_scale.spanned(Span.of(powers) / held_sum)
 
 
-def _rounded_shares(shares: Array, below: Array, axes: Sequence[int]) -> Array:
-    """Return the shares, enlarged by what powers and quotient may lose in FLOAT32."""
-    own = EXP2_HALVES + 2 * np.where(np.isfinite(below), np.abs(below), 0)
-    all_together = (shares * own).sum(_axes(axes), keepdims=True)
-    sums: Array = shares * (1 + 0.5 * (own + all_together + 4))
-    return sums
+def _steps(shares: Array, below: Array, axes: Sequence[int]) -> Array:
+    """Return what powers and quotient may lose in FLOAT32, in halves of a last place."""
+    steps: Array = change_of_shares(shares, _exponent_steps(below), _axes(axes)) + 4
+    return steps
+
+
+def _exponent_steps(below: Array) -> Array:
+    """Return what a power may lose: the argument is a difference and a product, truncated each."""
+    steps: Array = EXP2_HALVES + 4 * np.where(np.isfinite(below), np.abs(below), 0)
+    return steps
+
+
+def change_of_shares(shares: Array, errors: Array, axes: tuple[int, ...]) -> Array:
+    """Return by what part of itself each share changes at most if exponents are off.
+
+    A share's own power stands above the line and in the sum below it, so that one share of nearly
+    all hardly changes.
+
+    Derived in docs/bounds.md, Softmax.
+
+    Args:
+        shares: the shares, FLOAT64.
+        errors: how far each exponent may be off, of their shape.
+        axes: the axes along which shares add up to 1.
+    """
+    own = shares * errors
+    others = np.maximum(own.sum(axes, keepdims=True) - own, 0)
+    change: Array = errors * (1 - shares) + others
+    return change
 
 
 def fused_softmax(values: Array, axes: Sequence[int]) -> Array:
@@ -110,8 +146,9 @@ def fused_softmax_error_scale(
         if error_scale.stored is not None:
             held = held + error_scale.stored
         sums = np.where(exact, 0.0, error_scale.sums)
-        rounded = _rounded_shares(shares, below, axes)
-        return ErrorScale(carried(sums) + rounded, carried(held) + shares + least)
+        rounded = shares * (1 + 0.5 * _steps(shares, below, axes))
+        changed = shares * change_of_shares(shares, sums, _axes(axes))
+        return ErrorScale(changed + rounded, carried(held) + shares + least)
 
 
 def activation_log_softmax1(
@@ -143,8 +180,8 @@ def activation_log_softmax1_interval(
     The sum of FLOAT16's powers may be stored in FLOAT16.
 
     Source: Direct3D 11.3 functional specification, 3.1 (rounding) and 22.10 (exp and log).
-    Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, every
-    element of 77 FLOAT16 cases of rows up to 1,025 elements comes out as on DirectML 1.15.4.
+    Measured: with the sum and the result truncated to FLOAT16, and all else in FLOAT32, 77 of 86
+    FLOAT16 cases come out as on DirectML 1.15.4, to the bit; the others have larger outputs.
     """
     over = _axes(Axes)
     dtype = OutputTensor.DataType.dtype
@@ -157,7 +194,7 @@ def activation_log_softmax1_interval(
         of_exponent = np.minimum(distance, _NOTHING) * 2 * STEP
         of_powers = powers * (np.expm1(of_exponent) + EXP2_ERROR + STEP)
         of_sum = of_powers.sum(over, keepdims=True) / total
-        of_sum += (powers.size // total.size) * STEP
+        of_sum += roundings(powers.size // total.size) * alike(powers, over) * STEP
         if dtype == np.float16:
             of_sum += _FLOAT16_PLACE * store_sizes(total) / total
         of_logarithm = np.maximum(logarithm, 1.0) * LOG2_ERROR + logarithm * STEP

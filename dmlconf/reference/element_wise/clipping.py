@@ -11,6 +11,7 @@ measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,9 +24,12 @@ from dmlconf.reference.element_wise.scale_bias import (
     is_identity,
     scaled_function,
 )
+from dmlconf.reference.fields import of_fields
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
+    "Clip1Desc",
+    "ClipGrad1Desc",
     "element_wise_clip1",
     "element_wise_clip1_candidates",
     "element_wise_clip_grad1",
@@ -35,14 +39,20 @@ __all__ = [
 ]
 
 
-def element_wise_clip1(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    ScaleBias: ScaleBias | None,
-    MinMaxDataType: str,
-    Min: float,
-    Max: float,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class Clip1Desc:
+    """The fields of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    ScaleBias: ScaleBias | None
+    MinMaxDataType: str
+    Min: float
+    Max: float
+
+
+@of_fields(Clip1Desc)
+def element_wise_clip1(desc: Clip1Desc) -> Array:
     """InputTensor {D0, ...} -> OutputTensor {D0, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to
     UINT8
 
@@ -52,26 +62,20 @@ def element_wise_clip1(
 
     Source: the page of DML_ELEMENT_WISE_CLIP1_OPERATOR_DESC.
     """
-    clip = _clip(OutputTensor, Min, Max, MinMaxDataType)
-    return _function(clip, InputTensor, ScaleBias, OutputTensor)
+    clip = _clip(desc.OutputTensor, desc.Min, desc.Max, desc.MinMaxDataType)
+    return _function(clip, desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
 
 
-def element_wise_clip1_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    ScaleBias: ScaleBias | None,
-    MinMaxDataType: str,
-    Min: float,
-    Max: float,
-) -> Sequence[tuple[Array, Array]]:
+@of_fields(Clip1Desc)
+def element_wise_clip1_candidates(desc: Clip1Desc) -> Sequence[tuple[Array, Array]]:
     """Return the bounded elements, which are scaled with a rounding either way.
 
     An integer bound of NaN may be whatever a processor makes of it.
     """
     return [
-        function_interval(_within(low, high), InputTensor, ScaleBias, OutputTensor)
-        for low in _bounds(Min, OutputTensor, MinMaxDataType)
-        for high in _bounds(Max, OutputTensor, MinMaxDataType)
+        function_interval(_within(low, high), desc.InputTensor, desc.ScaleBias, desc.OutputTensor)
+        for low in _bounds(desc.Min, desc.OutputTensor, desc.MinMaxDataType)
+        for high in _bounds(desc.Max, desc.OutputTensor, desc.MinMaxDataType)
     ]
 
 
@@ -102,14 +106,20 @@ def element_wise_threshold_candidates(
     return [function_interval(_above(low), *tensors) for low in lows]
 
 
-def element_wise_clip_grad1(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    MinMaxDataType: str,
-    Min: float,
-    Max: float,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class ClipGrad1Desc:
+    """The fields of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC."""
+
+    InputTensor: Array
+    InputGradientTensor: Array
+    OutputGradientTensor: TensorDesc
+    MinMaxDataType: str
+    Min: float
+    Max: float
+
+
+@of_fields(ClipGrad1Desc)
+def element_wise_clip_grad1(desc: ClipGrad1Desc) -> Array:
     """InputTensor {D0, ...}, InputGradientTensor {D0, ...} -> OutputGradientTensor {D0, ...};
     FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8
 
@@ -119,23 +129,19 @@ def element_wise_clip_grad1(
 
     Source: the page of DML_ELEMENT_WISE_CLIP_GRAD1_OPERATOR_DESC; the bounds were measured.
     """
-    least, greatest = (_bound(end, OutputGradientTensor, MinMaxDataType) for end in (Min, Max))
-    return _gradient_within(InputTensor, InputGradientTensor, least, greatest)
+    least, greatest = (
+        _bound(end, desc.OutputGradientTensor, desc.MinMaxDataType) for end in (desc.Min, desc.Max)
+    )
+    return _gradient_within(desc.InputTensor, desc.InputGradientTensor, least, greatest)
 
 
-def element_wise_clip_grad1_candidates(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    MinMaxDataType: str,
-    Min: float,
-    Max: float,
-) -> Sequence[tuple[Array, Array]]:
+@of_fields(ClipGrad1Desc)
+def element_wise_clip_grad1_candidates(desc: ClipGrad1Desc) -> Sequence[tuple[Array, Array]]:
     """Return the gradient or 0, or both where that depends on what a processor makes of NaN."""
     gradients = [
-        _gradient_within(InputTensor, InputGradientTensor, low, high)
-        for low in _bounds(Min, OutputGradientTensor, MinMaxDataType)
-        for high in _bounds(Max, OutputGradientTensor, MinMaxDataType)
+        _gradient_within(desc.InputTensor, desc.InputGradientTensor, low, high)
+        for low in _bounds(desc.Min, desc.OutputGradientTensor, desc.MinMaxDataType)
+        for high in _bounds(desc.Max, desc.OutputGradientTensor, desc.MinMaxDataType)
     ]
     return [(gradient, gradient) for gradient in gradients]
 

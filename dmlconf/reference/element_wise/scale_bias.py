@@ -150,20 +150,20 @@ def function_interval(
         at_zero: the function's value at zero where it turns, or both ends of its pole.
     """
     low, high = scaled_interval(tensor, scale_bias)
+    if low is high:
+        return _results(function, low, output, error)
     exact = scaled(tensor, scale_bias)
-    arguments = [exact]
-    if low is not high:
-        with np.errstate(all="ignore"):
-            arguments += [np.clip(end, *domain) for end in (low, high)]
+    with np.errstate(all="ignore"):
+        arguments = [np.clip(end, *domain) for end in (low, high)]
     lowest, highest = _results(function, exact, output, error)
-    for argument in arguments[1:]:
+    for argument in arguments:
         least, greatest = _results(function, argument, output, error)
         lowest, highest = np.fmin(lowest, least), np.fmax(highest, greatest)
     around_zero = (low <= 0) & (high >= 0) & (low != high)
     for value in at_zero:
         lowest = np.where(around_zero, np.fmin(lowest, lowest.dtype.type(value)), lowest)
         highest = np.where(around_zero, np.fmax(highest, highest.dtype.type(value)), highest)
-    if low is high or output.DataType.dtype.kind != "f":
+    if output.DataType.dtype.kind != "f":
         return lowest, highest
     with np.errstate(all="ignore"):
         undefined = [np.isnan(function(argument)) for argument in (low, exact, high)]

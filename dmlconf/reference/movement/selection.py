@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "TopK1Desc",
     "nonzero_coordinates",
     "nonzero_coordinates_interval",
     "top_k1",
@@ -63,14 +66,20 @@ def nonzero_coordinates_interval(
     return (count, count), (lowest, highest)
 
 
-def top_k1(
-    InputTensor: Array,
-    OutputValueTensor: TensorDesc,
-    OutputIndexTensor: TensorDesc,
-    Axis: int,
-    K: int,
-    AxisDirection: str,
-) -> tuple[Array, Array]:
+@dataclass(frozen=True, slots=True)
+class TopK1Desc:
+    """The fields of DML_TOP_K1_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputValueTensor: TensorDesc
+    OutputIndexTensor: TensorDesc
+    Axis: int
+    K: int
+    AxisDirection: str
+
+
+@of_fields(TopK1Desc)
+def top_k1(desc: TopK1Desc) -> tuple[Array, Array]:
     """InputTensor {D0, ..., A, ...} -> OutputValueTensor {D0, ..., K, ...},
     OutputIndexTensor {D0, ..., K, ...}; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndexTensor: UINT64, UINT32
@@ -82,30 +91,20 @@ def top_k1(
 
     Source: the page of DML_TOP_K1_OPERATOR_DESC.
     """
-    chosen = _places(InputTensor, Axis, K, AxisDirection == "DECREASING")
-    values = np.take_along_axis(InputTensor, chosen, Axis)
-    return values, chosen.astype(OutputIndexTensor.DataType.dtype)
+    return _first(desc)
 
 
-def top_k1_interval(
-    InputTensor: Array,
-    OutputValueTensor: TensorDesc,
-    OutputIndexTensor: TensorDesc,
-    Axis: int,
-    K: int,
-    AxisDirection: str,
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+@of_fields(TopK1Desc)
+def top_k1_interval(desc: TopK1Desc) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Return the elements and their places, twice; anything along lines that hold a NaN.
 
     No comparison orders NaN, so the order of such a line depends on how it is sorted. Measured:
     DirectML then even loses elements that belong to the first ones.
     """
-    values, places = top_k1(
-        InputTensor, OutputValueTensor, OutputIndexTensor, Axis, K, AxisDirection
-    )
-    if InputTensor.dtype.kind != "f":
+    values, places = _first(desc)
+    if desc.InputTensor.dtype.kind != "f":
         return (values, values), (places, places)
-    unordered = np.isnan(InputTensor).any(Axis, keepdims=True)
+    unordered = np.isnan(desc.InputTensor).any(desc.Axis, keepdims=True)
     infinity = values.dtype.type(np.inf)
     limits = np.iinfo(places.dtype)
     return (
@@ -115,6 +114,13 @@ def top_k1_interval(
             np.where(unordered, places.dtype.type(limits.max), places),
         ),
     )
+
+
+def _first(desc: TopK1Desc) -> tuple[Array, Array]:
+    """Return the first elements along the axis, and their places."""
+    places = _places(desc.InputTensor, desc.Axis, desc.K, desc.AxisDirection == "DECREASING")
+    values = np.take_along_axis(desc.InputTensor, places, desc.Axis)
+    return values, places.astype(desc.OutputIndexTensor.DataType.dtype)
 
 
 def _places(tensor: Array, axis: int, count: int, decreasing: bool) -> Array:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.normalization.gradient_spans import GradientInputs
 from dmlconf.reference.normalization.mean_variance import exact_mean
 from dmlconf.reference.normalization.parameters import (
     deviation_of,
@@ -16,12 +18,15 @@ from dmlconf.reference.normalization.parameters import (
     sizes_of,
     unbounded,
 )
+from dmlconf.reference.normalization.spans import parts_of
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.reference.numbers.terms import steps_beside_sum, terms_vary
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "BatchNormalizationGradDesc",
     "batch_normalization_grad",
     "batch_normalization_grad_error_scale",
     "batch_normalization_training_grad",
@@ -29,17 +34,23 @@ __all__ = [
 ]
 
 
-def batch_normalization_grad(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    MeanTensor: Array,
-    VarianceTensor: Array,
-    ScaleTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    OutputScaleGradientTensor: TensorDesc,
-    OutputBiasGradientTensor: TensorDesc,
-    Epsilon: float,
-) -> tuple[Array, Array, Array]:
+@dataclass(frozen=True, slots=True)
+class BatchNormalizationGradDesc:
+    """The fields of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC, and of that of TRAINING_GRAD."""
+
+    InputTensor: Array
+    InputGradientTensor: Array
+    MeanTensor: Array
+    VarianceTensor: Array
+    ScaleTensor: Array
+    OutputGradientTensor: TensorDesc
+    OutputScaleGradientTensor: TensorDesc
+    OutputBiasGradientTensor: TensorDesc
+    Epsilon: float
+
+
+@of_fields(BatchNormalizationGradDesc)
+def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, Array, Array]:
     """InputTensor {D0, D1, ...}, InputGradientTensor {D0, D1, ...},
     MeanTensor {1 or D0, 1 or D1, ...}, VarianceTensor {1 or D0, 1 or D1, ...},
     ScaleTensor {1 or D0, 1 or D1, ...} -> OutputGradientTensor {D0, D1, ...},
@@ -55,29 +66,24 @@ def batch_normalization_grad(
     Source: the page of DML_BATCH_NORMALIZATION_GRAD_OPERATOR_DESC.
     """
     with np.errstate(all="ignore"):
-        gradient = wide(InputGradientTensor)
+        gradient = wide(desc.InputGradientTensor)
         scale, bias = _parameter_gradients(
-            gradient, wide(InputTensor) - wide(MeanTensor), shared_dimensions(ScaleTensor)
+            gradient,
+            wide(desc.InputTensor) - wide(desc.MeanTensor),
+            shared_dimensions(desc.ScaleTensor),
         )
-        deviation = deviation_of(VarianceTensor, Epsilon)
-        gradient *= wide(ScaleTensor) / deviation
+        deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
+        gradient *= wide(desc.ScaleTensor) / deviation
         return (
-            gradient.astype(OutputGradientTensor.DataType.dtype),
-            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
-            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+            gradient.astype(desc.OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(desc.OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(desc.OutputBiasGradientTensor.DataType.dtype),
         )
 
 
+@of_fields(BatchNormalizationGradDesc)
 def batch_normalization_grad_error_scale(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    MeanTensor: Array,
-    VarianceTensor: Array,
-    ScaleTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    OutputScaleGradientTensor: TensorDesc,
-    OutputBiasGradientTensor: TensorDesc,
-    Epsilon: float,
+    desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the three gradients of absolute values.
 
@@ -86,34 +92,32 @@ def batch_normalization_grad_error_scale(
     Derived in docs/bounds.md, Gradients of normalisation.
     """
     with np.errstate(all="ignore"):
-        over = shared_dimensions(ScaleTensor)
-        gradient, deviation = sizes_of(InputGradientTensor), deviation_of(VarianceTensor, Epsilon)
-        scale, bias = _parameter_error_scales(
-            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
+        over = shared_dimensions(desc.ScaleTensor)
+        gradient, deviation = (
+            sizes_of(desc.InputGradientTensor),
+            deviation_of(desc.VarianceTensor, desc.Epsilon),
         )
-        size = sizes_of(ScaleTensor)
+        scale, bias = _parameter_error_scales(desc)
+        size = sizes_of(desc.ScaleTensor)
         # Measured: the quotient may be the first step, which overflows whatever the gradient is.
-        way = np.maximum(
+        largest = np.maximum(
             greatest_product(gradient, size, 1 / deviation), greatest_product(size, 1 / deviation)
         )
         gradient *= size / deviation
-        error_scale = ErrorScale(gradient, overflows=overflows(way))
+        error_scale = ErrorScale(gradient, overflows=overflows(largest))
         sums, _ = _parameter_gradients(
-            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
         )
-        return error_scale, _divided(scale, sums, deviation, OutputScaleGradientTensor), bias
+        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
+        if desc.OutputScaleGradientTensor.DataType.dtype == np.float16:
+            inputs = _inputs(desc)
+            of_scale = of_scale.spanned(inputs.of_scale())
+        return error_scale, of_scale, bias
 
 
+@of_fields(BatchNormalizationGradDesc)
 def batch_normalization_training_grad(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    MeanTensor: Array,
-    VarianceTensor: Array,
-    ScaleTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    OutputScaleGradientTensor: TensorDesc,
-    OutputBiasGradientTensor: TensorDesc,
-    Epsilon: float,
+    desc: BatchNormalizationGradDesc,
 ) -> tuple[Array, Array, Array]:
     """InputTensor {D0, D1, ...}, InputGradientTensor {D0, D1, ...},
     MeanTensor {1 or D0, 1 or D1, ...}, VarianceTensor {1 or D0, 1 or D1, ...},
@@ -131,34 +135,27 @@ def batch_normalization_training_grad(
     Source: the page of DML_BATCH_NORMALIZATION_TRAINING_GRAD_OPERATOR_DESC. It takes the mean of
     the input where MeanTensor was measured to count.
     """
-    over = shared_dimensions(ScaleTensor)
+    over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
-        gradient = wide(InputGradientTensor)
-        centred = wide(InputTensor) - wide(MeanTensor)
+        gradient = wide(desc.InputGradientTensor)
+        centred = wide(desc.InputTensor) - wide(desc.MeanTensor)
         scale, bias = _parameter_gradients(gradient, centred, over)
-        deviation = deviation_of(VarianceTensor, Epsilon)
-        count = _count(InputTensor, over)
+        deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
+        count = _count(desc.InputTensor, over)
         centred *= scale / count / np.square(deviation)
         gradient -= bias / count
         gradient -= centred
-        gradient *= wide(ScaleTensor) / deviation
+        gradient *= wide(desc.ScaleTensor) / deviation
         return (
-            gradient.astype(OutputGradientTensor.DataType.dtype),
-            (scale / deviation).astype(OutputScaleGradientTensor.DataType.dtype),
-            bias.astype(OutputBiasGradientTensor.DataType.dtype),
+            gradient.astype(desc.OutputGradientTensor.DataType.dtype),
+            (scale / deviation).astype(desc.OutputScaleGradientTensor.DataType.dtype),
+            bias.astype(desc.OutputBiasGradientTensor.DataType.dtype),
         )
 
 
+@of_fields(BatchNormalizationGradDesc)
 def batch_normalization_training_grad_error_scale(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    MeanTensor: Array,
-    VarianceTensor: Array,
-    ScaleTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    OutputScaleGradientTensor: TensorDesc,
-    OutputBiasGradientTensor: TensorDesc,
-    Epsilon: float,
+    desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale, ErrorScale]:
     """Return the three gradients of absolute values, in which nothing cancels out.
 
@@ -166,60 +163,78 @@ def batch_normalization_training_grad_error_scale(
 
     Derived in docs/bounds.md, Gradients of normalisation.
     """
-    over = shared_dimensions(ScaleTensor)
+    over = shared_dimensions(desc.ScaleTensor)
     with np.errstate(all="ignore"):
-        gradient = sizes_of(InputGradientTensor)
-        centred = sizes_of(InputTensor) + sizes_of(MeanTensor)
-        scale, bias = _parameter_error_scales(
-            InputTensor, InputGradientTensor, MeanTensor, over, OutputBiasGradientTensor
-        )
-        deviation = deviation_of(VarianceTensor, Epsilon)
-        count = _count(InputTensor, over)
+        gradient = sizes_of(desc.InputGradientTensor)
+        centred = sizes_of(desc.InputTensor) + sizes_of(desc.MeanTensor)
+        scale, bias = _parameter_error_scales(desc)
+        deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
+        count = _count(desc.InputTensor, over)
         square = np.square(deviation)
-        way = greatest_product(centred, scale.sums / count, 1 / square)
-        change = (wide(InputTensor) - wide(MeanTensor)) / count / square
+        largest = greatest_product(centred, scale.sums / count, 1 / square)
+        change = (wide(desc.InputTensor) - wide(desc.MeanTensor)) / count / square
         mean = bias.scaled(1 / count)
         terms = ErrorScale(gradient) + mean + scale.scaled(change)
         sums, total = _parameter_gradients(
-            wide(InputGradientTensor), wide(InputTensor) - wide(MeanTensor), over
+            wide(desc.InputGradientTensor), wide(desc.InputTensor) - wide(desc.MeanTensor), over
         )
-        difference = wide(InputGradientTensor) - total / count
-        exact = exact_mean(InputGradientTensor, total / count, bias.sums)
+        difference = wide(desc.InputGradientTensor) - total / count
+        exact = exact_mean(desc.InputGradientTensor, total / count, bias.sums)
         held = store_sizes(total / count, exact)
         held = held + store_sizes(difference, exact & (held == 0))
         held = held + store_sizes(sums * change) + np.abs(sums * change)
         gradient += mean.sums + centred * scale.sums / count / square
-        way = np.fmax(way, greatest_product(gradient, ScaleTensor, 1 / deviation))
-        factor = sizes_of(ScaleTensor) / deviation
+        largest = np.fmax(largest, greatest_product(gradient, desc.ScaleTensor, 1 / deviation))
+        factor = sizes_of(desc.ScaleTensor) / deviation
         error_scale = replace(terms.holding(held), sums=gradient).scaled(factor)
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
-        error_scale = error_scale.overflowing_where(overflows(way))
-        other = difference - _saturated(sums, OutputScaleGradientTensor) * change
-        other *= wide(ScaleTensor) / deviation
-        return (
-            replace(error_scale, others=(other.astype(OutputGradientTensor.DataType.dtype),)),
-            _divided(scale, sums, deviation, OutputScaleGradientTensor),
-            bias,
-        )
+        error_scale = error_scale.overflowing_where(overflows(largest))
+        other = difference - _saturated(sums, desc.OutputScaleGradientTensor) * change
+        other *= wide(desc.ScaleTensor) / deviation
+        dtype = desc.OutputGradientTensor.DataType.dtype
+        error_scale = replace(error_scale, others=(other.astype(dtype),))
+        of_scale = _divided(scale, sums, deviation, desc.OutputScaleGradientTensor)
+        if dtype == np.float16:
+            inputs = _inputs(desc)
+            of_scale = of_scale.spanned(inputs.of_scale())
+            error_scale = error_scale.spanned(*inputs.of_input(exact))
+        return error_scale, of_scale, bias
+
+
+def _inputs(desc: BatchNormalizationGradDesc) -> GradientInputs:
+    """Return what gradients in FLOAT16 are computed from."""
+    return GradientInputs(
+        desc.InputTensor,
+        desc.InputGradientTensor,
+        desc.MeanTensor,
+        desc.ScaleTensor,
+        deviation_of(desc.VarianceTensor, desc.Epsilon),
+        shared_dimensions(desc.ScaleTensor),
+    )
 
 
 def _parameter_error_scales(
-    tensor: Array, gradient: Array, mean: Array, over: tuple[int, ...], output: TensorDesc
+    desc: BatchNormalizationGradDesc,
 ) -> tuple[ErrorScale, ErrorScale]:
     """Return the error scales of the sums of `gradient * (x - mean)` and of the gradient.
 
     They are held in the type of the outputs. Measured: along dimensions that do not lie side by
     side, FLOAT16 holds the sums along some of them as well.
     """
+    tensor, gradient, mean = desc.InputTensor, desc.InputGradientTensor, desc.MeanTensor
+    over, output = shared_dimensions(desc.ScaleTensor), desc.OutputBiasGradientTensor
     slopes, sizes = wide(gradient), sizes_of(gradient)
     products = slopes * (wide(tensor) - wide(mean))
     scale, bias = _parameter_gradients(sizes, sizes_of(tensor) + sizes_of(mean), over)
     quantum = quantum_of(gradient)
     exact = scale <= quantum * min(quantum_of(tensor), quantum_of(mean)) * 2.0**24
     held = store_sizes(products.sum(over, keepdims=True), exact)
+    sums = np.abs(products).sum(over, keepdims=True)
+    sums = sums + steps_beside_sum(4 * scale + 8 * sums, _count(tensor, over))
     of_scale = _held(ErrorScale(scale), held + _partial(products, over, exact), output)
+    of_scale = replace(of_scale.at_most(sums), terms_vary=terms_vary(products, over))
     partial = _partial(slopes, over, bias <= quantum * 2.0**24)
-    of_bias = ErrorScale(bias, partial, quantum=quantum)
+    of_bias = ErrorScale(bias, partial, quantum=quantum, terms_vary=terms_vary(gradient, over))
     return of_scale, of_bias.overflowing_where(
         overflows(finite_sum(sizes, over), output.DataType.dtype)
     )
@@ -233,16 +248,10 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
         over: the dimensions.
         exact: where no sum is rounded in FLOAT32.
     """
-    counted = [axis for axis in over if terms.shape[axis] > 1]
-    between = range(counted[0], counted[-1]) if counted else ()
-    axes = [axis for axis in between if axis not in over and terms.shape[axis] > 1]
     total: Array = np.zeros_like(terms.sum(over, keepdims=True))
-    for last in axes[-1:]:
-        inner = tuple(axis for axis in counted if axis > last)
-        outer = tuple(axis for axis in counted if axis < last)
-        for first, second in ((inner, outer), (outer, inner)):
-            sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
-            total = np.fmax(total, sums)
+    for first, second in parts_of(over, terms.shape):
+        sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
+        total = np.fmax(total, sums)
     return total
 
 
@@ -267,7 +276,8 @@ def _held(error_scale: ErrorScale, sizes: Array, output: TensorDesc) -> ErrorSca
 def _divided(held: ErrorScale, sums: Array, deviation: Array, output: TensorDesc) -> ErrorScale:
     """Return an error scale over the deviation; dividing does not undo overflow."""
     other = _saturated(sums, output) / deviation
-    return replace(held.scaled(1 / deviation), others=(other.astype(output.DataType.dtype),))
+    others = (other.astype(output.DataType.dtype),)
+    return replace(held.scaled(1 / deviation), others=others, terms_vary=held.terms_vary)
 
 
 def _saturated(sums: Array, output: TensorDesc) -> Array:

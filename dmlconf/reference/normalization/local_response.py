@@ -2,37 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import ANY_RESULT, greatest_product
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, STEP, greatest_product
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "LocalResponseDesc",
+    "LocalResponseGradDesc",
     "local_response_normalization",
     "local_response_normalization_error_scale",
     "local_response_normalization_grad",
     "local_response_normalization_grad_error_scale",
 ]
 
+_FLOAT16_PLACE: Final = 2.0**-10
+
+_POWER: Final = 2.0**-19
+"""How far a square may be off that is made by exp2 and log2, each of which is off by 2^-21."""
+
 _CHANNELS: Final = (1,)
 _IMAGE: Final = (2, 3)
 
 
-def local_response_normalization(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    CrossChannel: bool,
-    LocalSize: int,
-    Alpha: float,
-    Beta: float,
-    Bias: float,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class LocalResponseDesc:
+    """The fields of DML_LOCAL_RESPONSE_NORMALIZATION_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    CrossChannel: bool
+    LocalSize: int
+    Alpha: float
+    Beta: float
+    Bias: float
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResponseGradDesc:
+    """The fields of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC."""
+
+    InputTensor: Array
+    InputGradientTensor: Array
+    OutputGradientTensor: TensorDesc
+    CrossChannel: bool
+    LocalSize: int
+    Alpha: float
+    Beta: float
+    Bias: float
+
+
+_Desc = LocalResponseDesc | LocalResponseGradDesc
+
+
+@of_fields(LocalResponseDesc)
+def local_response_normalization(desc: LocalResponseDesc) -> Array:
     """InputTensor {N, C, H, W} -> OutputTensor {N, C, H, W}; FLOAT32, FLOAT16
 
     Return `x / (Bias + Alpha / LocalSize * sum(x ** 2)) ** Beta`.
@@ -48,51 +82,36 @@ def local_response_normalization(
 
     def normalized(tensor: Array) -> Array:
         values = tensor.astype(np.float64)
-        base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        values /= _power(base, Beta)
+        base = _base(desc, values)
+        values /= _power(base, desc.Beta)
         return values
 
-    dtype, together = OutputTensor.DataType.dtype, _axes(CrossChannel)
+    dtype, together = desc.OutputTensor.DataType.dtype, _axes(desc)
     with np.errstate(all="ignore"):
-        return in_slices(normalized, InputTensor, dtype=dtype, together=together)
+        return in_slices(normalized, desc.InputTensor, dtype=dtype, together=together)
 
 
-def local_response_normalization_error_scale(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    CrossChannel: bool,
-    LocalSize: int,
-    Alpha: float,
-    Beta: float,
-    Bias: float,
-) -> Array:
+@of_fields(LocalResponseDesc)
+def local_response_normalization_error_scale(desc: LocalResponseDesc) -> Array:
     """Return the size of each result, times what the sum and the power may lose.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
     with np.errstate(all="ignore"):
-        values = np.abs(InputTensor, dtype=np.float64)
-        base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        terms = _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias))
-        power = np.power(base, single(Beta))
+        values = np.abs(desc.InputTensor, dtype=np.float64)
+        base = _base(desc, values)
+        terms = _terms(desc, values)
+        power = np.power(base, single(desc.Beta))
         values /= power
-        error_scale: Array = values * _condition(base, terms, abs(single(Beta)))
-        beyond = _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
-        beyond |= _unpowered(base, terms, Beta)
+        error_scale: Array = values * _condition(base, terms, abs(single(desc.Beta)))
+        beyond = _beyond(desc, base)
+        beyond |= _unpowered(base, terms, desc.Beta)
         beyond |= np.isfinite(base) & (power > np.finfo(np.float32).max)
     return np.where(beyond, ANY_RESULT, error_scale)
 
 
-def local_response_normalization_grad(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    CrossChannel: bool,
-    LocalSize: int,
-    Alpha: float,
-    Beta: float,
-    Bias: float,
-) -> Array:
+@of_fields(LocalResponseGradDesc)
+def local_response_normalization_grad(desc: LocalResponseGradDesc) -> Array:
     """InputTensor {N, C, H, W}, InputGradientTensor {N, C, H, W} ->
     OutputGradientTensor {N, C, H, W}; FLOAT32, FLOAT16
 
@@ -106,79 +125,115 @@ def local_response_normalization_grad(
     Source: the page of DML_LOCAL_RESPONSE_NORMALIZATION_GRAD_OPERATOR_DESC has no formula; it was
     measured.
     """
-    factor = 2 * single(Alpha) * single(Beta) / LocalSize
+    return _gradients(desc, desc.OutputGradientTensor.DataType.dtype)
+
+
+def _gradients(
+    desc: LocalResponseGradDesc, dtype: np.dtype[Any], store: Store | None = None
+) -> Array:
+    """Return what `local_response_normalization_grad` does, in a data type.
+
+    Args:
+        desc: the operator's fields.
+        dtype: the result's type.
+        store: how FLOAT16 holds squares, their sums and the base; None where it holds none.
+    """
+    factor = 2 * single(desc.Alpha) * single(desc.Beta) / desc.LocalSize
 
     def gradients(tensor: Array, slopes: Array) -> Array:
         values, gradient = tensor.astype(np.float64), slopes.astype(np.float64)
-        base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        power = _power(base, Beta)
+        base = _base(desc, values, store)
+        power = _power(base, desc.Beta)
         own: Array = gradient * (1 / power - factor * np.square(values) / (base * power))
-        others = _sums_of_others(gradient * values / (base * power), CrossChannel, LocalSize)
-        own -= factor * values * others
+        own -= factor * values * _sums_of_others(desc, gradient * values / (base * power))
         return own
 
-    tensors, together = (InputTensor, InputGradientTensor), _axes(CrossChannel)
-    dtype = OutputGradientTensor.DataType.dtype
+    tensors, together = (desc.InputTensor, desc.InputGradientTensor), _axes(desc)
     with np.errstate(all="ignore"):
         return in_slices(gradients, *tensors, dtype=dtype, together=together)
 
 
-def local_response_normalization_grad_error_scale(
-    InputTensor: Array,
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    CrossChannel: bool,
-    LocalSize: int,
-    Alpha: float,
-    Beta: float,
-    Bias: float,
-) -> ErrorScale:
+@of_fields(LocalResponseGradDesc)
+def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -> ErrorScale:
     """Return the sum of the terms' sizes, times what the inner sums and powers may lose.
 
-    Measured: FLOAT16 holds squares, powers and sums between two steps, so that these overflow, and
-    become subnormal. Where one overflows, any result is right.
+    Measured: FLOAT16 holds squares, their sums and the base, truncated. A simulation of that gives
+    every recorded element but one. What it and the same with stores to nearest give is as right, as
+    is what lies half way to the equations. Where a store overflows, any result is right.
 
     Derived in docs/bounds.md, Local response normalisation.
     """
-    dtype = OutputGradientTensor.DataType.dtype
+    dtype = desc.OutputGradientTensor.DataType.dtype
     info = np.finfo(dtype)
     is_half = dtype == np.float16
     smallest = info.smallest_subnormal if is_half else info.tiny
     underflow = float(smallest) / float(info.eps)
-    exponent = abs(single(Beta))
+    exponent = abs(single(desc.Beta))
     with np.errstate(all="ignore"):
-        values = np.abs(InputTensor, dtype=np.float64)
-        gradient = np.abs(InputGradientTensor, dtype=np.float64)
-        base = _base(values, CrossChannel, LocalSize, Alpha, Bias)
-        terms = (
-            _base(values, CrossChannel, LocalSize, abs(Alpha), abs(Bias)) + abs(Alpha) * underflow
-        )
-        unpowered = _unpowered(base, terms, Beta)
+        values = np.abs(desc.InputTensor, dtype=np.float64)
+        gradient = np.abs(desc.InputGradientTensor, dtype=np.float64)
+        base = _base(desc, values)
+        terms = _terms(desc, values) + abs(desc.Alpha) * underflow
+        unpowered = _unpowered(base, terms, desc.Beta)
         base = np.abs(base)
-        power = np.power(base, -single(Beta) - 1)
+        power = np.power(base, -single(desc.Beta) - 1)
 
         def sizes(condition: Array, least: float) -> tuple[Array, Array]:
             """Return what the terms lose together, and the sums of products in them."""
             factor = power * condition + least
-            sums = _window_sums(gradient * values * factor, CrossChannel, LocalSize) + least
-            second = 2 * abs(single(Alpha) * single(Beta)) / LocalSize * values * sums
+            sums = _window_sums(desc, gradient * values * factor) + least
+            second = (
+                2 * abs(single(desc.Alpha) * single(desc.Beta)) / desc.LocalSize * values * sums
+            )
             return second + gradient * base * factor, sums
 
         error_scale, sums = sizes(
             _condition(base, terms, exponent + 1), 0.0 if is_half else underflow
         )
-        stored = None
+        stored, others = None, []
         if is_half:
-            # The base, the power and its products.
-            stored, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
+            _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
+            lost = [_lost(desc, store) for store in STORES]
+            stored, _ = sizes((exponent + 1) * np.maximum(*lost) / base, 0.0)
+            double = np.dtype(np.float64)
+            right = _gradients(desc, double)
+            held = [_gradients(desc, double, store) for store in STORES]
+            others = [*held, *((values + right) / 2 for values in held)]
         beyond = (power > info.max) | (base > info.max) | (sums > info.max)
-        beyond |= _window_sums(np.square(values), CrossChannel, LocalSize) > info.max
-        beyond |= _beyond(InputTensor, base, CrossChannel, LocalSize, Alpha, Beta)
+        beyond |= _window_sums(desc, np.square(values)) > info.max
+        beyond |= _beyond(desc, base)
         beyond |= unpowered
-        beyond = _window_sums(beyond.astype(np.float64), CrossChannel, LocalSize) > 0
-        constants = np.asarray(2 * single(Alpha)), np.asarray(single(Beta))
+        beyond = _window_sums(desc, beyond.astype(np.float64)) > 0
+        constants = np.asarray(2 * single(desc.Alpha)), np.asarray(single(desc.Beta))
         beyond |= greatest_product(*constants, values, sums) > np.finfo(np.float32).max
-    return ErrorScale(error_scale, stored).open_where(beyond)
+        candidates = tuple(values.astype(dtype) for values in others)
+    return ErrorScale(error_scale, stored, others=candidates).open_where(beyond)
+
+
+def _lost(desc: _Desc, store: Store) -> Array:
+    """Return what a base may be off that FLOAT16 holds, in places of 1.
+
+    That is none, unless a sum or the base is so near to the boundary between two FLOAT16 numbers
+    that the roundings of FLOAT32 reach it.
+    """
+    squares = np.square(desc.InputTensor, dtype=np.float64)
+    # Measured: a square that FLOAT16 has may come out below it, as of powers by way of a logarithm.
+    off = _off(squares, _POWER * squares, store)
+    held = store(squares)
+    sums = _window_sums(desc, held)
+    terms = _window_sums(desc, np.ones_like(squares))
+    off = _window_sums(desc, off)
+    off += _off(sums, off + HALF_STEP * (terms + 4) * sums, store)
+    scale = abs(single(desc.Alpha)) / desc.LocalSize
+    before = single(desc.Alpha) / desc.LocalSize * store(sums) + single(desc.Bias)
+    reach = off * scale + STEP * (3 * scale * sums + np.abs(before))
+    lost: Array = (off * scale + _off(before, reach, store)) / _FLOAT16_PLACE
+    return lost
+
+
+def _off(values: Array, reach: Array, store: Store) -> Array:
+    """Return the last place of each value whose error may reach the next number, 0 for others."""
+    return np.where(store(values - reach) == store(values + reach), 0.0, places(values))
 
 
 def _power(base: Array, exponent: float) -> Array:
@@ -196,46 +251,52 @@ def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
     return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
 
 
-def _beyond(
-    tensor: Array, base: Array, cross_channel: bool, local_size: int, alpha: float, beta: float
-) -> Array:
+def _beyond(desc: _Desc, base: Array) -> Array:
     """Return where FLOAT32 does not hold what is computed on the way, so that any result is right.
 
     The sum of squares may overflow, and squares that are subnormal may be lost. A power of zero is
     made of an infinite logarithm, and with the exponent 0 it is no number; so it is for infinity.
     """
     info = np.finfo(np.float32)
-    squares = np.square(tensor, dtype=np.float64)
-    sums = _window_sums(squares, cross_channel, local_size)
+    squares = np.square(desc.InputTensor, dtype=np.float64)
+    sums = _window_sums(desc, squares)
     beyond = np.isfinite(sums) & (sums > float(info.max))
-    underflow = local_size * local_size * float(info.tiny) * max(abs(single(alpha)), 1.0)
-    subnormal = _window_sums((squares > 0).astype(np.float64), cross_channel, local_size) > 0
+    underflow = (
+        desc.LocalSize * desc.LocalSize * float(info.tiny) * max(abs(single(desc.Alpha)), 1.0)
+    )
+    subnormal = _window_sums(desc, (squares > 0).astype(np.float64)) > 0
     beyond |= subnormal & (underflow > np.abs(base) * float(info.eps))
-    if single(beta) <= 0:
+    if single(desc.Beta) <= 0:
         beyond |= (base == 0) | ~np.isfinite(base)
     return beyond
 
 
-def _base(values: Array, cross_channel: bool, local_size: int, alpha: float, bias: float) -> Array:
+def _base(desc: _Desc, values: Array, store: Store | None = None) -> Array:
     """Return the base of the power, with all parameters as the FLOAT32 that DirectML takes."""
-    base = _window_sums(np.square(values), cross_channel, local_size)
-    base *= single(alpha) / local_size
-    base += single(bias)
-    return base
+    held: Store = store or (lambda numbers: numbers)
+    base = held(_window_sums(desc, held(np.square(values))))
+    base = base * (single(desc.Alpha) / desc.LocalSize)
+    base += single(desc.Bias)
+    return held(base)
 
 
-def _window_sums(values: Array, cross_channel: bool, local_size: int) -> Array:
+def _terms(desc: _Desc, values: Array) -> Array:
+    """Return the sizes of the terms of the base."""
+    return _base(replace(desc, Alpha=abs(desc.Alpha), Bias=abs(desc.Bias)), values)
+
+
+def _window_sums(desc: _Desc, values: Array) -> Array:
     """Return for each element the sum of the window around it."""
-    for axis in _axes(cross_channel):
-        values = values + _neighbours(values, axis, local_size)
+    for axis in _axes(desc):
+        values = values + _neighbours(values, axis, desc.LocalSize)
     return values
 
 
-def _sums_of_others(values: Array, cross_channel: bool, local_size: int) -> Array:
+def _sums_of_others(desc: _Desc, values: Array) -> Array:
     """Return for each element the sum of the window around it, without the element itself."""
     sums = np.zeros_like(values)
-    for axis in _axes(cross_channel):
-        neighbours = _neighbours(values, axis, local_size)
+    for axis in _axes(desc):
+        neighbours = _neighbours(values, axis, desc.LocalSize)
         sums = sums + neighbours
         values = values + neighbours
     return sums
@@ -255,9 +316,9 @@ def _neighbours(values: Array, axis: int, local_size: int) -> Array:
     return sums
 
 
-def _axes(cross_channel: bool) -> tuple[int, ...]:
+def _axes(desc: _Desc) -> tuple[int, ...]:
     """Return the axes along which there are windows."""
-    return _CHANNELS if cross_channel else _IMAGE
+    return _CHANNELS if desc.CrossChannel else _IMAGE
 
 
 def _condition(base: Array, terms: Array, exponent: float) -> Array:

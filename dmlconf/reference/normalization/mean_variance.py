@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.fused import fused, fused_error_scale
+from dmlconf.reference.activation.fused import fused, fused_error_scale, fused_span
+from dmlconf.reference.fields import of_fields
+from dmlconf.reference.normalization.parameters import partial_mean, quotient_scale
+from dmlconf.reference.normalization.spans import Statistics
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import greatest_product, overflows
+from dmlconf.reference.numbers.span import Span
+from dmlconf.reference.numbers.terms import alike, steps_beside_sum
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "MeanVarianceNormalization2Desc",
     "exact_mean",
     "lp_normalization",
     "lp_normalization_error_scale",
@@ -27,17 +34,23 @@ __all__ = [
 ]
 
 
-def mean_variance_normalization2(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Axes: Sequence[int],
-    UseMean: bool,
-    UseVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class MeanVarianceNormalization2Desc:
+    """The fields of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC."""
+
+    InputTensor: Array
+    ScaleTensor: Array | None
+    BiasTensor: Array | None
+    OutputTensor: TensorDesc
+    Axes: Sequence[int]
+    UseMean: bool
+    UseVariance: bool
+    Epsilon: float
+    FusedActivation: Mapping[str, Any] | None
+
+
+@of_fields(MeanVarianceNormalization2Desc)
+def mean_variance_normalization2(desc: MeanVarianceNormalization2Desc) -> Array:
     """InputTensor {D0, D1, ...}, [ScaleTensor {1 or D0, 1 or D1, ...}],
     [BiasTensor {1 or D0, 1 or D1, ...}] -> OutputTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
@@ -49,98 +62,144 @@ def mean_variance_normalization2(
     Source: the page of DML_MEAN_VARIANCE_NORMALIZATION2_OPERATOR_DESC has only the names; the
     operator was measured.
     """
-    over = tuple(sorted(set(Axes)))
+    over = tuple(sorted(set(desc.Axes)))
 
     def normalized(tensor: Array, scale: Array | None, bias: Array | None) -> Array:
         values = tensor.astype(np.float64)
-        if UseMean:
+        if desc.UseMean:
             values -= values.mean(over, keepdims=True)
         factor: Array | float = 1.0 if scale is None else scale.astype(np.float64)
-        if UseVariance:
+        if desc.UseVariance:
             variance = np.square(values).mean(over, keepdims=True)
-            factor = factor / np.sqrt(variance + single(Epsilon))
+            factor = factor / np.sqrt(variance + single(desc.Epsilon))
         values *= factor
         if bias is not None:
             values += bias.astype(np.float64)
-        return fused(values, FusedActivation)
+        return fused(values, desc.FusedActivation)
 
-    tensors = InputTensor, ScaleTensor, BiasTensor
+    tensors = desc.InputTensor, desc.ScaleTensor, desc.BiasTensor
     with np.errstate(all="ignore"):
-        return in_slices(normalized, *tensors, dtype=OutputTensor.DataType.dtype, together=over)
+        return in_slices(
+            normalized, *tensors, dtype=desc.OutputTensor.DataType.dtype, together=over
+        )
 
 
-def mean_variance_normalization2_error_scale(
-    InputTensor: Array,
-    ScaleTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Axes: Sequence[int],
-    UseMean: bool,
-    UseVariance: bool,
-    Epsilon: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> ErrorScale:
+@of_fields(MeanVarianceNormalization2Desc)
+def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Desc) -> ErrorScale:
     """Return what each step of the normalisation adds up: the input, its mean, and the bias.
 
     Derived in docs/bounds.md, Normalisation.
     """
-    dtype = OutputTensor.DataType.dtype
+    dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        values = InputTensor.astype(np.float64)
-        over = tuple(sorted(set(Axes)))
+        values = desc.InputTensor.astype(np.float64)
+        over = tuple(sorted(set(desc.Axes)))
         terms = np.abs(values)
+        size, partial = terms, np.zeros(1)
         added = terms.sum(over, keepdims=True, where=np.isfinite(terms))
-        if UseMean:
+        if desc.UseMean:
+            partial = partial_mean(values, over)
             terms = terms + terms.mean(over, keepdims=True)
             mean = values.mean(over, keepdims=True)
             values -= mean
-        scale = np.ones(1) if ScaleTensor is None else np.abs(ScaleTensor)
+        scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
         way = greatest_product(terms, scale.astype(np.float64))
         # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
         held, exact = np.zeros(1), np.ones(1, bool)
-        if UseMean:
-            exact = exact_mean(InputTensor, mean, added)
+        if desc.UseMean:
+            exact = exact_mean(desc.InputTensor, mean, added)
             held = store_sizes(mean, exact)
             exact = exact & (held == 0)
         held = held + store_sizes(values, exact)
         cancellation = ErrorScale(np.zeros(1))
         others = []
-        if UseVariance:
+        if desc.UseVariance:
             squares = np.square(values)
             variance = squares.mean(over, keepdims=True)
             way = np.fmax(way, squares.sum(over, keepdims=True))
-            if UseMean and all(InputTensor.shape[axis] == 1 for axis in over):
+            if desc.UseMean and all(desc.InputTensor.shape[axis] == 1 for axis in over):
                 # Measured: the element itself takes the place of its variance.
-                root = np.sqrt(InputTensor.astype(np.float64) + single(Epsilon))
+                root = np.sqrt(desc.InputTensor.astype(np.float64) + single(desc.Epsilon))
                 others.append(values / root)
-            divisor = np.sqrt(variance + single(Epsilon))
+            divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
             way = greatest_product(way, 1 / divisor)
-            cancellation = variance_loss(np.abs(values), variance, Epsilon, dtype)
-            others += saturated(centred, variance, squares.sum(over, keepdims=True), Epsilon, dtype)
+            cancellation = variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
+            others += saturated(
+                centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
+            )
             # The variance, of which the root takes half, the root, and what is scaled.
             root = store_sizes(divisor) + 0.5 * store_sizes(variance) / divisor
             held = held + np.abs(values) * root / divisor
-            if ScaleTensor is not None or BiasTensor is not None:
+            if desc.ScaleTensor is not None or desc.BiasTensor is not None:
                 held = held + store_sizes(values)
         # The root, the quotient and its product with the scale.
-        steps = 2 if ScaleTensor is None else 3
-        terms = terms + steps * np.abs(values)
-        error_scale = (ErrorScale(terms, held) + cancellation).scaled(scale)
-        if BiasTensor is not None:
-            error_scale = error_scale.holding(store_sizes(_scaled(values, ScaleTensor, None)))
-            error_scale += ErrorScale(np.abs(wide(BiasTensor)))
+        steps = 2 if desc.ScaleTensor is None else 3
+        error_scale = ErrorScale(terms + steps * np.abs(values), held)
+        count = math.prod(desc.InputTensor.shape[axis] for axis in over)
+        if desc.UseVariance:
+            sizes = size, partial, centred, variance, divisor
+            factors = alike(desc.InputTensor, over), alike(squares, over)
+            error_scale = error_scale.at_most(quotient_scale(*sizes, count, factors))
+        error_scale = (error_scale + cancellation).scaled(scale)
+        if desc.BiasTensor is not None:
+            error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))
+            bias = np.abs(wide(desc.BiasTensor))
+            way = np.fmax(way, error_scale.sums + bias)
+            error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
         error_scale = error_scale.overflowing_where(overflows(added) | overflows(way))
-        values = _scaled(values, ScaleTensor, BiasTensor)
-        fused_scale = fused_error_scale(values, error_scale, FusedActivation, dtype)
+        values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
+        fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
+        if dtype == np.float16:
+            spans = _normalized_spans(
+                desc.InputTensor, desc.ScaleTensor, desc.BiasTensor, over,
+                exact_mean(desc.InputTensor, mean, added) if desc.UseMean else None,
+                desc.Epsilon if desc.UseVariance else None,
+            )  # fmt: skip
+            fused_scale = fused_scale.spanned(
+                *(fused_span(each, desc.FusedActivation) for each in spans)
+            )
         return replace(
             fused_scale,
+            sums_shared=True,
             others=tuple(
-                fused(_scaled(other, ScaleTensor, BiasTensor), FusedActivation).astype(dtype)
+                fused(
+                    _scaled(other, desc.ScaleTensor, desc.BiasTensor), desc.FusedActivation
+                ).astype(dtype)
                 for other in others
             ),
         )
+
+
+def _normalized_spans(
+    tensor: Array,
+    scale: Array | None,
+    bias: Array | None,
+    over: tuple[int, ...],
+    exact: Array | None,
+    epsilon: float | None,
+) -> Iterator[Span]:
+    """Yield what FLOAT16 makes of the output, for each mean that it may hold.
+
+    What is scaled may be held, before or behind the scale, or the quotient of the scale.
+
+    Args:
+        tensor, scale, bias: the inputs.
+        over: the dimensions along which elements share mean and variance.
+        exact: which means are the same however they are computed; None for a mean of 0.
+        epsilon: the operator's; None where nothing is divided.
+    """
+    statistics = Statistics.of(wide(tensor), over, exact)
+    inverse = Span.of(np.ones(1)) if epsilon is None else statistics.inverse_root(epsilon)
+    for centred in statistics.differences:
+        values = centred if epsilon is None else (centred * inverse).rounded()
+        if scale is not None:
+            factor = (inverse * wide(scale)).rounded()
+            held = factor if epsilon is None else factor.held()
+            product = (centred * factor.or_any([held])).rounded()
+            values = product.or_any([(values.held() * wide(scale)).rounded()])
+        yield values if bias is None else values.held() + wide(bias)
 
 
 def lp_normalization(
@@ -185,13 +244,30 @@ def lp_normalization_error_scale(
         if P == 1:
             norm = np.sqrt(square)
             share = share + store_sizes(norm) * norm / np.square(root)
-        held = size * share * _cancellation(square, Epsilon)
-        error_scale = ErrorScale(size, held) + variance_loss(size, square, Epsilon, dtype)
+        cancelled = _cancellation(square, Epsilon)
+        # The root takes half of the relative error of a sum of squares, and all of a squared sum's.
+        sums = size * (cancelled if P == 1 else (1 + cancelled) / 2)
+        error_scale = ErrorScale(sums, size * share * cancelled)
+        error_scale += variance_loss(size, square, Epsilon, dtype)
+        if dtype == np.float16:
+            error_scale = error_scale.spanned(_lp_span(values, Axis, Epsilon, P))
         others = saturated(values, square, square, Epsilon, dtype)
         if P == 1:
             norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
             others += saturated(values, np.square(norm), square, Epsilon, dtype)
         return replace(error_scale, others=tuple(other.astype(dtype) for other in others))
+
+
+def _lp_span(values: Array, axis: int, epsilon: float, order: int) -> Span:
+    """Return the quotients where FLOAT16 may hold the norm, its square and the root."""
+    terms = np.abs(values) if order == 1 else np.square(values)
+    sums = terms.sum(axis, keepdims=True)
+    exact = sums <= quantum_of(terms) * 2.0**24
+    norm = Span.sums(sums, sums, values.shape[axis], exact).held()
+    if order == 1:
+        norm = norm.square().rounded(exact).held()
+    root = (norm + single(epsilon)).rounded(exact & (epsilon == 0)).map(np.sqrt).rounded().held()
+    return Span.of(values) / root
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:

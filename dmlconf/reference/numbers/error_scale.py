@@ -12,13 +12,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.reference.numbers.rounding import ANY_RESULT
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.rounding import ANY_RESULT, overflows
+from dmlconf.reference.numbers.span import Span
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ErrorScale", "quantum_of", "store_sizes"]
+__all__ = ["LONGEST_WHOLE", "ErrorScale", "quantum_of", "store_sizes"]
 
 _MOST_SLICES: Final = 8
-_LONGEST_WHOLE: Final = 128
+LONGEST_WHOLE: Final = 128
+"""The most terms of a product that GEMM adds up as one sum."""
 
 _LEAST_NORMAL: Final = 2.0**-14
 """Below this the places of FLOAT16 are no finer."""
@@ -44,6 +47,10 @@ class ErrorScale:
         overflows: where something may overflow on the way, so that infinities and NaN are as right.
             Sizes beyond FLOAT32 are so anyway. None for nowhere.
         others: outputs in their data type whose elements are as right as the reference's.
+        terms_vary: whether each sum has many terms whose roundings are independent.
+        sums_shared: whether many elements take the errors of one sum, or of one factor.
+        spans: the least and the greatest values, FLOAT64, that an output may have before its own
+            store by what FLOAT16 holds on the way: all between are as right as the reference's.
     """
 
     sums: Array
@@ -52,6 +59,9 @@ class ErrorScale:
     quantum: float = 0.0
     overflows: Array | None = None
     others: tuple[Array, ...] = ()
+    terms_vary: bool = False
+    sums_shared: bool = False
+    spans: tuple[Interval, ...] = ()
 
     @property
     def exact(self) -> Array:
@@ -94,7 +104,30 @@ class ErrorScale:
 
     def open_where(self, undefined: Array) -> ErrorScale:
         """Return the error scale with which any result is right where it is undefined."""
-        return replace(self, sums=np.where(undefined, ANY_RESULT, self.sums))
+        return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))
+
+    def _with_sums(self, sums: Array) -> ErrorScale:
+        """Return the error scale with other sums; `replace` takes longer than most sums do."""
+        return ErrorScale(
+            sums,
+            self.stored,
+            self.deviation,
+            self.quantum,
+            self.overflows,
+            self.others,
+            self.terms_vary,
+            self.sums_shared,
+            self.spans,
+        )
+
+    def at_most(self, sums: Array) -> ErrorScale:
+        """Return the error scale with these sums where they are less; what overflows does so still.
+
+        Args:
+            sums: another bound of the same errors.
+        """
+        narrow = replace(self, sums=np.fmin(self.sums, sums))
+        return narrow.overflowing_where(overflows(self.sums))
 
     def overflowing_where(self, beyond: Array) -> ErrorScale:
         """Return the error scale where something overflows on the way as well."""
@@ -126,11 +159,33 @@ class ErrorScale:
             self, stored=self.stored + sizes, deviation=np.hypot(before, sizes_deviation)
         )
 
-    def in_slices(self, sums: Array, squares: Array, terms: int) -> ErrorScale:
+    def spanned(self, *spans: Span) -> ErrorScale:
+        """Return the error scale with what FLOAT16 makes on the way instead of what it may lose.
+
+        What is lost still counts where a span is not known, as where something overflows.
+
+        Args:
+            spans: what an output may be before its own store; each element lies in one of them.
+        """
+        known = np.logical_and.reduce([span.finite for span in spans])
+        ends = tuple(
+            (np.where(known, span.least, np.nan), np.where(known, span.greatest, np.nan))
+            for span in spans
+        )
+        stored, deviation = (
+            None if sizes is None else np.where(known, 0.0, sizes)
+            for sizes in (self.stored, self.deviation)
+        )
+        return replace(self, stored=stored, deviation=deviation, spans=self.spans + ends)
+
+    def in_slices(
+        self, sums: Array, squares: Array, terms: int, longest: int = LONGEST_WHOLE
+    ) -> ErrorScale:
         """Return the error scale of long sums, of which FLOAT16 may hold the sums of slices.
 
-        Measured on DirectML 1.8.0 to 1.15.4: from 192 terms on, GEMM and CONVOLUTION of FLOAT16 add
-        up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to FLOAT16, to the result.
+        Measured on DirectML 1.8.0 to 1.15.4: GEMM of FLOAT16 from 192 terms on, and CONVOLUTION
+        from 108 on, add up 4 or 8 slices in FLOAT32 each, and the slices' sums, truncated to
+        FLOAT16, to the result.
         Where a slice ends depends on the sizes, so its sum is estimated: terms of mixed signs
         cancel as random ones do.
 
@@ -138,8 +193,9 @@ class ErrorScale:
             sums: what is added up, FLOAT64.
             squares: the sums of the terms' squares.
             terms: how many are added up.
+            longest: the most terms that are added up as one.
         """
-        if terms <= _LONGEST_WHOLE:
+        if terms <= longest:
             return self
         held = np.fmin(self.sums, np.abs(sums) + np.sqrt(_MOST_SLICES * squares))
         return self.holding(held, np.fmin(held, np.sqrt(squares + np.square(sums))))
@@ -147,7 +203,9 @@ class ErrorScale:
     def scaled(self, factor: Array | float) -> ErrorScale:
         """Return the error scale of the product with a factor."""
         size = np.abs(factor)
-        return replace(self.map(lambda values: values * size), overflows=self.overflows)
+        stored = None if self.stored is None else self.stored * size
+        deviation = None if self.deviation is None else self.deviation * size
+        return ErrorScale(self.sums * size, stored, deviation, overflows=self.overflows)
 
     @classmethod
     def of(cls, scale: Array | ErrorScale) -> ErrorScale:
@@ -155,6 +213,7 @@ class ErrorScale:
         return scale if isinstance(scale, cls) else cls(np.asarray(scale))
 
 
+@np.errstate(over="ignore")
 def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     """Return what FLOAT16 loses of values that it holds between two steps, as sizes to be `stored`.
 
@@ -171,8 +230,7 @@ def store_sizes(values: Array, exact: Array | bool = False) -> Array:
     size = np.abs(values)
     _, exponent = np.frexp(np.maximum(size * _ABOVE, _LEAST_NORMAL))
     power: Array = np.ldexp(0.5, exponent)
-    with np.errstate(over="ignore"):
-        lossless = (values.astype(np.float16) == values) & exact
+    lossless = (values.astype(np.float16) == values) & exact
     return np.where(lossless | ~np.isfinite(size), 0.0, power)
 
 

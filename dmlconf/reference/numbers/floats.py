@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
+
 import numpy as np
 
 from dmlconf.tensors.datatypes import Array
@@ -11,12 +13,10 @@ __all__ = ["single", "wide"]
 
 def single(attribute: float) -> float:
     """Return an attribute as the FLOAT32 number that DirectML takes; infinity beyond its range."""
-    with np.errstate(over="ignore"):
-        return float(np.float32(attribute))
+    return c_float(attribute).value
 
 
+@np.errstate(invalid="ignore")  # Converting a signalling NaN warns.
 def wide(tensor: Array) -> Array:
     """Return a tensor's elements as FLOAT64 numbers."""
-    # Converting a signalling NaN warns.
-    with np.errstate(invalid="ignore"):
-        return tensor.astype(np.float64)
+    return tensor.astype(np.float64)

@@ -7,7 +7,7 @@ likely to be left. Both are of first order, and cost nothing where only values a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,27 +16,32 @@ import numpy as np
 from dmlconf.precision.accumulation import places, roundings
 from dmlconf.reference.activation.errors import ERRORS
 from dmlconf.reference.activation.formulas import attributes_of
-from dmlconf.reference.activation.fused import fused_error_scale, fused_formula
-from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.numbers.rounding import ANY_RESULT, finite_sizes, or_any_result
+from dmlconf.reference.activation.fused import Activation, activated_error_scale
+from dmlconf.reference.numbers.error_scale import LONGEST_WHOLE, ErrorScale
+from dmlconf.reference.numbers.half import Store
+from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
 from dmlconf.reference.numbers.spread import (
     ROUNDING,
-    STORE_BIAS,
     Spread,
     independent,
     sources_of,
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["Activation", "Quantity", "carried", "followed_product"]
-
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
-
-_HALF_PLACE: Final = 2.0**-24
-"""What a rounding of FLOAT32 is counted in, relative to the value."""
+__all__ = ["Quantity", "carried", "followed_product"]
 
 _FLOAT16_PLACE: Final = 2.0**-10
+
+_LARGEST_FLOAT16: Final = float(np.finfo(np.float16).max)
+
+_LARGEST_FLOAT32: Final = float(np.finfo(np.float32).max)
+
+_HELD: Final = 2.0
+"""How much a store counts that is off by as much as its boundary is, in places: 5 standard
+deviations of the difference of two stores, which is a place over a root of 6."""
+
+_STORE_BIAS: Final = 0.5
+"""The mean error of a store toward zero, in places."""
 
 _ACTIVATION: Final = 2.0
 """How much of an activation's own greatest error counts: errors at near arguments are alike."""
@@ -49,24 +54,6 @@ _LEAST_REACH: Final = 2.0**-28
 
 _BESIDE: Final = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 """Where slopes are taken, in likely errors of the argument."""
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """An activation of gates or states.
-
-    Attributes:
-        desc: a nested operator: its name as `operator`, and its attributes.
-        formula: the function of FLOAT64 values that it is.
-    """
-
-    desc: Mapping[str, Any]
-    formula: Callable[[Array], Array]
-
-    @classmethod
-    def each(cls, descs: Sequence[Mapping[str, Any]]) -> list[Activation]:
-        """Return an activation for each desc."""
-        return [cls(desc, fused_formula(desc)) for desc in descs]
 
 
 @dataclass(slots=True)
@@ -138,7 +125,7 @@ class Quantity:
         # What may be NaN is so times zero, or beside any other term, as well.
         error_scale = error_scale.open_where(self._open() | other._open())
         single, half = map(spread, self._spreads(), other._spreads())
-        return Quantity(value, error_scale, (_rounded(single, value), half))
+        return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def _spreads(self) -> tuple[Spread, Spread]:
         """Return the spreads; those of exact values where there are none."""
@@ -159,7 +146,7 @@ class Quantity:
             return Quantity(value, None)
         single, half = (spread.scaled(-1.0) for spread in self._spreads())
         error_scale = self.error_scale + ErrorScale(np.ones(1))
-        return Quantity(value, error_scale, (_rounded(single, np.ones_like(value)), half))
+        return Quantity(value, error_scale, (_rounded(single, value, half), half))
 
     def clipped(self, threshold: float) -> Quantity:
         """Return the values between -threshold and threshold, NaN as -threshold.
@@ -178,35 +165,32 @@ class Quantity:
         error_scale = error_scale.open_where(np.isnan(self.value))
         return Quantity(value, error_scale, spreads, self.terms)
 
-    def stored(
-        self, dtype: np.dtype[Any], measured: bool = True, exact: Array | bool = False
-    ) -> Quantity:
-        """Return the same, held in the data type, which loses a place if it is FLOAT16.
+    def held(self, rounded: Store, exact: Array | bool = False) -> Quantity:
+        """Return what FLOAT16 holds of the values, as one kernel stores them.
 
-        Any result is right where a finite number overflows there.
+        A store forgets the errors before it, unless they reach across the boundary between two
+        FLOAT16 numbers. Any result is right where a finite number overflows there.
 
         Args:
-            dtype: the data type.
-            measured: whether DirectML was measured to do so; else only some kernels may.
-            exact: where the steps before make exactly these values: nothing is lost of those that
-                the data type has.
+            rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
+            exact: where every kernel makes exactly these values before.
         """
+        value = rounded(self.value)
         if self.error_scale is None:
-            return self
-        beyond = np.isfinite(self.value) & (np.abs(self.value) > float(np.finfo(dtype).max))
-        error_scale = self.error_scale.open_where(beyond)
-        single, half = self._held(dtype, measured)
-        if dtype == np.float16:
-            lossless = (self.value == self.value.astype(dtype)) & exact
-            sizes = np.maximum(np.abs(self.value), _LEAST_NORMAL)
-            error_scale = error_scale.holding(np.where(lossless, 0.0, sizes))
-            half = self._spreads()[1].where(lossless, half)
-        return Quantity(self.value, error_scale, (single, half), self.terms)
-
-    def _held(self, dtype: np.dtype[Any], measured: bool) -> tuple[Spread, Spread]:
-        """Return the spreads of what the data type holds."""
-        single, half = self._spreads()
-        return single, half.stored(self.value, measured) if dtype == np.float16 else half
+            return replace(self, value=value)
+        reach = np.where(exact, 0.0, self._reach())
+        below, above = rounded(np.stack([self.value - reach, self.value + reach]))
+        either = (below != above) & np.isfinite(self.value)
+        place = np.where(either, places(self.value), 0.0)
+        beyond = np.isfinite(self.value) & (np.abs(self.value) > _LARGEST_FLOAT16)
+        nothing = ErrorScale(np.zeros_like(value))
+        scale = self.error_scale.where(either, nothing).holding(place / _FLOAT16_PLACE)
+        exact_spread = Spread.none(value.shape)
+        single, half = (spread.where(either, exact_spread) for spread in self._spreads())
+        # Where errors of stores arrive, the two differences are independent.
+        half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * place)
+        error_scale = scale.open_where(self._open() | beyond)
+        return Quantity(value, error_scale, (single, half), self.terms, self.absent)
 
     def _reach(self) -> Array:
         """Return how far the value is likely to be off."""
@@ -224,17 +208,22 @@ class Quantity:
         value = activation.formula(self.value)
         if self.error_scale is None:
             return Quantity(value, None)
-        error_scale = fused_error_scale(self.value, self.error_scale, activation.desc, dtype)
+        error = ERRORS[activation.desc["operator"]](self.value, **attributes_of(activation.desc))
+        error_scale = activated_error_scale(
+            self.value, self.error_scale, activation.desc, dtype, error, value
+        )
         # A sum may be held in the data type before the last term is added. Its terms tell whether
         # it overflows there; the error scale does not, since it grows with every step behind it.
         sums = self._terms()
         overflowed = np.isfinite(sums) & (sums > float(np.finfo(dtype).max))
-        spreads = self._activated_spreads(activation, value)
+        spreads = self._activated_spreads(activation, value, error)
         # What an activation makes of NaN is not documented, and differs between layers.
         undefined = overflowed | np.isnan(self.value) | self._open()
         return Quantity(value, error_scale.open_where(undefined), spreads)
 
-    def _activated_spreads(self, activation: Activation, value: Array) -> tuple[Spread, Spread]:
+    def _activated_spreads(
+        self, activation: Activation, value: Array, error: Array
+    ) -> tuple[Spread, Spread]:
         """Return the spreads of an activation's values.
 
         An error is carried by the mean slope over the likely errors of the argument. What other
@@ -242,14 +231,13 @@ class Quantity:
         """
         reach = np.maximum(self._reach(), _LEAST_REACH * np.maximum(np.abs(self.value), 1.0))
         beside = activation.formula(self.value + reach * _BESIDE.reshape(-1, *[1] * value.ndim))
-        slopes = np.diff(beside, axis=0) / (reach / 2)
-        slope = slopes.mean(axis=0)
-        bend = np.abs(slopes - slope).max(axis=0)
-        error = ERRORS[activation.desc["operator"]](self.value, **attributes_of(activation.desc))
+        slopes = (beside[1:] - beside[:-1]) / (reach / 2)
+        slope = np.add.reduce(slopes, 0) / len(slopes)
+        bend = np.maximum.reduce(np.abs(slopes - slope), 0)
         single, half = (
             spread.scaled(slope).widened(bend * spread.limit) for spread in self._spreads()
         )
-        return _rounded(single, value).widened(_ACTIVATION * np.abs(error)), half
+        return _rounded(single, value, half).widened(_ACTIVATION * np.abs(error)), half
 
     def times_matrix(self, matrix: Array) -> Quantity:
         """Return the product with a constant matrix.
@@ -286,6 +274,13 @@ class Quantity:
         )
         return Quantity(value, self.error_scale.where(chosen, other.error_scale), (single, half))
 
+    def common(self) -> Quantity:
+        """Return the value with its own error shared by all that is computed from it."""
+        if self.spreads is None:
+            return self
+        sources = sources_of(self.value)
+        return replace(self, spreads=self._each(lambda spread: spread.common(sources)))
+
     def nothing(self) -> Quantity:
         """Return zeros of the same sizes."""
         zeros = np.zeros_like(self.value)
@@ -305,14 +300,16 @@ class Quantity:
             return self.error_scale
         single, half = self.spreads
         before = self.error_scale
-        sums = np.fmin(before.sums, single.limit / (_HALF_PLACE * roundings(terms)))
-        sums = np.where(before.sums >= ANY_RESULT, before.sums, sums)
+        sums = np.fmin(before.sums, single.limit / (HALF_STEP * roundings(terms)))
+        # A sum of so much overflows, but errors that grew from step to step need not.
+        unbounded = (before.sums >= ANY_RESULT) | (sums > _LARGEST_FLOAT32) & np.isfinite(sums)
+        sums = np.where(unbounded, ANY_RESULT, sums)
         if before.stored is None:
             return replace(before, sums=sums)
         deviation = before.stored if before.deviation is None else before.deviation
         # The last store may be toward zero as well, in the direction of those before.
-        mean = half.mean + STORE_BIAS * places(self.value)
-        likely = np.hypot(mean, half.deviation / 2) / _FLOAT16_PLACE
+        last = _STORE_BIAS * places(self.value)
+        likely = np.hypot(last, half.limit / 2) / _FLOAT16_PLACE
         return replace(
             before,
             sums=sums,
@@ -338,22 +335,16 @@ class Quantity:
 
 
 def carried(
-    state: Sequence[Quantity], dtype: np.dtype[Any], running: Array
+    state: Sequence[Quantity], hold: Callable[[Quantity], Quantity], running: Array
 ) -> tuple[Quantity, ...]:
-    """Return a state as the next step reads it: held in the data type, in sequences that run on."""
-    if any(part.error_scale is None for part in state):
-        return tuple(state)
-    halves = [
-        part._held(dtype, measured=True)[1].where(running, half)
-        for part, (_, half) in ((part, part._spreads()) for part in state)
-    ]
-    sources = sources_of(np.concatenate([part.value for part in state], -1))
-    single = independent([part._spreads()[0] for part in state], sources)
-    half = independent(halves, sources)
-    return tuple(
-        Quantity(part.value, part.stored(dtype).where(running, part).error_scale, both)
-        for part, both in zip(state, zip(single, half, strict=True), strict=True)
-    )
+    """Return a state as the next step reads it: as a kernel holds it, in sequences that run on."""
+    parts = [hold(part).where(running, part) for part in state]
+    if any(part.error_scale is None for part in parts):
+        return tuple(parts)
+    sources = sources_of(np.concatenate([part.value for part in parts], -1))
+    singles, halves = zip(*(part._spreads() for part in parts), strict=True)
+    spreads = zip(independent(singles, sources), independent(halves, sources), strict=True)
+    return tuple(replace(part, spreads=both) for part, both in zip(parts, spreads, strict=True))
 
 
 def followed_product(rows: Array, matrix: Array, value: Array) -> Quantity:
@@ -373,16 +364,22 @@ def _product(product: Quantity, left: Array, right: Array) -> Quantity:
     error_scale = _in_slices(product.error_scale, product.value, left, right)
     single, half = product._spreads()
     size = np.abs(left) @ np.abs(right)
-    single = single.widened(_HALF_PLACE * roundings(len(right) + 1) * size)
+    single = single.widened(HALF_STEP * roundings(len(right) + 1) * size)
     slices = _in_slices(ErrorScale(size), product.value, left, right).stored
     if slices is not None:
         half = half.widened(_FLOAT16_PLACE * slices)
     return Quantity(product.value, error_scale, (single, half), product.terms)
 
 
-def _rounded(spread: Spread, values: Array) -> Spread:
-    """Return the spread of values that FLOAT32 rounds once."""
-    return spread.widened(ROUNDING * _HALF_PLACE * np.abs(values))
+@np.errstate(over="ignore")
+def _rounded(spread: Spread, values: Array, held: Spread) -> Spread:
+    """Return the spread of values that FLOAT32 rounds once, unless it has just these."""
+    size = ROUNDING * HALF_STEP * np.abs(values)
+    lossless = values.astype(np.float32) == values
+    if lossless.any():
+        lossless &= (spread.limit == 0) & (held.limit == 0)
+        size = np.where(lossless, 0.0, size)
+    return spread.widened(size)
 
 
 def _product_size(left: Array, right: Array) -> Array:
@@ -395,4 +392,6 @@ def _product_size(left: Array, right: Array) -> Array:
 
 def _in_slices(error_scale: ErrorScale, sums: Array, left: Array, right: Array) -> ErrorScale:
     """Return the error scale of a matrix product, whose slices FLOAT16 may hold as in GEMM."""
+    if len(right) <= LONGEST_WHOLE:
+        return error_scale
     return error_scale.in_slices(sums, np.square(left) @ np.square(right), len(right))

@@ -16,6 +16,7 @@ from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "ANY_RESULT",
+    "HALF_STEP",
     "STEP",
     "anything_where",
     "finite_sizes",
@@ -30,6 +31,9 @@ ANY_RESULT: Final = 2.0**400
 
 STEP: Final = 2.0**-23
 """The relative error of one FLOAT32 operation that rounds toward zero."""
+
+HALF_STEP: Final = 2.0**-24
+"""The relative error of one that rounds to nearest, which errors of sums are counted in."""
 
 _SUBNORMAL_STEPS: Final = 2.0**-148
 """What two roundings of subnormal FLOAT32 numbers may lose."""
@@ -78,6 +82,7 @@ def greatest_product(*factors: Array) -> Array:
     return product
 
 
+@np.errstate(all="ignore")
 def rounded_interval(
     exact: Array, error: Array | float, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
@@ -90,44 +95,48 @@ def rounded_interval(
         dtype: the result's type. FLOAT64 is as exact as the values are, FLOAT32 rounds once,
             FLOAT16 to FLOAT32 first.
     """
-    with np.errstate(all="ignore"):
+    if isinstance(error, float) and error == 0:
+        low, high = exact, exact + 0.0
+        rounded = _either_way(exact, dtype)
+        lowest, highest = np.minimum(*rounded), np.maximum(*rounded)
+        highest[exact == 0] = 0
+    else:
         finite = np.isfinite(exact) & np.isfinite(error)
         room = np.where(finite, error, 0.0)
         if dtype == np.float32:
             # Subnormal steps are no smaller for smaller numbers.
             room += np.where((room > 0) & (np.abs(exact) < _FEW_STEPS), _SUBNORMAL_STEPS, 0.0)
         low, high = exact - room, exact + room
-        lowest = np.minimum(_toward_zero(low, dtype), _to_nearest(low, dtype))
-        highest = np.maximum(_toward_zero(high, dtype), _to_nearest(high, dtype))
+        lowest = np.minimum(*_either_way(low, dtype))
+        highest = np.maximum(*_either_way(high, dtype))
         if dtype == np.float32:
             # A result that comes out subnormal may be flushed where the exact one is not.
             tiny = np.finfo(dtype).tiny
             lowest[(low > 0) & (low < tiny) & (exact >= tiny)] = 0
             highest[(high < 0) & (high > -tiny) & (exact <= -tiny)] = 0
-        elif dtype == np.float16:
-            # Measured: some stores make infinity of whatever exceeds the largest number.
-            largest = np.finfo(dtype).max
-            lowest[low < -largest] = -np.inf
-            highest[high > largest] = np.inf
-        open_to_choice = np.equal(error, ANY_RESULT)
-        if np.any(open_to_choice):
-            return anything_where(open_to_choice, (lowest, highest))
+    if dtype == np.float16:
+        # Measured: some stores make infinity of whatever exceeds the largest number.
+        largest = np.finfo(dtype).max
+        lowest[low < -largest] = -np.inf
+        highest[high > largest] = np.inf
+    open_to_choice = np.equal(error, ANY_RESULT)
+    if np.any(open_to_choice):
+        return anything_where(open_to_choice, (lowest, highest))
     return lowest, highest
 
 
-def _toward_zero(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Return FLOAT64 values rounded toward zero; finite ones stay finite."""
-    with np.errstate(all="ignore"):
-        rounded = values.astype(dtype)
-        beyond = (np.abs(rounded) > np.abs(values)) & np.isfinite(values)
-        rounded[beyond] = np.nextafter(rounded[beyond], dtype.type(0))
-    return rounded
-
-
-def _to_nearest(values: Array, dtype: np.dtype[Any]) -> Array:
+def _either_way(values: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """Return FLOAT64 values rounded toward zero, by which finite ones stay finite, and nearest."""
     if dtype == np.float64:
-        return values.copy()
-    return values.astype(np.float32).astype(dtype)
+        return values, values
+    nearest = values.astype(np.float32).astype(dtype)
+    toward_zero = values.astype(dtype)
+    beyond = np.abs(toward_zero) > np.abs(values)
+    beyond &= np.isfinite(values)
+    # The bits of the next number toward zero are those of the integer before.
+    bits = toward_zero.view(f"u{dtype.itemsize}")
+    bits -= beyond
+    return toward_zero, nearest
 
 
 def anything_where(undefined: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -13,28 +13,21 @@ propagation of independent and of correlated errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from dmlconf.precision.accumulation import places
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["ROUNDING", "STORE_BIAS", "Spread", "independent", "sources_of"]
+__all__ = ["ROUNDING", "Spread", "independent", "sources_of"]
 
 ROUNDING: Final = 4.0
 """How much a single rounding of FLOAT32 counts, in half places: twice one toward zero."""
 
-_STORE: Final = 2.0
-"""How much a store counts beside its bias, in places: 7 standard deviations of one over a root of
-12."""
 
-STORE_BIAS: Final = 0.5
-"""The mean error of a store toward zero, in places."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Spread:
     """The likely errors of values, in any unit.
 
@@ -42,65 +35,46 @@ class Spread:
         own: the error of each value alone, independent of all others; sizes of the values.
         shared: what each value is off for each of several independent errors, with its sign; sizes
             {errors, ...}.
-        bias: what each value is off, with its sign, if stores are toward zero; sizes {2, ...}: for
-            those that were measured, and for those that only some kernels make.
     """
 
     own: Array
     shared: Array
-    bias: Array
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> Spread:
         """Return the spread of values that are exact."""
-        return cls(np.zeros(shape), np.zeros((0, *shape)), np.zeros((2, *shape)))
+        return cls(np.zeros(shape), np.zeros((0, *shape)))
 
     def __getitem__(self, index: Any) -> Spread:
         of_shared = (slice(None), *(index if isinstance(index, tuple) else (index,)))
-        return Spread(self.own[index], self.shared[of_shared], self.bias[of_shared])
+        return Spread(self.own[index], self.shared[of_shared])
 
     def __add__(self, other: Spread) -> Spread:
         """Return the spread of a sum, without what the addition itself may err."""
+        own = np.hypot(self.own, other.own)
+        # Adding nothing makes 0 of -0, as adding zeros does.
+        if not len(other.shared):
+            return Spread(own, self.shared + 0.0)
+        if not len(self.shared):
+            return Spread(own, other.shared + 0.0)
         first, second = _aligned(self.shared, other.shared)
-        return Spread(np.hypot(self.own, other.own), first + second, self.bias + other.bias)
+        return Spread(own, first + second)
 
-    @property
-    def deviation(self) -> Array:
-        """The likely error beside the bias."""
-        deviation: Array = np.sqrt(np.square(self.own) + np.square(self.shared).sum(0))
-        return deviation
-
-    @property
+    @cached_property
     def limit(self) -> Array:
-        """The likely error, of stores toward zero and of others."""
-        limit: Array = self.mean + self.deviation
-        return limit
-
-    @property
-    def mean(self) -> Array:
-        """The size of the bias, whether or not kernels make the stores that only some make."""
-        mean: Array = np.abs(self.bias).sum(0)
-        return mean
+        """The likely error."""
+        squares: Array = np.square(self.own)
+        if len(self.shared):
+            squares += np.add.reduce(np.square(self.shared), 0)
+        return np.sqrt(squares)
 
     def scaled(self, factor: Array | float) -> Spread:
         """Return the spread of the product with a factor."""
-        return Spread(self.own * np.abs(factor), self.shared * factor, self.bias * factor)
+        return Spread(self.own * np.abs(factor), self.shared * factor)
 
     def widened(self, errors: Array) -> Spread:
         """Return the spread with one more independent error of each value."""
-        return replace(self, own=np.hypot(self.own, errors))
-
-    def stored(self, values: Array, measured: bool) -> Spread:
-        """Return the spread of values that FLOAT16 holds.
-
-        Args:
-            values: the values.
-            measured: whether DirectML was measured to do so; else only some kernels may.
-        """
-        place = places(values)
-        bias = self.bias.copy()
-        bias[0 if measured else 1] -= STORE_BIAS * place * np.sign(values)
-        return replace(self.widened(_STORE * place), bias=bias)
+        return Spread(np.hypot(self.own, errors), self.shared)
 
     def times(self, matrix: Array, sources: Array) -> Spread:
         """Return the spread of the values {..., n} times {n, m}, without its own roundings.
@@ -115,28 +89,36 @@ class Spread:
         return Spread(
             np.zeros((*self.own.shape[:-1], matrix.shape[1])),
             product.reshape(*shared.shape[:-1], matrix.shape[1]),
-            self.bias @ matrix,
         )
 
     def where(self, chosen: Array, other: Spread) -> Spread:
         """Return this where chosen, else the other."""
+        own = np.where(chosen, self.own, other.own)
+        if not len(other.shared):
+            return Spread(own, np.where(chosen, self.shared, 0.0))
         first, second = _aligned(self.shared, other.shared)
-        return Spread(
-            np.where(chosen, self.own, other.own),
-            np.where(chosen, first, second),
-            np.where(chosen, self.bias, other.bias),
-        )
+        return Spread(own, np.where(chosen, first, second))
+
+    def common(self, sources: Array) -> Spread:
+        """Return the spread with each value's own error behind those that are shared.
+
+        What is computed from a value in several ways then has its error with its signs.
+
+        Args:
+            sources: as `sources_of` the values gives them.
+        """
+        shared = np.concatenate([self.shared, _each_alone(self.own, sources)])
+        return Spread(np.zeros_like(self.own), shared)
 
     def settled(self) -> Spread:
         """Return the spread of values that no other is computed from."""
-        return Spread(self.deviation, np.zeros((0, *self.own.shape)), self.bias)
+        return Spread(self.limit, np.zeros((0, *self.own.shape)))
 
     @staticmethod
     def stacked(parts: Sequence[Spread], axis: int = 0) -> Spread:
         """Return settled spreads along a new axis."""
         own = np.stack([part.own for part in parts], axis)
-        bias = np.stack([part.bias for part in parts], axis + 1)
-        return replace(Spread.none(own.shape), own=own, bias=bias)
+        return Spread(own, np.zeros((0, *own.shape)))
 
 
 def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
@@ -158,7 +140,7 @@ def independent(parts: Sequence[Spread], sources: Array) -> tuple[Spread, ...]:
         errors = factor.transpose(1, 0, 2)
     ends = np.cumsum(widths)
     return tuple(
-        replace(part, own=np.zeros_like(part.own), shared=errors[..., end - width : end])
+        Spread(np.zeros_like(part.own), errors[..., end - width : end])
         for part, width, end in zip(parts, widths, ends, strict=True)
     )
 

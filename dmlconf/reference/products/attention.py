@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
-from dmlconf.reference.activation.softmax import fused_softmax
+from dmlconf.reference.activation.softmax import change_of_shares, fused_softmax
 from dmlconf.reference.numbers.accuracy import EXP2_HALVES
-from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.error_scale import ErrorScale, store_sizes
 from dmlconf.reference.numbers.floats import single
-from dmlconf.reference.numbers.rounding import STEP, finite_sizes
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.rounding import HALF_STEP, STEP, finite_sizes
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -30,11 +31,6 @@ _OF_QUERIES: Final = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
 _SHARE_HALVES: Final = EXP2_HALVES + 4
 """The error of a power and of the quotient, in halves of the last place of FLOAT32."""
 
-_LEAST_NORMAL: Final = 2.0**-14
-"""Below this the places of FLOAT16 are no finer."""
-
-_HALF_PLACE: Final = 2.0**-24
-"""What an error of FLOAT32 is counted in, relative to the value."""
 
 _LARGEST_LOSS: Final = 0.125
 """The greatest error of a score for which the shares' errors are as good as proportional."""
@@ -81,7 +77,10 @@ def multihead_attention1_error_scale(
 ) -> tuple[Array | ErrorScale, ...]:
     """Return the outputs of absolute values, with what the softmax makes of the scores' errors.
 
-    Measured: FLOAT16 holds queries, keys and values with their bias, scores, powers and shares.
+    Measured: FLOAT16 holds queries, keys and values with their bias, and shares. DirectML 1.15.4
+    holds what is added to scores for positions and masks as well; DirectML 1.13.1 the scores and
+    the sum of powers, of which a simulation is a candidate. All are truncated. Simulations give
+    99.8% of the elements to the bit.
 
     Derived in docs/bounds.md, Softmax.
     """
@@ -125,7 +124,30 @@ def multihead_attention1_error_scale(
     error_scale = values.map(in_order)
     if values.overflows is not None:
         error_scale = error_scale.overflowing_where(in_order(values.overflows))
+    if dtype == np.float16:
+        with np.errstate(all="ignore"):
+            others = (in_order(_held(exact, fields, store)).astype(dtype) for store in STORES)
+            error_scale = replace(error_scale, others=tuple(others))
     return error_scale, *outputs[1:]
+
+
+def _held(parts: _Parts, fields: Mapping[str, Any], store: Store) -> Array:
+    """Return what a kernel gives of which FLOAT16 holds scores, the sum of powers and shares.
+
+    Measured: that is DirectML 1.13.1.
+
+    Args:
+        parts: queries, keys and values.
+        fields: the desc's.
+        store: how FLOAT16 holds a value.
+    """
+    if fields["BiasTensor"] is not None:
+        parts = _Parts(*map(store, (parts.query, parts.key, parts.value)))
+    scores = store(_scores(parts, fields))
+    powers = np.exp(scores - scores.max(_KEYS, keepdims=True))
+    shares = store(powers / store(powers.sum(_KEYS, keepdims=True)))
+    values: Array = shares @ parts.spread(parts.value)
+    return values
 
 
 def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,14 +163,15 @@ def _each(function: Callable[[Array], Array], fields: Mapping[str, Any]) -> dict
 def _held_scores(parts: _Parts, fields: Mapping[str, Any]) -> Array:
     """Return the sizes of what FLOAT16 holds on the way to each score."""
     score, position, mask = _terms(parts, fields)
-    held: Array = np.abs(score)
+    held = np.zeros_like(score)
     if fields["BiasTensor"] is not None:
         squares = np.square(parts.query) @ np.square(parts.spread(parts.key)).swapaxes(2, 3)
-        held = 3 * held + 2 * abs(single(fields["Scale"])) * np.sqrt(squares)
-    for added in (position, mask):
-        if added is not None:
-            score = score + added
-            held += np.abs(score)
+        held += 2 * abs(single(fields["Scale"])) * np.sqrt(squares)
+    added = np.zeros_like(score)
+    for term in (position, mask):
+        if term is not None:
+            added = added + term
+            held += store_sizes(term, True) + store_sizes(added, True)
     return held
 
 
@@ -164,7 +187,7 @@ def _shares_error_scale(
         scores: what the softmax is taken of.
         sizes: the error scale of the scores.
         head_size: how many products there are in a score.
-        dtype: the output's data type. FLOAT16 holds the scores, the powers and the shares.
+        dtype: the output's data type. FLOAT16 holds the shares.
     """
     products = 8 + head_size + scores.shape[3]
     shares = fused_softmax(scores, _KEYS)
@@ -180,10 +203,13 @@ def _shares_error_scale(
     loss = (shares * sizes.sums).sum(_KEYS, keepdims=True) * STEP
     stored = None
     if dtype == np.float16 and sizes.stored is not None:
-        stored = shares * (1 + carried(sizes.stored)) + _LEAST_NORMAL * (1 + shares)
+        stored = store_sizes(shares, shares == 1)
+        stored += shares * carried(sizes.stored)
         loss += (shares * sizes.stored).sum(_KEYS, keepdims=True) * 2.0**-10
-    vanishing = np.where(shares < 2 * float(np.finfo(np.float32).tiny), shares / _HALF_PLACE, 0.0)
-    error_scale = ErrorScale(shares * (1 + carried(rounding)) + vanishing, stored)
+    vanishing = np.where(shares < 2 * float(np.finfo(np.float32).tiny), shares / HALF_STEP, 0.0)
+    error_scale = ErrorScale(
+        shares * (1 + change_of_shares(shares, rounding, _KEYS)) + vanishing, stored
+    )
     return error_scale.open_where(loss > _LARGEST_LOSS)
 
 

@@ -6,6 +6,7 @@ Source: the page of DML_GEMM_OPERATOR_DESC.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,25 +14,32 @@ import numpy as np
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import fused, fused_error_scale
 from dmlconf.reference.activation.softmax import fused_softmax, fused_softmax_error_scale
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import single, wide
 from dmlconf.reference.numbers.rounding import finite_sizes, overflows
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["gemm", "gemm_error_scale"]
+__all__ = ["GemmDesc", "gemm", "gemm_error_scale"]
 
 
-def gemm(
-    ATensor: Array,
-    BTensor: Array,
-    CTensor: Array | None,
-    OutputTensor: TensorDesc,
-    TransA: str,
-    TransB: str,
-    Alpha: float,
-    Beta: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class GemmDesc:
+    """The fields of DML_GEMM_OPERATOR_DESC."""
+
+    ATensor: Array
+    BTensor: Array
+    CTensor: Array | None
+    OutputTensor: TensorDesc
+    TransA: str
+    TransB: str
+    Alpha: float
+    Beta: float
+    FusedActivation: Mapping[str, Any] | None
+
+
+@of_fields(GemmDesc)
+def gemm(desc: GemmDesc) -> Array:
     """ATensor {B, ..., M, K}, BTensor {B, ..., K, N}, [CTensor {B, ..., M, N}] ->
     OutputTensor {B, ..., M, N}; FLOAT32, FLOAT16
 
@@ -42,66 +50,59 @@ def gemm(
 
     Source: the page of DML_GEMM_OPERATOR_DESC; zero factors were measured.
     """
-    alpha, beta = single(Alpha), single(Beta)
-    c = None if CTensor is None else wide(CTensor)
+    alpha, beta = single(desc.Alpha), single(desc.Beta)
+    c = None if desc.CTensor is None else wide(desc.CTensor)
     with np.errstate(all="ignore"):
-        sums = _sums(ATensor, BTensor, c, TransA, TransB, alpha, beta)
-        axes = _softmax_axes(FusedActivation)
-        output = fused(sums, FusedActivation) if axes is None else fused_softmax(sums, axes)
-        return output.astype(OutputTensor.DataType.dtype)
+        sums = _sums(desc, c, alpha, beta)
+        axes = _softmax_axes(desc.FusedActivation)
+        output = fused(sums, desc.FusedActivation) if axes is None else fused_softmax(sums, axes)
+        return output.astype(desc.OutputTensor.DataType.dtype)
 
 
-def gemm_error_scale(
-    ATensor: Array,
-    BTensor: Array,
-    CTensor: Array | None,
-    OutputTensor: TensorDesc,
-    TransA: str,
-    TransB: str,
-    Alpha: float,
-    Beta: float,
-    FusedActivation: Mapping[str, Any] | None,
-) -> ErrorScale:
+@of_fields(GemmDesc)
+def gemm_error_scale(desc: GemmDesc) -> ErrorScale:
     """Return the sums of absolute values of what `gemm` adds, carried through the activation.
 
     Measured: FLOAT16 may hold the products' sum before C is added, and what is activated.
 
     Derived in docs/bounds.md, Sums.
     """
-    alpha, beta = single(Alpha), single(Beta)
-    a, b, c = ATensor, BTensor, None if CTensor is None else wide(CTensor)
+    alpha, beta = single(desc.Alpha), single(desc.Beta)
+    c = None if desc.CTensor is None else wide(desc.CTensor)
     absolute_c = None if c is None else np.abs(c)
     with np.errstate(all="ignore"):
-        error_scale = _sums(a, b, absolute_c, TransA, TransB, abs(alpha), abs(beta), _sizes)
+        error_scale = _sums(desc, absolute_c, abs(alpha), abs(beta), _sizes)
         beyond = np.zeros(error_scale.shape, bool)
         if abs(alpha) < 1:
-            beyond |= overflows(_sums(a, b, None, TransA, TransB, 1.0, 0.0, _sizes))
+            beyond |= overflows(_sums(desc, None, 1.0, 0.0, _sizes))
         if not np.isfinite(error_scale).all():
             # Beside an infinity, finite products may overflow to the other one, which makes NaN.
-            added = _sums(a, b, None, TransA, TransB, 1.0, 0.0, finite_sizes)
+            added = _sums(desc, None, 1.0, 0.0, finite_sizes)
             beyond |= overflows(max(1.0, abs(alpha)) * added)
-        quantum = quantum_of(alpha, ATensor, BTensor)
-        if CTensor is not None:
-            quantum = min(quantum, quantum_of(beta, CTensor))
+        quantum = quantum_of(alpha, desc.ATensor, desc.BTensor)
+        if desc.CTensor is not None:
+            quantum = min(quantum, quantum_of(beta, desc.CTensor))
         sizes = ErrorScale(error_scale, quantum=quantum).overflowing_where(beyond)
-        if ATensor.dtype == np.float16:
-            products = _sums(a, b, None, TransA, TransB, alpha, beta)
-            squares = _sums(a, b, None, TransA, TransB, alpha**2, 0.0, _squares)
-            terms = a.shape[-2 if TransA == "TRANSPOSE" else -1]
+        if desc.ATensor.dtype == np.float16:
+            products = _sums(desc, None, alpha, beta)
+            squares = _sums(desc, None, alpha**2, 0.0, _squares)
+            terms = desc.ATensor.shape[-2 if desc.TransA == "TRANSPOSE" else -1]
             sizes = sizes.in_slices(products, squares, terms)
             if c is not None:
                 sizes = sizes.holding(store_sizes(products, sizes.exact))
-        if FusedActivation is None:
+        if desc.FusedActivation is None:
             return sizes
-        sums = _sums(a, b, c, TransA, TransB, alpha, beta)
-        axes = _softmax_axes(FusedActivation)
+        sums = _sums(desc, c, alpha, beta)
+        axes = _softmax_axes(desc.FusedActivation)
         if axes is not None:
             scale = fused_softmax_error_scale(sums, sizes, axes)
             # FLOAT16 may hold the sums, as its largest numbers or as infinities.
-            largest = float(np.finfo(ATensor.dtype).max)
+            largest = float(np.finfo(desc.ATensor.dtype).max)
             beyond |= np.isfinite(sums) & (np.abs(sums) > largest)
+            # What overflows on the way makes NaN of a whole row of shares.
+            beyond |= overflows(sizes.sums)
             return scale.open_where(np.asarray(beyond.any(tuple(set(axes)), keepdims=True)))
-        return fused_error_scale(sums, sizes, FusedActivation, ATensor.dtype)
+        return fused_error_scale(sums, sizes, desc.FusedActivation, desc.ATensor.dtype)
 
 
 def _softmax_axes(activation: Mapping[str, Any] | None) -> Sequence[int] | None:
@@ -121,18 +122,17 @@ def _squares(tensor: Array) -> Array:
 
 
 def _sums(
-    a: Array,
-    b: Array,
+    desc: GemmDesc,
     c: Array | None,
-    trans_a: str,
-    trans_b: str,
     alpha: float,
     beta: float,
     of: Callable[[Array], Array] = wide,
 ) -> Array:
     """Return `alpha * of(A) x of(B) + beta * C`, FLOAT64, which `of` makes of elements."""
-    left = np.swapaxes(a, -1, -2) if trans_a == "TRANSPOSE" else a
-    right = np.swapaxes(b, -1, -2) if trans_b == "TRANSPOSE" else b
+    left, right = (
+        np.swapaxes(tensor, -1, -2) if trans == "TRANSPOSE" else tensor
+        for tensor, trans in ((desc.ATensor, desc.TransA), (desc.BTensor, desc.TransB))
+    )
     product = alpha * _product(of(left), right, of)
     return product if c is None else product + beta * c
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of, store_sizes
 from dmlconf.reference.numbers.floats import wide
 from dmlconf.reference.numbers.rounding import STEP
@@ -20,6 +22,9 @@ from dmlconf.reference.quantization.quotients import (
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "MatrixMultiplyIntegerToFloatDesc",
+    "QuantizedLinearDesc",
+    "QuantizedPair",
     "centred",
     "element_wise_quantized_linear_add",
     "element_wise_quantized_linear_add_candidates",
@@ -39,17 +44,42 @@ _LARGEST: Final = 2.0**31 - 256
 """With a zero point, greater numbers may exceed the 32 bits that DirectML 1.15.4 adds them in."""
 
 
-def element_wise_quantized_linear_add(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class QuantizedPair:
+    """The fields that the descs of sums and products of quantized tensors begin with."""
+
+    ATensor: Array
+    AScaleTensor: Array
+    AZeroPointTensor: Array | None
+    BTensor: Array
+    BScaleTensor: Array
+    BZeroPointTensor: Array | None
+
+    def centred(self) -> tuple[Array, Array]:
+        """Return A and B without their zero points, FLOAT64."""
+        b = centred(self.BTensor, self.BZeroPointTensor)
+        return centred(self.ATensor, self.AZeroPointTensor), b
+
+    def dequantized(self, dtype: np.dtype[np.floating]) -> tuple[Array, Array]:
+        """Return A and B without their zero points, scaled, computed in a floating-point type."""
+        b = _dequantized(self.BTensor, self.BScaleTensor, self.BZeroPointTensor, dtype)
+        return _dequantized(self.ATensor, self.AScaleTensor, self.AZeroPointTensor, dtype), b
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedLinearDesc(QuantizedPair):
+    """The fields of DML_ELEMENT_WISE_QUANTIZED_LINEAR_ADD_OPERATOR_DESC.
+
+    They are those of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC as well.
+    """
+
+    OutputScaleTensor: Array
+    OutputZeroPointTensor: Array | None
+    OutputTensor: TensorDesc
+
+
+@of_fields(QuantizedLinearDesc)
+def element_wise_quantized_linear_add(desc: QuantizedLinearDesc) -> Array:
     """ATensor {D0, ...}, AScaleTensor {1, ...}, [AZeroPointTensor {1, ...}], BTensor {D0, ...},
     BScaleTensor {1, ...}, [BZeroPointTensor {1, ...}], OutputScaleTensor {1, ...},
     [OutputZeroPointTensor {1, ...}] -> OutputTensor {D0, ...}; INT8, UINT8; AScaleTensor,
@@ -67,23 +97,13 @@ def element_wise_quantized_linear_add(
     """
     single = np.dtype(np.float32)
     with np.errstate(all="ignore"):
-        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, single)
-        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, single)
-        quotient = (a + b) / OutputScaleTensor
-    return quantized(quotient, OutputZeroPointTensor, OutputTensor.DataType)
+        a, b = desc.dequantized(single)
+        quotient = (a + b) / desc.OutputScaleTensor
+    return quantized(quotient, desc.OutputZeroPointTensor, desc.OutputTensor.DataType)
 
 
-def element_wise_quantized_linear_add_candidates(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Sequence[Interval]:
+@of_fields(QuantizedLinearDesc)
+def element_wise_quantized_linear_add_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way.
 
     Where all scales are powers of two and FLOAT32 holds the sum, nothing is rounded. Where a term
@@ -93,22 +113,24 @@ def element_wise_quantized_linear_add_candidates(
     so may the reciprocal of the scale.
     """
     double = np.dtype(np.float64)
+    scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     with np.errstate(all="ignore"):
-        a = _dequantized(ATensor, AScaleTensor, AZeroPointTensor, double)
-        b = _dequantized(BTensor, BScaleTensor, BZeroPointTensor, double)
+        a, b = desc.dequantized(double)
         error_scale = np.abs(a) + np.abs(b)
-        quotient = (a + b) / OutputScaleTensor
-        error = error_scale / np.abs(OutputScaleTensor) * (4 * STEP)
-        step = np.minimum(np.abs(AScaleTensor), np.abs(BScaleTensor))
+        quotient = (a + b) / desc.OutputScaleTensor
+        error = error_scale / np.abs(desc.OutputScaleTensor) * (4 * STEP)
+        step = np.minimum(np.abs(desc.AScaleTensor), np.abs(desc.BScaleTensor))
         exact = error_scale <= wide(step) * _EXACT
-        for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
+        for scale in scales:
             exact &= is_power_of_two(scale)
         error[exact] = 0
         undefined = np.isfinite(error_scale) & (error_scale > np.finfo(np.float32).max)
-    for scale in (AScaleTensor, BScaleTensor, OutputScaleTensor):
+    for scale in scales:
         undefined |= scale == 0
-    zero_points = OutputZeroPointTensor, OutputZeroPointTensor
-    return quantized_candidates((quotient, error), zero_points, OutputTensor.DataType, undefined)
+    zero_points = desc.OutputZeroPointTensor, desc.OutputZeroPointTensor
+    return quantized_candidates(
+        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
+    )
 
 
 def matrix_multiply_integer(
@@ -133,16 +155,16 @@ def matrix_multiply_integer(
     return sums.astype(np.int64).astype(np.int32)
 
 
-def matrix_multiply_integer_to_float(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class MatrixMultiplyIntegerToFloatDesc(QuantizedPair):
+    """The fields of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC."""
+
+    BiasTensor: Array | None
+    OutputTensor: TensorDesc
+
+
+@of_fields(MatrixMultiplyIntegerToFloatDesc)
+def matrix_multiply_integer_to_float(desc: MatrixMultiplyIntegerToFloatDesc) -> Array:
     """ATensor {B, ..., M, K}, AScaleTensor {1, ..., 1 or M, 1},
     [AZeroPointTensor {1, ..., 1 or M, 1}], BTensor {B, ..., K, N}, BScaleTensor {1, ..., 1 or N},
     [BZeroPointTensor {1, ..., 1 or N}], [BiasTensor {B, ..., M, N}] -> OutputTensor {B, ..., M, N};
@@ -159,72 +181,63 @@ def matrix_multiply_integer_to_float(
     Source: the page of DML_MATRIX_MULTIPLY_INTEGER_TO_FLOAT_OPERATOR_DESC; measured.
     """
     with np.errstate(all="ignore"):
-        sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
-        sums = sums * wide(AScaleTensor) * wide(BScaleTensor)
-        if BiasTensor is not None:
-            sums = sums + BiasTensor
-        return sums.astype(OutputTensor.DataType.dtype)
+        a, b = desc.centred()
+        sums = (a @ b) * wide(desc.AScaleTensor) * wide(desc.BScaleTensor)
+        if desc.BiasTensor is not None:
+            sums = sums + desc.BiasTensor
+        return sums.astype(desc.OutputTensor.DataType.dtype)
 
 
+@of_fields(MatrixMultiplyIntegerToFloatDesc)
 def matrix_multiply_integer_to_float_error_scale(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputTensor: TensorDesc,
+    desc: MatrixMultiplyIntegerToFloatDesc,
 ) -> ErrorScale:
     """Return the sums of absolute values; integers of 32 bits may be rounded before they differ.
 
-    The scales' type may hold the dequantized numbers. Where one of them overflows, or a sum does
-    beside an infinite bias, any result is right.
+    The scales' type may hold the dequantized numbers. Where one of them overflows, the result may
+    be infinite or NaN. Measured on DirectML 1.15.4: FLOAT16 holds its largest number instead,
+    before numbers are scaled and behind.
 
     Derived in docs/bounds.md, Sums.
     """
-    a, b = _spread(ATensor, AZeroPointTensor), _spread(BTensor, BZeroPointTensor)
-    first, second = np.abs(wide(AScaleTensor)), np.abs(wide(BScaleTensor))
-    largest = float(np.finfo(OutputTensor.DataType.dtype).max)
+    a = _spread(desc.ATensor, desc.AZeroPointTensor)
+    b = _spread(desc.BTensor, desc.BZeroPointTensor)
+    a_scale, b_scale = wide(desc.AScaleTensor), wide(desc.BScaleTensor)
+    first, second = np.abs(a_scale), np.abs(b_scale)
+    dtype = desc.OutputTensor.DataType.dtype
+    largest = float(np.finfo(dtype).max)
     with np.errstate(all="ignore"):
         sums = (a @ b) * first * second
         beyond = np.isfinite(sums) & (sums > float(np.finfo(np.float32).max))
         beyond |= _beyond(a, first, largest).any(-1, keepdims=True)
         beyond |= _beyond(b, second, largest).any(-2, keepdims=True)
-        bias = 0.0 if BiasTensor is None else wide(BiasTensor)
-        quantum = quantum_of(AScaleTensor, BScaleTensor)
-        if BiasTensor is not None:
-            quantum = min(quantum, quantum_of(BiasTensor))
+        bias = 0.0 if desc.BiasTensor is None else wide(desc.BiasTensor)
+        quantum = quantum_of(desc.AScaleTensor, desc.BScaleTensor)
+        if desc.BiasTensor is not None:
+            quantum = min(quantum, quantum_of(desc.BiasTensor))
         error_scale = ErrorScale(sums + np.abs(bias), quantum=quantum)
-        if OutputTensor.DataType.dtype == np.float16:
-            left = centred(ATensor, AZeroPointTensor).astype(np.float64)
-            right = centred(BTensor, BZeroPointTensor).astype(np.float64)
-            products = (left @ right) * wide(AScaleTensor) * wide(BScaleTensor)
+        if dtype == np.float16:
+            left, right = desc.centred()
+            products = (left @ right) * a_scale * b_scale
             squares = (np.square(left) @ np.square(right)) * np.square(first * second)
             # The dequantized numbers of both sides, where FLOAT16 does not have them all.
-            sides = _rounded(left * wide(AScaleTensor)).any(-1, keepdims=True).astype(np.float64)
-            sides = sides + _rounded(right * wide(BScaleTensor)).any(-2, keepdims=True)
+            sides = _rounded(left * a_scale).any(-1, keepdims=True).astype(np.float64)
+            sides = sides + _rounded(right * b_scale).any(-2, keepdims=True)
             held = np.fmin(sums, np.abs(products) + 2 * np.sqrt(squares))
             deviation = np.fmin(sides * held, np.sqrt(sides * (squares + sides * products**2)))
             error_scale = error_scale.in_slices(products, squares, a.shape[-1])
             error_scale = error_scale.holding(sides * held, deviation)
-            if BiasTensor is not None:
+            if desc.BiasTensor is not None:
                 exact = sums <= quantum * _EXACT
                 error_scale = error_scale.holding(store_sizes(products, exact))
+            if beyond.any():
+                other = _saturated(left, a_scale) @ _saturated(right, b_scale)
+                error_scale = replace(error_scale, others=((other + bias).astype(dtype),))
     return error_scale.overflowing_where(beyond)
 
 
-def quantized_linear_matrix_multiply(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Array:
+@of_fields(QuantizedLinearDesc)
+def quantized_linear_matrix_multiply(desc: QuantizedLinearDesc) -> Array:
     """ATensor {B, ..., M, K}, AScaleTensor {1, ..., 1 or M, 1},
     [AZeroPointTensor {1, ..., 1 or M, 1}], BTensor {B, ..., K, N}, BScaleTensor {1, ..., 1 or N},
     [BZeroPointTensor {1, ..., 1 or N}], OutputScaleTensor {1, ..., 1 or M, 1},
@@ -241,28 +254,19 @@ def quantized_linear_matrix_multiply(
 
     Source: the page of DML_QUANTIZED_LINEAR_MATRIX_MULTIPLY_OPERATOR_DESC.
     """
-    sums = centred(ATensor, AZeroPointTensor) @ centred(BTensor, BZeroPointTensor)
-    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
-    return quantized_sum(sums, scales, OutputZeroPointTensor, OutputTensor)
+    a, b = desc.centred()
+    scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
+    return quantized_sum(a @ b, scales, desc.OutputZeroPointTensor, desc.OutputTensor)
 
 
-def quantized_linear_matrix_multiply_candidates(
-    ATensor: Array,
-    AScaleTensor: Array,
-    AZeroPointTensor: Array | None,
-    BTensor: Array,
-    BScaleTensor: Array,
-    BZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-) -> Sequence[Interval]:
+@of_fields(QuantizedLinearDesc)
+def quantized_linear_matrix_multiply_candidates(desc: QuantizedLinearDesc) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way."""
-    a, b = centred(ATensor, AZeroPointTensor), centred(BTensor, BZeroPointTensor)
-    scales = AScaleTensor, BScaleTensor, OutputScaleTensor
+    a, b = desc.centred()
+    scales = desc.AScaleTensor, desc.BScaleTensor, desc.OutputScaleTensor
     sums, error_scale = a @ b, np.abs(a) @ np.abs(b)
     return quantized_sum_candidates(
-        sums, error_scale, a.shape[-1], scales, OutputZeroPointTensor, OutputTensor
+        sums, error_scale, a.shape[-1], scales, desc.OutputZeroPointTensor, desc.OutputTensor
     )
 
 
@@ -353,6 +357,13 @@ def _rounded(values: Array) -> Array:
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
     """Tell which numbers a type does not hold as finite ones, before or after they are scaled."""
     return sizes * np.maximum(scale, 1.0) > largest
+
+
+def _saturated(numbers: Array, scale: Array) -> Array:
+    """Return scaled numbers where FLOAT16 holds them before and behind, without infinities."""
+    largest = float(np.finfo(np.float16).max)
+    scaled: Array = np.clip(np.clip(numbers, -largest, largest) * scale, -largest, largest)
+    return scaled
 
 
 def _spread(values: Array, zero_point: Array | None) -> Array:

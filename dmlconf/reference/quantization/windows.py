@@ -9,6 +9,7 @@ Source: the operators' pages.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Final, overload
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.rounding import STEP
 from dmlconf.reference.quantization.arithmetic import (
     centred,
@@ -32,6 +34,8 @@ from dmlconf.reference.windows.sliding import elements, sums, windows
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "QuantizedLinearAveragePoolingDesc",
+    "QuantizedLinearConvolutionDesc",
     "convolution_integer",
     "quantized_linear_average_pooling",
     "quantized_linear_average_pooling_candidates",
@@ -76,23 +80,34 @@ def convolution_integer(
     return sums.astype(np.int64).astype(np.int32)
 
 
-def quantized_linear_convolution(
-    InputTensor: Array,
-    InputScaleTensor: Array,
-    InputZeroPointTensor: Array | None,
-    FilterTensor: Array,
-    FilterScaleTensor: Array,
-    FilterZeroPointTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    Dilations: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    GroupCount: int,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class QuantizedLinearConvolutionDesc:
+    """The fields of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC."""
+
+    InputTensor: Array
+    InputScaleTensor: Array
+    InputZeroPointTensor: Array | None
+    FilterTensor: Array
+    FilterScaleTensor: Array
+    FilterZeroPointTensor: Array | None
+    BiasTensor: Array | None
+    OutputScaleTensor: Array
+    OutputZeroPointTensor: Array | None
+    OutputTensor: TensorDesc
+    Strides: Sequence[int]
+    Dilations: Sequence[int]
+    StartPadding: Sequence[int]
+    EndPadding: Sequence[int]
+    GroupCount: int
+
+    def scales(self) -> tuple[Array, Array, Array]:
+        """Return the scales of the input, the filter and the output, broadcast to sums."""
+        of_filter = _by_channel(self.FilterScaleTensor)
+        return _one(self.InputScaleTensor), of_filter, _one(self.OutputScaleTensor)
+
+
+@of_fields(QuantizedLinearConvolutionDesc)
+def quantized_linear_convolution(desc: QuantizedLinearConvolutionDesc) -> Array:
     """InputTensor {N, C, H, W}, InputScaleTensor {1, ...}, [InputZeroPointTensor {1, ...}],
     FilterTensor {O, C / G, FH, FW}, FilterScaleTensor {1, 1 or O, 1, ...},
     [FilterZeroPointTensor {1, 1 or O, 1, ...}], [BiasTensor {1, O, 1, ...}],
@@ -111,68 +126,59 @@ def quantized_linear_convolution(
     Source: the page of DML_QUANTIZED_LINEAR_CONVOLUTION_OPERATOR_DESC; padding and the scale of the
     bias were measured.
     """
-    attributes = Strides, Dilations, StartPadding, GroupCount
-    filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
-    values = centred(_square(InputTensor), _one(InputZeroPointTensor))
-    sums = _convolved(values, filter_, OutputTensor, *attributes)
-    if BiasTensor is not None:
-        sums += _by_channel(BiasTensor)
-    scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
-    return quantized_sum(sums, scales, _one(OutputZeroPointTensor), OutputTensor)
+    attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
+    filter_ = _centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
+    values = centred(_square(desc.InputTensor), _one(desc.InputZeroPointTensor))
+    sums = _convolved(values, filter_, desc.OutputTensor, *attributes)
+    if desc.BiasTensor is not None:
+        sums += _by_channel(desc.BiasTensor)
+    return quantized_sum(sums, desc.scales(), _one(desc.OutputZeroPointTensor), desc.OutputTensor)
 
 
+@of_fields(QuantizedLinearConvolutionDesc)
 def quantized_linear_convolution_candidates(
-    InputTensor: Array,
-    InputScaleTensor: Array,
-    InputZeroPointTensor: Array | None,
-    FilterTensor: Array,
-    FilterScaleTensor: Array,
-    FilterZeroPointTensor: Array | None,
-    BiasTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    Dilations: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    GroupCount: int,
+    desc: QuantizedLinearConvolutionDesc,
 ) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way."""
-    attributes = Strides, Dilations, StartPadding, GroupCount
-    filter_ = _centred_filter(FilterTensor, FilterZeroPointTensor)
-    values = centred(_square(InputTensor), _one(InputZeroPointTensor))
-    sums = _convolved(values, filter_, OutputTensor, *attributes)
-    error_scale = _convolved(np.abs(values), np.abs(filter_), OutputTensor, *attributes)
-    if BiasTensor is not None:
-        bias = _by_channel(BiasTensor.astype(np.float64))
+    attributes = desc.Strides, desc.Dilations, desc.StartPadding, desc.GroupCount
+    filter_ = _centred_filter(desc.FilterTensor, desc.FilterZeroPointTensor)
+    values = centred(_square(desc.InputTensor), _one(desc.InputZeroPointTensor))
+    sums = _convolved(values, filter_, desc.OutputTensor, *attributes)
+    error_scale = _convolved(np.abs(values), np.abs(filter_), desc.OutputTensor, *attributes)
+    if desc.BiasTensor is not None:
+        bias = _by_channel(desc.BiasTensor.astype(np.float64))
         sums += bias
         error_scale += np.abs(bias)
-    scales = _one(InputScaleTensor), _by_channel(FilterScaleTensor), _one(OutputScaleTensor)
-    products = prod(FilterTensor.shape[1:]) + 1
-    zero_point = _one(OutputZeroPointTensor)
+    products = prod(desc.FilterTensor.shape[1:]) + 1
+    zero_point = _one(desc.OutputZeroPointTensor)
     intervals = quantized_sum_candidates(
-        sums, error_scale, products, scales, zero_point, OutputTensor
+        sums, error_scale, products, desc.scales(), zero_point, desc.OutputTensor
     )
     # To DirectML tensors of 3 dimensions have a last one of size 1.
-    sizes = OutputTensor.Sizes
+    sizes = desc.OutputTensor.Sizes
     return [(lowest.reshape(sizes), highest.reshape(sizes)) for lowest, highest in intervals]
 
 
-def quantized_linear_average_pooling(
-    InputTensor: Array,
-    InputScaleTensor: Array,
-    InputZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-    IncludePadding: bool,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class QuantizedLinearAveragePoolingDesc:
+    """The fields of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC."""
+
+    InputTensor: Array
+    InputScaleTensor: Array
+    InputZeroPointTensor: Array | None
+    OutputScaleTensor: Array
+    OutputZeroPointTensor: Array | None
+    OutputTensor: TensorDesc
+    Strides: Sequence[int]
+    WindowSize: Sequence[int]
+    StartPadding: Sequence[int]
+    EndPadding: Sequence[int]
+    Dilations: Sequence[int]
+    IncludePadding: bool
+
+
+@of_fields(QuantizedLinearAveragePoolingDesc)
+def quantized_linear_average_pooling(desc: QuantizedLinearAveragePoolingDesc) -> Array:
     """InputTensor {N, C, D0, ...}, InputScaleTensor {1, 1 or C, 1, ...},
     [InputZeroPointTensor {1, 1 or C, 1, ...}], OutputScaleTensor {1, 1 or C, 1, ...},
     [OutputZeroPointTensor {1, 1 or C, 1, ...}] -> OutputTensor {N, C, E0, ...}; INT8, UINT8;
@@ -189,31 +195,22 @@ def quantized_linear_average_pooling(
 
     Source: the page of DML_QUANTIZED_LINEAR_AVERAGE_POOLING_OPERATOR_DESC; NaN was measured.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
-    rank = InputTensor.ndim
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    rank = desc.InputTensor.ndim
     with np.errstate(all="ignore"):
-        means = sums(centred(InputTensor, _by_channel(InputZeroPointTensor, rank)), over)
-        means *= _by_channel(InputScaleTensor, rank)
-        means /= prod(WindowSize) if IncludePadding else elements(over)
-        means /= _by_channel(OutputScaleTensor, rank)
+        means = sums(centred(desc.InputTensor, _by_channel(desc.InputZeroPointTensor, rank)), over)
+        means *= _by_channel(desc.InputScaleTensor, rank)
+        means /= prod(desc.WindowSize) if desc.IncludePadding else elements(over)
+        means /= _by_channel(desc.OutputScaleTensor, rank)
         quotient = means.astype(np.float32)
-    return quantized(quotient, _by_channel(OutputZeroPointTensor, rank), OutputTensor.DataType)
+    zero_point = _by_channel(desc.OutputZeroPointTensor, rank)
+    return quantized(quotient, zero_point, desc.OutputTensor.DataType)
 
 
+@of_fields(QuantizedLinearAveragePoolingDesc)
 def quantized_linear_average_pooling_candidates(
-    InputTensor: Array,
-    InputScaleTensor: Array,
-    InputZeroPointTensor: Array | None,
-    OutputScaleTensor: Array,
-    OutputZeroPointTensor: Array | None,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-    IncludePadding: bool,
+    desc: QuantizedLinearAveragePoolingDesc,
 ) -> Sequence[Interval]:
     """Return what the quotient becomes if each of the operations may round either way.
 
@@ -221,18 +218,18 @@ def quantized_linear_average_pooling_candidates(
     Where a scale is 0 or not finite, terms exceed the largest FLOAT32 number, or the mean is one of
     nothing, any result is right.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
-    rank = InputTensor.ndim
-    places = prod(WindowSize)
-    zero_point = _by_channel(OutputZeroPointTensor, rank)
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    rank = desc.InputTensor.ndim
+    places = prod(desc.WindowSize)
+    zero_point = _by_channel(desc.OutputZeroPointTensor, rank)
     with np.errstate(all="ignore"):
-        values = centred(InputTensor, _by_channel(InputZeroPointTensor, rank))
+        values = centred(desc.InputTensor, _by_channel(desc.InputZeroPointTensor, rank))
         scale, last = (
             _by_channel(tensor, rank).astype(np.float64)
-            for tensor in (InputScaleTensor, OutputScaleTensor)
+            for tensor in (desc.InputScaleTensor, desc.OutputScaleTensor)
         )
-        count = places if IncludePadding else elements(over)
+        count = places if desc.IncludePadding else elements(over)
         quotient = sums(values, over) * scale / count / last
         error_scale = sums(np.abs(values), over)
         terms = error_scale * np.abs(scale)
@@ -243,7 +240,9 @@ def quantized_linear_average_pooling_candidates(
         undefined = ~(terms <= np.finfo(np.float32).max) | (scale == 0) | (last == 0)
         undefined |= ~np.isfinite(last) | (count == 0)
     zero_points = zero_point, zero_point
-    return quantized_candidates((quotient, error), zero_points, OutputTensor.DataType, undefined)
+    return quantized_candidates(
+        (quotient, error), zero_points, desc.OutputTensor.DataType, undefined
+    )
 
 
 def _convolved(

@@ -3,42 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.activation.fused import Activation
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Sites, error_scales
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
-    Activation,
     Gates,
     Quantity,
     Sequences,
     State,
-    error_scales_of,
     in_directions,
     initial,
     values_of,
-    with_bias,
 )
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["rnn", "rnn_error_scale"]
+__all__ = ["RnnDesc", "rnn", "rnn_error_scale"]
+
+_HELD: Final[Sites] = frozenset({"bias", "sum", "sum with bias", "product", "state"})
+"""What DirectML holds: products with matrices, the sum of both biases, the input's products with
+it, and hidden nodes. Measured by a simulation."""
 
 
-def rnn(
-    InputTensor: Array,
-    WeightTensor: Array,
-    RecurrenceTensor: Array,
-    BiasTensor: Array | None,
-    HiddenInitTensor: Array | None,
-    SequenceLengthsTensor: Array | None,
-    OutputSequenceTensor: TensorDesc | None,
-    OutputSingleTensor: TensorDesc | None,
-    ActivationDescs: Sequence[Mapping[str, Any]],
-    Direction: str,
-) -> tuple[Array, ...]:
+@dataclass(frozen=True, slots=True)
+class RnnDesc:
+    """The fields of DML_RNN_OPERATOR_DESC."""
+
+    InputTensor: Array
+    WeightTensor: Array
+    RecurrenceTensor: Array
+    BiasTensor: Array | None
+    HiddenInitTensor: Array | None
+    SequenceLengthsTensor: Array | None
+    OutputSequenceTensor: TensorDesc | None
+    OutputSingleTensor: TensorDesc | None
+    ActivationDescs: Sequence[Mapping[str, Any]]
+    Direction: str
+
+
+@of_fields(RnnDesc)
+def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     """InputTensor {1, T, N, I}, WeightTensor {1, R, H, I}, RecurrenceTensor {1, R, H, H},
     [BiasTensor {1, 1, R, 2 * H}], [HiddenInitTensor {1, R, N, H}],
     [SequenceLengthsTensor {1, 1, 1, N}] -> [OutputSequenceTensor {T, R, N, H}],
@@ -59,57 +70,44 @@ def rnn(
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
     """
-    outputs = _layer(
-        False, InputTensor, WeightTensor, RecurrenceTensor, BiasTensor, HiddenInitTensor,
-        SequenceLengthsTensor, ActivationDescs, Direction,
-    )  # fmt: skip
-    return values_of(outputs, (OutputSequenceTensor, OutputSingleTensor))
+    outputs = _layer(EXACT, False, desc)
+    return values_of(outputs, (desc.OutputSequenceTensor, desc.OutputSingleTensor))
 
 
-def rnn_error_scale(
-    OutputSequenceTensor: TensorDesc | None,
-    OutputSingleTensor: TensorDesc | None,
-    **arguments: Any,
-) -> tuple[ErrorScale, ...]:
+@of_fields(RnnDesc)
+def rnn_error_scale(desc: RnnDesc) -> tuple[ErrorScale, ...]:
     """Return the error scales of the outputs of `rnn`, for the same arguments.
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    outputs = _layer(True, **arguments)
-    terms = 2 + arguments["InputTensor"].shape[3] + arguments["RecurrenceTensor"].shape[3]
-    with np.errstate(all="ignore"):
-        return error_scales_of(outputs, (OutputSequenceTensor, OutputSingleTensor), terms)
+    return error_scales(
+        lambda kernel: _layer(kernel, True, desc),
+        desc.InputTensor.dtype,
+        (_HELD,),
+        (desc.OutputSequenceTensor, desc.OutputSingleTensor),
+        2 + desc.InputTensor.shape[3] + desc.RecurrenceTensor.shape[3],
+    )
 
 
-def _layer(
-    followed: bool,
-    InputTensor: Array,
-    WeightTensor: Array,
-    RecurrenceTensor: Array,
-    BiasTensor: Array | None,
-    HiddenInitTensor: Array | None,
-    SequenceLengthsTensor: Array | None,
-    ActivationDescs: Sequence[Mapping[str, Any]],
-    Direction: str,
-) -> tuple[Quantity, ...]:
+def _layer(kernel: Kernel, followed: bool, desc: RnnDesc) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
-        gates = Gates.of(WeightTensor, RecurrenceTensor, BiasTensor, index)
-        (f,) = Activation.each(ActivationDescs[index : index + 1])
-        dtype = InputTensor.dtype
+        gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
+        (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
+        dtype = desc.InputTensor.dtype
 
         def step(sums: Quantity, state: State) -> State:
-            # Measured: FLOAT16 holds it before the sums of the input are added.
-            sums = sums + state[0].times_matrix(gates.recurrence).stored(dtype)
+            sums = sums + kernel.held(state[0].times_matrix(gates.recurrence), "product")
             return (sums.clipped(LARGEST).activated(f, dtype),)
 
-        first = initial(HiddenInitTensor, index, sequences, gates.hidden, backward)
-        # Measured: FLOAT16 holds the product before the bias is added, and the sum.
-        sums = sequences.weighted(gates).stored(dtype, exact=sequences.exact_sums(gates))
-        if BiasTensor is not None:
+        first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
+        sums = kernel.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
+        if desc.BiasTensor is not None:
             bias = gates.biases[0] + gates.biases[1]
-            sums = with_bias(sums, bias, dtype, exact=sequences.exact_sums(gates, bias))
-        return sequences.run(step, sums, (first,), backward)
+            sums = kernel.with_bias(sums, bias, sequences.exact_sums(gates, bias))
+        return sequences.run(
+            step, sums, (first,), backward, lambda part: kernel.held(part, "state")
+        )
 
-    sequences = Sequences.of(InputTensor, SequenceLengthsTensor, followed)
+    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed)
     with np.errstate(all="ignore"):
-        return in_directions(Direction, sequences, direction)
+        return in_directions(desc.Direction, sequences, direction)

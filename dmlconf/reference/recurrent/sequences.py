@@ -13,12 +13,11 @@ import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
-from dmlconf.reference.numbers.quantity import Activation, Quantity, carried, followed_product
+from dmlconf.reference.numbers.quantity import Quantity, carried, followed_product
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
     "LARGEST",
-    "Activation",
     "Gates",
     "Quantity",
     "Sequences",
@@ -27,7 +26,6 @@ __all__ = [
     "in_directions",
     "initial",
     "values_of",
-    "with_bias",
 ]
 
 LARGEST: Final = float(np.finfo(np.float32).max)
@@ -138,6 +136,7 @@ class Sequences:
         sums: Quantity,
         state: State,
         backward: bool,
+        hold: Callable[[Quantity], Quantity],
     ) -> tuple[Quantity, State]:
         """Return the hidden nodes behind every step, 0 behind a sequence's end, and the last state.
 
@@ -149,6 +148,7 @@ class Sequences:
             sums: what the input adds up to, for every step.
             state: before the first step: the hidden nodes, and perhaps the cell.
             backward: whether the sequences are reversed.
+            hold: returns a part of the state as it is held between two steps.
         """
         nothing = state[0].nothing()
         changed_once = () if backward else (0, 1) if len(self.values) == 1 else (1,)
@@ -157,7 +157,7 @@ class Sequences:
         for place in range(len(self.values)):
             running = (place < self.lengths)[:, np.newaxis]
             if place:
-                state = carried(state, self.dtype, running)
+                state = carried(state, hold, running)
             new = step(sums[place], state)
             if same_length:
                 state, output = new, new[0]
@@ -195,31 +195,6 @@ def initial(
     error_scale = ErrorScale(value) if sequences.followed else None
     shorter = backward & (sequences.lengths < len(sequences.values))
     return Quantity(value, error_scale, absent=~shorter[:, np.newaxis])
-
-
-def with_bias(
-    sums: Quantity,
-    bias: Array,
-    dtype: np.dtype[Any],
-    measured: bool = True,
-    exact: Array | bool = False,
-) -> Quantity:
-    """Return the sums of the input with a bias, both held in the data type.
-
-    Measured: RNN and LSTM of FLOAT16 hold the sum of both biases, which loses nothing if it is a
-    FLOAT16 number, and what it is added to.
-
-    Args:
-        sums: the products of the input, sizes {steps, batch, gates * hidden}.
-        bias: the sum of both biases, of gates * hidden; zeros where there is none.
-        dtype: the type of the tensors.
-        measured: whether DirectML 1.15.4 was measured to do so; else only some kernels may.
-        exact: where every order of adding up makes the same sums.
-    """
-    value = bias[np.newaxis, np.newaxis]
-    constant = Quantity.constant(value, sums.error_scale is not None)
-    held = constant.where(value == value.astype(dtype), constant.stored(dtype, measured))
-    return (sums + held).stored(dtype, measured, exact)
 
 
 def in_directions(

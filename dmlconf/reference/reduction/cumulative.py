@@ -8,6 +8,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.reduction.reduce import product_error_scale
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
@@ -74,13 +75,17 @@ def cumulative_product_error_scale(
     Axis: int,
     AxisDirection: str,
     HasExclusiveProduct: bool,
-) -> Array:
+) -> ErrorScale:
     """Return the absolute products: each factor's rounding is a share of them.
 
     Derived in docs/bounds.md, Products.
     """
-    sizes = np.abs(wide(InputTensor))
-    return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
+
+    def multiply(sizes: Array) -> Array:
+        return _cumulated(np.multiply, sizes, Axis, AxisDirection, HasExclusiveProduct)
+
+    with np.errstate(all="ignore"):
+        return product_error_scale(np.abs(wide(InputTensor)), multiply)
 
 
 def _cumulated(

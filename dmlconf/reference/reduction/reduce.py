@@ -1,4 +1,8 @@
-"""Operators that reduce some axes of a tensor to size 1."""
+"""Operators that reduce some axes of a tensor to size 1.
+
+How far a sum or an average may be from these values, and how FLOAT16 is rounded, is in
+dmlconf/precision/accumulation.py; `..._error_scale` functions say what is added up.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,17 @@ from dmlconf.reference.numbers.accuracy import EXP2_HALVES, LOG2_ERROR
 from dmlconf.reference.numbers.blocks import in_slices
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.rounding import ANY_RESULT, STEP, overflows
+from dmlconf.reference.numbers.terms import terms_vary
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["argmax", "argmin", "reduce", "reduce_error_scale", "reduce_interval"]
+__all__ = [
+    "argmax",
+    "argmin",
+    "product_error_scale",
+    "reduce",
+    "reduce_error_scale",
+    "reduce_interval",
+]
 
 _LOG2_STEPS: Final = LOG2_ERROR / STEP
 """The error of log2 in last places of FLOAT32; the rule counts halves, but three times or more."""
@@ -108,23 +120,28 @@ def reduce_error_scale(
         exact = rows.astype(np.float64)
         sizes = np.abs(exact)
         if Function == "MULTIPLY":
-            return _product_error_scale(sizes)
+            return product_error_scale(sizes, lambda factors: factors.prod(-1))
         if Function in ("LOG_SUM", "LOG_SUM_EXP"):
             return _logarithm_error_scale(exact, Function)
         if Function in ("SUM", "L1"):
-            return ErrorScale(sizes.sum(-1), quantum=quantum_of(rows))
+            vary = terms_vary(rows, (-1,))
+            return ErrorScale(sizes.sum(-1), quantum=quantum_of(rows), terms_vary=vary)
         if Function == "AVERAGE":
-            return ErrorScale(sizes.mean(-1), overflows=overflows(_finite_sum(sizes)))
+            beyond = overflows(_finite_sum(sizes))
+            vary = terms_vary(rows, (-1,))
+            return ErrorScale(sizes.mean(-1), overflows=beyond, terms_vary=vary)
         squares = _sum_of_squares(sizes, sizes.dtype)
         underflow = np.count_nonzero((sizes > 0) & (np.square(sizes) < _TINY), -1) * _TINY
         if Function == "SUM_SQUARE":
             quantum = 0.0 if underflow.any() else quantum_of(rows, rows)
-            return ErrorScale(squares + underflow / STEP, quantum=quantum)
+            vary = terms_vary(np.square(rows), (-1,))
+            return ErrorScale(squares + underflow / STEP, quantum=quantum, terms_vary=vary)
         root = np.sqrt(squares)
         # The root of what is left, and of what FLOAT32 does not hold.
         change = root - np.sqrt(np.maximum(squares - underflow, 0.0))
         beyond = overflows(_finite_sum(np.square(sizes)))
-        return ErrorScale(root + change / STEP, overflows=beyond)
+        vary = terms_vary(np.square(rows), (-1,))
+        return ErrorScale(root + change / STEP, overflows=beyond, terms_vary=vary)
 
 
 def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
@@ -150,17 +167,27 @@ def _logarithm_error_scale(exact: Array, function: str) -> ErrorScale:
     return ErrorScale(np.abs(np.log(total)) + of_sum + own, overflows=beyond | unknown)
 
 
-def _product_error_scale(absolute: Array) -> ErrorScale:
+def product_error_scale(absolute: Array, multiply: Callable[[Array], Array]) -> ErrorScale:
     """Return the absolute products, which may be anything up to zero where a part underflows.
 
+    Where finite factors overflow on the way, an infinity stays, or becomes NaN by a zero; so does
+    an infinite factor by a part that underflows.
+
     Derived in docs/bounds.md, Products.
+
+    Args:
+        absolute: the sizes of the factors, FLOAT64.
+        multiply: gives the products of factors of these sizes.
     """
-    product = absolute.prod(-1)
+    product = multiply(absolute)
+    finite = np.where(np.isfinite(absolute), absolute, 1.0)
     ordinary = np.isfinite(product) & (product != 0)
-    beyond = overflows(np.maximum(absolute, 1).prod(-1)) & ordinary
-    smallest = np.where(absolute > 0, np.minimum(absolute, 1), 1).prod(-1)
-    underflows = (smallest < _TINY) & ordinary
+    largest = float(np.finfo(np.float32).max)
+    smallest = multiply(np.where(finite > 0, np.minimum(finite, 1.0), 1.0)) < _TINY
+    beyond = (multiply(np.maximum(finite, 1.0)) > largest) & (product <= largest)
+    beyond |= smallest & (product > largest)
     # What is subnormal on the way may be zero, or have any share of its digits left.
+    underflows = smallest & ordinary
     sums = np.where(underflows, product / STEP, product)
     return ErrorScale(np.where(underflows & beyond, ANY_RESULT, sums), overflows=beyond)
 

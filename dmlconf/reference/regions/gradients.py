@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
 from dmlconf.reference.regions.outputs import axes
 from dmlconf.reference.regions.parts import Part, elements_of, first_greatest, touched
@@ -26,34 +27,44 @@ from dmlconf.reference.regions.sampling import (
 from dmlconf.reference.regions.slopes import slope_scales, slopes
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["roi_align_grad", "roi_align_grad_interval"]
+__all__ = ["RoiAlignGradDesc", "roi_align_grad", "roi_align_grad_interval"]
 
 _SHARE_OPERATIONS: Final = 6
 """FLOAT32 operations of what a sample gives an element: what both coordinates leave of 1, their
 product, that with the gradient, and a quotient, which may be the product with a reciprocal."""
 
-_SLOPE_OPERATIONS: Final = 12
-"""FLOAT32 operations of what a sample gives a region: three differences, a product and a sum for
-the slope, the product with the gradient, two quotients of two steps each, and two products."""
+_SLOPE_OPERATIONS: Final = 5
+"""FLOAT32 operations of a slope: three differences, a product and a sum, each at most as large as
+what the slope is a difference of."""
+
+_WEIGHT_OPERATIONS: Final = 7
+"""FLOAT32 operations of what a slope gives a region: the product with the gradient, two quotients
+of two steps each, and two products."""
 
 
-def roi_align_grad(
-    InputTensor: Array | None,
-    InputGradientTensor: Array,
-    ROITensor: Array,
-    BatchIndicesTensor: Array,
-    OutputGradientTensor: TensorDesc | None,
-    OutputROIGradientTensor: TensorDesc | None,
-    ReductionFunction: str,
-    InterpolationMode: str,
-    SpatialScaleX: float,
-    SpatialScaleY: float,
-    InputPixelOffset: float,
-    OutputPixelOffset: float,
-    MinimumSamplesPerOutput: int,
-    MaximumSamplesPerOutput: int,
-    AlignRegionsToCorners: bool,
-) -> tuple[Array, ...]:
+@dataclass(frozen=True, slots=True)
+class RoiAlignGradDesc:
+    """The fields of DML_ROI_ALIGN_GRAD_OPERATOR_DESC."""
+
+    InputTensor: Array | None
+    InputGradientTensor: Array
+    ROITensor: Array
+    BatchIndicesTensor: Array
+    OutputGradientTensor: TensorDesc | None
+    OutputROIGradientTensor: TensorDesc | None
+    ReductionFunction: str
+    InterpolationMode: str
+    SpatialScaleX: float
+    SpatialScaleY: float
+    InputPixelOffset: float
+    OutputPixelOffset: float
+    MinimumSamplesPerOutput: int
+    MaximumSamplesPerOutput: int
+    AlignRegionsToCorners: bool
+
+
+@of_fields(RoiAlignGradDesc)
+def roi_align_grad(desc: RoiAlignGradDesc) -> tuple[Array, ...]:
     """[InputTensor {N, C, H, W}], InputGradientTensor {R, C, OH, OW}, ROITensor {1, ..., R, 4},
     BatchIndicesTensor {1, ..., R} -> [OutputGradientTensor {N, C, H, W}],
     [OutputROIGradientTensor {1, ..., R, 4}]; FLOAT32, FLOAT16; BatchIndicesTensor: UINT32
@@ -69,10 +80,9 @@ def roi_align_grad(
 
     Source: the page of DML_ROI_ALIGN_GRAD_OPERATOR_DESC; measured.
     """
-    fields = dict(locals())
-    outputs = OutputGradientTensor, OutputROIGradientTensor
+    outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     with np.errstate(all="ignore"):
-        problem = _problem(**fields)
+        problem = _problem(desc)
         gradients = problem.input_gradient, problem.region_gradient
         return tuple(
             gradient().reshape(output.Sizes).astype(output.DataType.dtype)
@@ -81,12 +91,13 @@ def roi_align_grad(
         )
 
 
-def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
+@of_fields(RoiAlignGradDesc)
+def roi_align_grad_interval(desc: RoiAlignGradDesc) -> tuple[tuple[Array, Array], ...]:
     """Return the least and the greatest right values of what `roi_align_grad` returns."""
-    outputs = fields["OutputGradientTensor"], fields["OutputROIGradientTensor"]
+    outputs = desc.OutputGradientTensor, desc.OutputROIGradientTensor
     intervals = []
     with np.errstate(all="ignore"):
-        problem = _problem(**fields)
+        problem = _problem(desc)
         gradients = problem.input_gradient, problem.region_gradient
         errors = problem.input_errors, problem.region_errors
         for gradient, error, output in zip(gradients, errors, outputs, strict=True):
@@ -103,26 +114,27 @@ def roi_align_grad_interval(**fields: Any) -> tuple[tuple[Array, Array], ...]:
     return tuple(intervals)
 
 
-def _problem(**fields: Any) -> _Problem:
+def _problem(desc: RoiAlignGradDesc) -> _Problem:
     """Return the operator's fields as what is computed with."""
-    gradients = channels_last(fields["InputGradientTensor"])
-    regions, batches = fields["ROITensor"], fields["BatchIndicesTensor"]
-    corners = fields["AlignRegionsToCorners"]
+    gradients = channels_last(desc.InputGradientTensor)
+    corners = desc.AlignRegionsToCorners
     y, x = axes(
-        regions,
+        desc.ROITensor,
         gradients.shape[1:3],
-        (fields["SpatialScaleY"], fields["SpatialScaleX"]),
-        (fields["MinimumSamplesPerOutput"], fields["MaximumSamplesPerOutput"]),
-        (fields["InputPixelOffset"], fields["OutputPixelOffset"]),
+        (desc.SpatialScaleY, desc.SpatialScaleX),
+        (desc.MinimumSamplesPerOutput, desc.MaximumSamplesPerOutput),
+        (desc.InputPixelOffset, desc.OutputPixelOffset),
         corners=corners,
     )
-    tensor = fields["InputTensor"]
+    tensor = desc.InputTensor
     if tensor is None:
-        tensor = np.zeros(fields["OutputGradientTensor"].Sizes)
+        # Without the input there is no gradient of the regions, so the other one is wanted.
+        assert desc.OutputGradientTensor is not None
+        tensor = np.zeros(desc.OutputGradientTensor.Sizes)
     values = channels_last(tensor)
-    batch = np.minimum(batches.ravel(), len(values) - 1).astype(np.intp)
-    reading = Reading(values, batch, fields["InterpolationMode"] == "LINEAR", 0.0, corners)
-    return _Problem(reading, y, x, gradients, fields["ReductionFunction"] == "MAX")
+    batch = np.minimum(desc.BatchIndicesTensor.ravel(), len(values) - 1).astype(np.intp)
+    reading = Reading(values, batch, desc.InterpolationMode == "LINEAR", 0.0, corners)
+    return _Problem(reading, y, x, gradients, desc.ReductionFunction == "MAX")
 
 
 @dataclass(frozen=True)
@@ -167,17 +179,17 @@ class _Problem:
             possible = part.possible_gradient()
             size = np.abs(possible)
             for places, share in part.shares():
-                given = inner * share.share
+                contribution = inner * share.share
                 ends = possible * np.where(certain, share.least, 0), possible * share.most
-                _add(sums, places, given)
-                _add(below, places, given - np.minimum(*ends))
-                _add(above, places, np.maximum(*ends) - given)
+                _add(sums, places, contribution)
+                _add(below, places, contribution - np.minimum(*ends))
+                _add(above, places, np.maximum(*ends) - contribution)
                 _add(error_scales, places, size * share.most)
                 _add(terms, places, np.where(size * share.most > 0, 1.0, 0.0))
         error = _sum_errors(sums, error_scales, terms, _SHARE_OPERATIONS)
         self._open_elements(error)
-        opened = np.isinf(error)
-        low, high = (np.where(opened, np.inf, end + error) for end in (below, above))
+        is_open = np.isinf(error)
+        low, high = (np.where(is_open, np.inf, end + error) for end in (below, above))
         return self._channels_first(low), self._channels_first(high)
 
     def _channels_first(self, elements: Array) -> Array:
@@ -220,8 +232,8 @@ class _Problem:
         for part in self.parts():
             samples = part.block.y, part.block.x
             for axis in range(2):
-                given = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
-                total[part.block.outputs[0], axis::2] += given
+                contribution = self._of_slopes(part, axis, [samples]).sum(axis=(1, 2))
+                total[part.block.outputs[0], axis::2] += contribution
         return total
 
     def region_errors(self) -> tuple[Array, Array]:
@@ -230,13 +242,15 @@ class _Problem:
         The slope at a sample is one of those at coordinates that are off by up to their error. All
         samples of a row have one y, and all of a column one x.
         """
-        sums, below, above, error_scales, terms = (
-            np.zeros((len(self.gradients), 4)) for _ in range(5)
+        sums, below, above, positive, negative, differences, terms = (
+            np.zeros((len(self.gradients), 4)) for _ in range(7)
         )
         for part in self.parts():
             regions, samples = part.block.outputs[0], (part.block.y, part.block.x)
-            size = np.abs(part.possible_gradient())
+            gradient = part.possible_gradient()
+            size, jumps = np.abs(gradient), part.may_lie_beyond_an_element()
             terms[regions] += np.where(size > 0, 1.0, 0.0).sum(axis=(1, 2, 3, 4, 5))[:, np.newaxis]
+            steepness = slopes(part.reading, *samples)
             scales = slope_scales(part.reading, *samples)
             for axis in range(2):
                 of_region = regions, slice(axis, None, 2)
@@ -245,11 +259,23 @@ class _Problem:
                 sums[of_region] += right
                 below[of_region] += right - low
                 above[of_region] += high - right
-                whole = self._of_ends(part, axis, (size * scales[axis]).sum(axis=-1))
-                whole = whole.sum(axis=(1, 2))
-                # The begin's share may be what the end's leaves of the whole size.
-                error_scales[of_region] += whole + np.array([1.0, 0.0]) * whole[:, 1:]
-        error = _sum_errors(sums, error_scales, terms, _SLOPE_OPERATIONS)
+                term, whole = steepness[axis] * gradient, size * scales[axis]
+                for total, sizes in (
+                    (positive, np.where(jumps, whole, np.maximum(term, 0))),
+                    (negative, np.where(jumps, whole, np.maximum(-term, 0))),
+                    (differences, whole),
+                ):
+                    given = self._of_ends(part, axis, sizes.sum(axis=-1)).sum(axis=(1, 2))
+                    total[of_region] += given
+        # The begin's share may be what the end's leaves of the whole size.
+        weighted = positive + negative
+        for sizes in (positive, negative):
+            sizes[:, :2] += weighted[:, 2:]
+        for sizes in (weighted, differences):
+            sizes[:, :2] += sizes[:, 2:]
+        error = _sum_errors(sums, np.maximum(positive, negative), terms, 0)
+        error += _SLOPE_OPERATIONS * STEP * differences
+        error += _WEIGHT_OPERATIONS * STEP * weighted
         special = self._special(image=True).any(axis=(1, 2, 3)) | self._undefined()
         low, high = (
             np.where(special[:, np.newaxis], np.inf, end + error) for end in (below, above)
@@ -287,12 +313,12 @@ class _Problem:
             places: coordinates that each sample may have.
             end: which of what these give is taken.
         """
-        given = []
+        candidates = []
         for place in places:
             slope = slopes(part.reading, *place)[axis]
             inside = part.reading.inside(*place)
-            given.append(np.where(inside, slope * part.gradient, 0).sum(axis=-1))
-        return self._of_ends(part, axis, end.reduce(given))
+            candidates.append(np.where(inside, slope * part.gradient, 0).sum(axis=-1))
+        return self._of_ends(part, axis, end.reduce(candidates))
 
     def _of_ends(self, part: Part, axis: int, values: Array) -> Array:
         """Return what the begin and the end of each region get of its samples' values.

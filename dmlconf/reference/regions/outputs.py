@@ -9,12 +9,14 @@ Source: the operators' pages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.floats import single
 from dmlconf.reference.numbers.rounding import anything_where, rounded_interval
 from dmlconf.reference.regions.candidates import Candidate, reduced_candidates
@@ -30,6 +32,7 @@ from dmlconf.reference.regions.sampling import (
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "RoiAlign1Desc",
     "axes",
     "roi_align1",
     "roi_align1_candidates",
@@ -173,22 +176,28 @@ def _greatest(
     return best
 
 
-def roi_align1(
-    InputTensor: Array,
-    ROITensor: Array,
-    BatchIndicesTensor: Array,
-    OutputTensor: TensorDesc,
-    ReductionFunction: str,
-    InterpolationMode: str,
-    SpatialScaleX: float,
-    SpatialScaleY: float,
-    InputPixelOffset: float,
-    OutputPixelOffset: float,
-    OutOfBoundsInputValue: float,
-    MinimumSamplesPerOutput: int,
-    MaximumSamplesPerOutput: int,
-    AlignRegionsToCorners: bool,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class RoiAlign1Desc:
+    """The fields of DML_ROI_ALIGN1_OPERATOR_DESC."""
+
+    InputTensor: Array
+    ROITensor: Array
+    BatchIndicesTensor: Array
+    OutputTensor: TensorDesc
+    ReductionFunction: str
+    InterpolationMode: str
+    SpatialScaleX: float
+    SpatialScaleY: float
+    InputPixelOffset: float
+    OutputPixelOffset: float
+    OutOfBoundsInputValue: float
+    MinimumSamplesPerOutput: int
+    MaximumSamplesPerOutput: int
+    AlignRegionsToCorners: bool
+
+
+@of_fields(RoiAlign1Desc)
+def roi_align1(desc: RoiAlign1Desc) -> Array:
     """InputTensor {N, C, H, W}, ROITensor {1, ..., R, 4}, BatchIndicesTensor {1, ..., R} ->
     OutputTensor {R, C, OH, OW}; FLOAT32, FLOAT16; BatchIndicesTensor: UINT64, UINT32
 
@@ -206,58 +215,43 @@ def roi_align1(
 
     Source: the page of DML_ROI_ALIGN1_OPERATOR_DESC has pictures and words; measured.
     """
-    sizes = OutputTensor.Sizes[2:]
-    scales = SpatialScaleY, SpatialScaleX
-    counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
-    offsets = InputPixelOffset, OutputPixelOffset
     with np.errstate(all="ignore"):
-        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
-        attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
-        reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
-        output = np.moveaxis(reduced(reading, y, x, ReductionFunction), -1, 1)
-        dtype = OutputTensor.DataType.dtype
-        if ReductionFunction == "MAX":
+        reading, y, x = _samples(desc)
+        output = np.moveaxis(reduced(reading, y, x, desc.ReductionFunction), -1, 1)
+        dtype = desc.OutputTensor.DataType.dtype
+        if desc.ReductionFunction == "MAX":
             output = np.maximum(output, np.finfo(dtype).min)
         return output.astype(dtype)
 
 
-def roi_align1_candidates(
-    InputTensor: Array,
-    ROITensor: Array,
-    BatchIndicesTensor: Array,
-    OutputTensor: TensorDesc,
-    ReductionFunction: str,
-    InterpolationMode: str,
-    SpatialScaleX: float,
-    SpatialScaleY: float,
-    InputPixelOffset: float,
-    OutputPixelOffset: float,
-    OutOfBoundsInputValue: float,
-    MinimumSamplesPerOutput: int,
-    MaximumSamplesPerOutput: int,
-    AlignRegionsToCorners: bool,
-) -> Sequence[Interval]:
+@of_fields(RoiAlign1Desc)
+def roi_align1_candidates(desc: RoiAlign1Desc) -> Sequence[Interval]:
     """Return what coordinates give that are off by as much as FLOAT32 arithmetic permits.
 
     A sample near a boundary reads either element beside it, or what is outside. Regions whose
     coordinates FLOAT32 does not hold have no documented samples, so any result is right.
     """
-    sizes = OutputTensor.Sizes[2:]
-    scales = SpatialScaleY, SpatialScaleX
-    counts = MinimumSamplesPerOutput, MaximumSamplesPerOutput
-    offsets = InputPixelOffset, OutputPixelOffset
-    dtype = OutputTensor.DataType.dtype
+    dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        y, x = axes(ROITensor, sizes, scales, counts, offsets, corners=AlignRegionsToCorners)
-        attributes = InterpolationMode, OutOfBoundsInputValue, AlignRegionsToCorners
-        reading = _reading(InputTensor, BatchIndicesTensor, *attributes)
+        reading, y, x = _samples(desc)
         special = np.moveaxis(special_outputs(reading, y, x), -1, 1)
         special |= (y.undefined | x.undefined)[:, np.newaxis, np.newaxis, np.newaxis]
-        candidates = reduced_candidates(reading, y, x, ReductionFunction)
+        candidates = reduced_candidates(reading, y, x, desc.ReductionFunction)
         return [
-            anything_where(special, _rounded(candidate, ReductionFunction, dtype))
+            anything_where(special, _rounded(candidate, desc.ReductionFunction, dtype))
             for candidate in candidates
         ]
+
+
+def _samples(desc: RoiAlign1Desc) -> tuple[Reading, Samples, Samples]:
+    """Return how the input is read, and where the rows and the columns of samples lie."""
+    sizes, corners = desc.OutputTensor.Sizes[2:], desc.AlignRegionsToCorners
+    scales = desc.SpatialScaleY, desc.SpatialScaleX
+    counts = desc.MinimumSamplesPerOutput, desc.MaximumSamplesPerOutput
+    offsets = desc.InputPixelOffset, desc.OutputPixelOffset
+    y, x = axes(desc.ROITensor, sizes, scales, counts, offsets, corners=corners)
+    attributes = desc.InterpolationMode, desc.OutOfBoundsInputValue, corners
+    return _reading(desc.InputTensor, desc.BatchIndicesTensor, *attributes), y, x
 
 
 def _rounded(candidate: Candidate, function: str, dtype: np.dtype[Any]) -> Interval:

@@ -61,6 +61,13 @@ class Part:
         rows = coordinates_within(block.y, block.y_errors)
         return rows, coordinates_within(block.x, block.x_errors)
 
+    def may_lie_beyond_an_element(self) -> Array:
+        """Tell which samples have an element within the error of a coordinate; channels last."""
+        jumps = np.zeros(1, bool)
+        for before, _, behind in self._ends():
+            jumps = jumps | (np.floor(before) != np.floor(behind))
+        return jumps[..., np.newaxis]
+
     def shares(self) -> Iterator[tuple[Array, Share]]:
         """Yield the indices of elements of all channels, and their shares of the gradients.
 

@@ -7,6 +7,7 @@ coordinate takes a reciprocal, a product and two sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -68,8 +69,9 @@ def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDe
     for axis, (of_axis, size) in enumerate(zip(at, output.Sizes, strict=True)):
         sums = spread(sums, axis, of_axis, size)
         error_scales = spread(error_scales, axis, of_axis, size)
-        uncertain = _spread_errors(uncertain, axis, of_axis, size)
-        terms = terms * along(_counts(of_axis, size), axis, values.ndim)
+        within = _without_errors_outside(of_axis, size)
+        uncertain = _spread_errors(uncertain, axis, within, size)
+        terms = terms * along(_counts(within, size), axis, values.ndim)
         beyond = reached(beyond, axis, of_axis, size)
         weights = of_axis.values - np.floor(of_axis.values)
         share = np.where(of_axis.errors > 0, 0.0, np.minimum(quanta(weights), 1.0))
@@ -77,6 +79,12 @@ def linear_interval(gradient: Array, at: Sequence[Coordinates], output: TensorDe
     operations = terms + 2 * values.ndim
     errors = uncertain - error_scales + uncertain * (STEP * operations)
     return _rounded(sums, errors, error_scales, quantum, output, beyond)
+
+
+def _without_errors_outside(at: Coordinates, size: int) -> Coordinates:
+    """Return coordinates that are certain where both neighbours are the first or last element."""
+    outside = (at.values + at.errors <= 0) | (at.values - at.errors >= size - 1)
+    return replace(at, errors=np.where(outside, 0.0, at.errors))
 
 
 def _spread_errors(values: Array, axis: int, at: Coordinates, size: int) -> Array:

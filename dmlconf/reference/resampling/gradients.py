@@ -7,11 +7,13 @@ InputPixelOffsets are what RESAMPLE1 has as OutputPixelOffsets, and the other wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.resampling.gradient_candidates import (
     linear_interval,
     nearest_candidates,
@@ -26,21 +28,28 @@ from dmlconf.reference.resampling.spreading import spread, summed
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "ResampleGrad1Desc",
     "resample_grad1",
     "resample_grad1_candidates",
     "resample_grad1_interval",
 ]
 
 
-def resample_grad1(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class ResampleGrad1Desc:
+    """The fields of DML_RESAMPLE_GRAD1_OPERATOR_DESC."""
+
+    InputGradientTensor: Array
+    OutputGradientTensor: TensorDesc
+    InterpolationMode: str
+    RoundingDirection: str
+    Scales: Sequence[float]
+    InputPixelOffsets: Sequence[float]
+    OutputPixelOffsets: Sequence[float]
+
+
+@of_fields(ResampleGrad1Desc)
+def resample_grad1(desc: ResampleGrad1Desc) -> Array:
     """InputGradientTensor {E0, E1, ...} -> OutputGradientTensor {D0, D1, ...}; FLOAT32, FLOAT16
 
     Return what each element contributed to: the weighted sums of the incoming gradients.
@@ -55,17 +64,17 @@ def resample_grad1(
 
     Source: the page of DML_RESAMPLE_GRAD1_OPERATOR_DESC; which offset is which was measured.
     """
-    gradient, output = InputGradientTensor, OutputGradientTensor
-    along = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)
+    gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
+    along = _coordinates(desc)
     changing = [axis for axis, at in enumerate(along) if not at.is_whole(output.Sizes[axis])]
 
     def added_up(values: Array) -> Array:
         for axis in changing:
             at, size = along[axis], output.Sizes[axis]
-            if InterpolationMode == "LINEAR":
+            if desc.InterpolationMode == "LINEAR":
                 values = spread(values, axis - changing[0] + 1, at, size)
             else:
-                places = nearest(at.values, size, RoundingDirection)
+                places = nearest(at.values, size, desc.RoundingDirection)
                 values = summed(values, axis - changing[0] + 1, places, size)
         return values
 
@@ -73,49 +82,28 @@ def resample_grad1(
         return in_leading_blocks(added_up, gradient, min(changing, default=0), output)
 
 
-def resample_grad1_candidates(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Sequence[Interval]:
+@of_fields(ResampleGrad1Desc)
+def resample_grad1_candidates(desc: ResampleGrad1Desc) -> Sequence[Interval]:
     """Return what coordinates computed in FLOAT32 give.
 
     With NEAREST_NEIGHBOR each gradient belongs to one element, and one whose coordinate is nearer
     to a boundary than the error of FLOAT32 belongs to either side of it, as a whole.
     """
-    gradient, output = InputGradientTensor, OutputGradientTensor
-    at = _coordinates(gradient, Scales, InputPixelOffsets, OutputPixelOffsets)
-    if InterpolationMode == "LINEAR":
+    gradient, output = desc.InputGradientTensor, desc.OutputGradientTensor
+    at = _coordinates(desc)
+    if desc.InterpolationMode == "LINEAR":
         return [linear_interval(gradient, at, output)]
-    return nearest_candidates(gradient, at, RoundingDirection, output)
+    return nearest_candidates(gradient, at, desc.RoundingDirection, output)
 
 
-def resample_grad1_interval(
-    InputGradientTensor: Array,
-    OutputGradientTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-) -> Interval:
+@of_fields(ResampleGrad1Desc)
+def resample_grad1_interval(desc: ResampleGrad1Desc) -> Interval:
     """Return the least and the greatest right sums of LINEAR."""
-    at = _coordinates(InputGradientTensor, Scales, InputPixelOffsets, OutputPixelOffsets)
-    return linear_interval(InputGradientTensor, at, OutputGradientTensor)
+    return linear_interval(desc.InputGradientTensor, _coordinates(desc), desc.OutputGradientTensor)
 
 
-def _coordinates(
-    gradient: Array,
-    scales: Sequence[float],
-    input_offsets: Sequence[float],
-    output_offsets: Sequence[float],
-) -> list[Coordinates]:
+def _coordinates(desc: ResampleGrad1Desc) -> list[Coordinates]:
     """Return where in the other gradient each element of a gradient belongs."""
-    return [
-        coordinates(*axis)
-        for axis in zip(gradient.shape, scales, output_offsets, input_offsets, strict=True)
-    ]
+    offsets = desc.OutputPixelOffsets, desc.InputPixelOffsets
+    along = zip(desc.InputGradientTensor.shape, desc.Scales, *offsets, strict=True)
+    return [coordinates(*axis) for axis in along]

@@ -1,4 +1,4 @@
-"""Operators that stretch and shrink a tensor along its axes, and their gradients.
+"""Operators that stretch and shrink a tensor along its axes.
 
 Source: the operators' pages. Measured: what becomes of coordinates outside the input, which
 neighbour is the nearest at halves and in integer tensors, how Antialiased works, and that
@@ -8,12 +8,14 @@ gradients exchange the offsets.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.allowance import Interval
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.resampling.candidates import linear_candidates, nearest_candidates
 from dmlconf.reference.resampling.interpolation import (
     Coordinates,
@@ -26,21 +28,28 @@ from dmlconf.reference.resampling.interpolation import (
 from dmlconf.tensors.datatypes import Array
 
 __all__ = [
+    "Resample3Desc",
     "resample3",
     "resample3_candidates",
 ]
 
 
-def resample3(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-    Antialiased: bool,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class Resample3Desc:
+    """The fields of DML_RESAMPLE3_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    InterpolationMode: str
+    RoundingDirection: str
+    Scales: Sequence[float]
+    InputPixelOffsets: Sequence[float]
+    OutputPixelOffsets: Sequence[float]
+    Antialiased: bool
+
+
+@of_fields(Resample3Desc)
+def resample3(desc: Resample3Desc) -> Array:
     """InputTensor {D0, D1, ...} -> OutputTensor {E0, E1, ...}; FLOAT32, FLOAT16, INT8, UINT8
 
     Return what is at `(i - OutputPixelOffset) / Scale - InputPixelOffset` along each axis.
@@ -56,65 +65,39 @@ def resample3(
 
     Source: the page of DML_RESAMPLE3_OPERATOR_DESC; halves, integers and the steps were measured.
     """
-    offsets = InputPixelOffsets, OutputPixelOffsets
-    if InterpolationMode == "LINEAR":
-        steps = _all_steps(InputTensor.shape, OutputTensor.Sizes, Scales, *offsets, Antialiased)
-        return _linear(InputTensor, OutputTensor, steps)
-    at = _all_coordinates(OutputTensor.Sizes, Scales, *offsets)
-    return _nearest(InputTensor, at, RoundingDirection)
+    if desc.InterpolationMode == "LINEAR":
+        return _linear(desc.InputTensor, desc.OutputTensor, _all_steps(desc))
+    return _nearest(desc.InputTensor, _all_coordinates(desc), desc.RoundingDirection)
 
 
-def resample3_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    InterpolationMode: str,
-    RoundingDirection: str,
-    Scales: Sequence[float],
-    InputPixelOffsets: Sequence[float],
-    OutputPixelOffsets: Sequence[float],
-    Antialiased: bool,
-) -> Sequence[Interval]:
+@of_fields(Resample3Desc)
+def resample3_candidates(desc: Resample3Desc) -> Sequence[Interval]:
     """Return what coordinates computed in FLOAT32 give.
 
     NEAREST_NEIGHBOR gives one element of those that rounding may lead to, and nothing between them.
     LINEAR gives what is on the line through the elements around a coordinate or, with an
     InputPixelOffset below 0 or above 1, through those around the coordinate of the offset 0 or 1.
     """
-    offsets = InputPixelOffsets, OutputPixelOffsets
-    if InterpolationMode == "LINEAR":
-        steps = _all_steps(InputTensor.shape, OutputTensor.Sizes, Scales, *offsets, Antialiased)
-        return linear_candidates(InputTensor, OutputTensor, steps, InputPixelOffsets)
-    at = _all_coordinates(OutputTensor.Sizes, Scales, *offsets)
-    return nearest_candidates(InputTensor, at, RoundingDirection)
+    if desc.InterpolationMode == "LINEAR":
+        steps = _all_steps(desc)
+        return linear_candidates(desc.InputTensor, desc.OutputTensor, steps, desc.InputPixelOffsets)
+    return nearest_candidates(desc.InputTensor, _all_coordinates(desc), desc.RoundingDirection)
 
 
-def _all_coordinates(
-    sizes: Sequence[int],
-    scales: Sequence[float],
-    input_offsets: Sequence[float],
-    output_offsets: Sequence[float],
-) -> list[Coordinates]:
-    return [
-        coordinates(*axis)
-        for axis in zip(sizes, scales, input_offsets, output_offsets, strict=True)
-    ]
+def _all_coordinates(desc: Resample3Desc) -> list[Coordinates]:
+    """Return the coordinates along each axis, without steps between."""
+    offsets = desc.InputPixelOffsets, desc.OutputPixelOffsets
+    along = zip(desc.OutputTensor.Sizes, desc.Scales, *offsets, strict=True)
+    return [coordinates(*axis) for axis in along]
 
 
-def _all_steps(
-    input_sizes: Sequence[int],
-    output_sizes: Sequence[int],
-    scales: Sequence[float],
-    input_offsets: Sequence[float],
-    output_offsets: Sequence[float],
-    antialiased: bool,
-) -> list[list[Coordinates]]:
+def _all_steps(desc: Resample3Desc) -> list[list[Coordinates]]:
     """Return the coordinates of each step, for each axis."""
-    if not antialiased or min(scales) >= 0.5:
-        at = _all_coordinates(output_sizes, scales, input_offsets, output_offsets)
-        return [[one] for one in at]
-    offsets = list(zip(input_offsets, output_offsets, strict=True))
-    steps: list[list[Coordinates]] = [[] for _ in scales]
-    for before, after in pairwise(_all_sizes(input_sizes, output_sizes)):
+    if not desc.Antialiased or min(desc.Scales) >= 0.5:
+        return [[at] for at in _all_coordinates(desc)]
+    offsets = list(zip(desc.InputPixelOffsets, desc.OutputPixelOffsets, strict=True))
+    steps: list[list[Coordinates]] = [[] for _ in desc.Scales]
+    for before, after in pairwise(_all_sizes(desc.InputTensor.shape, desc.OutputTensor.Sizes)):
         for axis, (size, to) in enumerate(zip(before, after, strict=True)):
             steps[axis].append(coordinates(to, to / size, *offsets[axis]))
     return steps

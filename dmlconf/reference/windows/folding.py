@@ -7,27 +7,35 @@ window covers at one place, the channels one after the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.windows.sliding import strided_view
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["fold", "fold_error_scale", "unfold"]
+__all__ = ["FoldDesc", "fold", "fold_error_scale", "unfold"]
 
 
-def unfold(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    WindowSizes: Sequence[int],
-    Strides: Sequence[int],
-    Dilations: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class FoldDesc:
+    """The fields of DML_FOLD_OPERATOR_DESC and DML_UNFOLD_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    WindowSizes: Sequence[int]
+    Strides: Sequence[int]
+    Dilations: Sequence[int]
+    StartPadding: Sequence[int]
+    EndPadding: Sequence[int]
+
+
+@of_fields(FoldDesc)
+def unfold(desc: FoldDesc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C * W0 * ..., L}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
@@ -35,20 +43,13 @@ def unfold(
 
     Source: the page of DML_UNFOLD_OPERATOR_DESC.
     """
-    padding = [(0, 0), (0, 0), *zip(StartPadding, EndPadding, strict=True)]
-    padded = np.pad(InputTensor, padding)
-    return _windows(padded, WindowSizes, Strides, Dilations).reshape(OutputTensor.Sizes)
+    padding = [(0, 0), (0, 0), *zip(desc.StartPadding, desc.EndPadding, strict=True)]
+    padded = np.pad(desc.InputTensor, padding)
+    return _windows(desc, padded).reshape(desc.OutputTensor.Sizes)
 
 
-def fold(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    WindowSizes: Sequence[int],
-    Strides: Sequence[int],
-    Dilations: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> Array:
+@of_fields(FoldDesc)
+def fold(desc: FoldDesc) -> Array:
     """InputTensor {N, C * W0 * ..., L} -> OutputTensor {N, C, D0, ...}; FLOAT32, FLOAT16, INT64 to
     INT8, UINT64 to UINT8
 
@@ -58,37 +59,26 @@ def fold(
 
     Source: the page of DML_FOLD_OPERATOR_DESC; what integers do was measured.
     """
-    dtype = OutputTensor.DataType.dtype
+    dtype = desc.OutputTensor.DataType.dtype
     with np.errstate(all="ignore"):
-        wide = InputTensor.astype(_sum_type(dtype), copy=False)
-        total = _summed(
-            wide, OutputTensor, WindowSizes, Strides, Dilations, StartPadding, EndPadding
-        )
+        wide = desc.InputTensor.astype(_sum_type(dtype), copy=False)
+        total = _summed(desc, wide)
         if dtype.kind != "f" and dtype.itemsize < 4:
             limits = np.iinfo(dtype)
             total = np.clip(total, limits.min, limits.max)
         return total.astype(dtype)
 
 
-def fold_error_scale(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    WindowSizes: Sequence[int],
-    Strides: Sequence[int],
-    Dilations: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-) -> ErrorScale:
+@of_fields(FoldDesc)
+def fold_error_scale(desc: FoldDesc) -> ErrorScale:
     """Return the sum of the absolute values.
 
     Derived in docs/bounds.md, Sums.
     """
     with np.errstate(all="ignore"):
-        wide = np.abs(InputTensor.astype(np.float64))
-        sums = _summed(
-            wide, OutputTensor, WindowSizes, Strides, Dilations, StartPadding, EndPadding
-        )
-    return ErrorScale(sums, quantum=quantum_of(InputTensor))
+        wide = np.abs(desc.InputTensor.astype(np.float64))
+        sums = _summed(desc, wide)
+    return ErrorScale(sums, quantum=quantum_of(desc.InputTensor))
 
 
 def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -97,32 +87,23 @@ def _sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.int64) if dtype.itemsize < 4 else dtype
 
 
-def _summed(
-    columns: Array,
-    output: TensorDesc,
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    start: Sequence[int],
-    end: Sequence[int],
-) -> Array:
-    extents = zip(output.Sizes[2:], start, end, strict=True)
-    padded = np.zeros([*output.Sizes[:2], *map(sum, extents)], columns.dtype)
-    windows = _windows(padded, window, strides, dilations)
+def _summed(desc: FoldDesc, columns: Array) -> Array:
+    """Return columns added up to a tensor of the output's sizes."""
+    sizes, start = desc.OutputTensor.Sizes, desc.StartPadding
+    extents = zip(sizes[2:], start, desc.EndPadding, strict=True)
+    padded = np.zeros([*sizes[:2], *map(sum, extents)], columns.dtype)
+    windows = _windows(desc, padded)
     blocks = columns.reshape(windows.shape)
-    for place in np.ndindex(*window):
+    for place in np.ndindex(*desc.WindowSizes):
         # Elements at the same place of all windows are different ones.
         windows[:, :, *place] += blocks[:, :, *place]
-    inner = [
-        slice(first, first + size) for first, size in zip(start, output.Sizes[2:], strict=True)
-    ]
+    inner = [slice(first, first + size) for first, size in zip(start, sizes[2:], strict=True)]
     return padded[:, :, *inner]
 
 
-def _windows(
-    padded: Array, window: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> Array:
+def _windows(desc: FoldDesc, padded: Array) -> Array:
     """Return a view {N, C, window ..., blocks ...} of a tensor {N, C, ...}."""
+    window, strides, dilations = desc.WindowSizes, desc.Strides, desc.Dilations
     spatial = list(zip(padded.shape[2:], window, strides, dilations, strict=True))
     blocks = [
         (size - dilation * (w - 1) - 1) // stride + 1 for size, w, stride, dilation in spatial

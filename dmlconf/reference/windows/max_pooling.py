@@ -9,17 +9,20 @@ Source: the operators' pages.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale, quantum_of
 from dmlconf.reference.numbers.rounding import ANY_RESULT
 from dmlconf.reference.windows.sliding import elements, greatest, indexed, windows
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
+    "MaxPooling2Desc",
     "max_pooling2",
     "max_pooling2_interval",
     "max_pooling_grad",
@@ -29,16 +32,22 @@ __all__ = [
 _Interval = tuple[Array, Array]
 
 
-def max_pooling2(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    OutputIndicesTensor: TensorDesc | None,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-) -> tuple[Array, ...]:
+@dataclass(frozen=True, slots=True)
+class MaxPooling2Desc:
+    """The fields of DML_MAX_POOLING2_OPERATOR_DESC."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    OutputIndicesTensor: TensorDesc | None
+    Strides: Sequence[int]
+    WindowSize: Sequence[int]
+    StartPadding: Sequence[int]
+    EndPadding: Sequence[int]
+    Dilations: Sequence[int]
+
+
+@of_fields(MaxPooling2Desc)
+def max_pooling2(desc: MaxPooling2Desc) -> tuple[Array, ...]:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...},
     [OutputIndicesTensor {N, C, E0, ...}]; FLOAT32, FLOAT16, INT64 to INT8, UINT64 to UINT8;
     OutputIndicesTensor: UINT64, UINT32
@@ -47,39 +56,31 @@ def max_pooling2(
 
     Source: the page of DML_MAX_POOLING2_OPERATOR_DESC.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
-    values, lowest = _comparable(InputTensor)
-    if OutputIndicesTensor is None:
-        return (_stored(greatest(values, over, lowest), OutputTensor),)
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    values, lowest = _comparable(desc.InputTensor)
+    if desc.OutputIndicesTensor is None:
+        return (_stored(greatest(values, over, lowest), desc.OutputTensor),)
     maxima, indices = indexed(values, over, lowest)
-    indices = np.maximum(indices, 0).astype(OutputIndicesTensor.DataType.dtype)
-    return _stored(maxima, OutputTensor), indices
+    indices = np.maximum(indices, 0).astype(desc.OutputIndicesTensor.DataType.dtype)
+    return _stored(maxima, desc.OutputTensor), indices
 
 
-def max_pooling2_interval(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    OutputIndicesTensor: TensorDesc | None,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-) -> tuple[_Interval, ...]:
+@of_fields(MaxPooling2Desc)
+def max_pooling2_interval(desc: MaxPooling2Desc) -> tuple[_Interval, ...]:
     """Return as `max_pooling_interval` does, and any index where there is no greatest number."""
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
-    values, lowest = _comparable(InputTensor)
+    spatial = desc.Strides, desc.WindowSize, desc.StartPadding, desc.Dilations
+    over = windows(desc.InputTensor.shape, desc.OutputTensor.Sizes, *spatial)
+    values, lowest = _comparable(desc.InputTensor)
     maxima, indices = indexed(values, over, lowest)
-    most = least = _stored(maxima, OutputTensor)
+    most = least = _stored(maxima, desc.OutputTensor)
     undefined = indices < 0
-    if InputTensor.dtype.kind == "f":
+    if desc.InputTensor.dtype.kind == "f":
         undefined |= maxima == lowest
         least = np.where(np.isneginf(greatest(values, over, -np.inf)), -np.inf, most)
-    if OutputIndicesTensor is None:
+    if desc.OutputIndicesTensor is None:
         return ((least, most),)
-    dtype = OutputIndicesTensor.DataType.dtype
+    dtype = desc.OutputIndicesTensor.DataType.dtype
     first = np.where(undefined, 0, indices).astype(dtype)
     return (least, most), (first, np.where(undefined, np.iinfo(dtype).max, first))
 

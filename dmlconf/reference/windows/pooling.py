@@ -11,19 +11,24 @@ Source: the operators' pages.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.accuracy import EXP2_ERROR, LOG2_ERROR
 from dmlconf.reference.numbers.error_scale import ErrorScale
 from dmlconf.reference.numbers.rounding import STEP, anything_where, rounded_interval
-from dmlconf.reference.windows.sliding import elements, spread, sums, windows
+from dmlconf.reference.windows.sliding import Window, elements, spread, sums, windows
 from dmlconf.tensors.datatypes import Array, DataType
 
 __all__ = [
+    "AveragePooling1Desc",
+    "DilatedPoolingDesc",
+    "LpPooling1Desc",
     "average_pooling1",
     "average_pooling1_error_scale",
     "average_pooling_grad",
@@ -35,41 +40,68 @@ __all__ = [
 _Interval = tuple[Array, Array]
 
 
-def average_pooling1(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-    IncludePadding: bool,
-) -> Array:
+@dataclass(frozen=True, slots=True)
+class DilatedPoolingDesc:
+    """The fields that the descs of poolings with Dilations begin with."""
+
+    InputTensor: Array
+    OutputTensor: TensorDesc
+    Strides: Sequence[int]
+    WindowSize: Sequence[int]
+    StartPadding: Sequence[int]
+    EndPadding: Sequence[int]
+    Dilations: Sequence[int]
+
+    def windows(self) -> list[Window]:
+        """Return the window along each spatial axis."""
+        spatial = self.Strides, self.WindowSize, self.StartPadding, self.Dilations
+        return windows(self.InputTensor.shape, self.OutputTensor.Sizes, *spatial)
+
+
+@dataclass(frozen=True, slots=True)
+class AveragePooling1Desc(DilatedPoolingDesc):
+    """The fields of DML_AVERAGE_POOLING1_OPERATOR_DESC."""
+
+    IncludePadding: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LpPooling1Desc(DilatedPoolingDesc):
+    """The fields of DML_LP_POOLING1_OPERATOR_DESC."""
+
+    P: int
+
+
+@of_fields(AveragePooling1Desc)
+def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
     Return what `average_pooling` does, with a window whose places lie apart.
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
     with np.errstate(all="ignore"):
-        totals = sums(InputTensor, over)
-        totals /= prod(WindowSize) if IncludePadding else elements(over)
-        return totals.astype(OutputTensor.DataType.dtype)
+        return _means(desc, desc.InputTensor).astype(desc.OutputTensor.DataType.dtype)
 
 
-def average_pooling1_error_scale(
-    InputTensor: Array, OutputTensor: TensorDesc, **attributes: Any
-) -> ErrorScale:
+@of_fields(AveragePooling1Desc)
+def average_pooling1_error_scale(desc: AveragePooling1Desc) -> ErrorScale:
     """Return the means of absolute values; with what FLOAT32 may overflow in.
 
     Derived in docs/bounds.md, Averages.
     """
-    mean = average_pooling1(np.abs(InputTensor), _wide(OutputTensor), **attributes)
     with np.errstate(all="ignore"):
-        beyond = mean * prod(attributes["WindowSize"]) > np.finfo(np.float32).max
+        mean = _means(desc, np.abs(desc.InputTensor))
+        beyond = mean * prod(desc.WindowSize) > np.finfo(np.float32).max
     return ErrorScale(mean, overflows=beyond & np.isfinite(mean))
+
+
+def _means(desc: AveragePooling1Desc, tensor: Array) -> Array:
+    """Return the mean of what the window sees at each position, FLOAT64."""
+    over = desc.windows()
+    totals = sums(tensor, over)
+    totals /= prod(desc.WindowSize) if desc.IncludePadding else elements(over)
+    return totals
 
 
 def average_pooling_grad(
@@ -114,16 +146,8 @@ def average_pooling_grad_error_scale(
     return average_pooling_grad(absolute, _wide(OutputGradientTensor), **attributes)
 
 
-def lp_pooling1(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-    P: int,
-) -> Array:
+@of_fields(LpPooling1Desc)
+def lp_pooling1(desc: LpPooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
     Return what `lp_pooling` does, with a window whose places lie apart.
@@ -132,24 +156,11 @@ def lp_pooling1(
 
     Source: the page of DML_LP_POOLING1_OPERATOR_DESC; a P of 0 was measured on DirectML 1.15.4.
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
-    with np.errstate(all="ignore"):
-        powers = np.abs(InputTensor.astype(np.float64)) ** P
-        root = 1 / P if P else np.inf
-        return (sums(powers, over) ** root).astype(OutputTensor.DataType.dtype)
+    return _roots(desc)
 
 
-def lp_pooling1_candidates(
-    InputTensor: Array,
-    OutputTensor: TensorDesc,
-    Strides: Sequence[int],
-    WindowSize: Sequence[int],
-    StartPadding: Sequence[int],
-    EndPadding: Sequence[int],
-    Dilations: Sequence[int],
-    P: int,
-) -> Sequence[_Interval]:
+@of_fields(LpPooling1Desc)
+def lp_pooling1_candidates(desc: LpPooling1Desc) -> Sequence[_Interval]:
     """Return the least and the greatest right roots where every power is made of exp2 and log2.
 
     A power that is subnormal in FLOAT32 may be lost. A sum beyond FLOAT32 may be infinite, and its
@@ -159,24 +170,23 @@ def lp_pooling1_candidates(
 
     Source: Direct3D 11.3 functional specification, 22.10 (exp, log).
     """
-    spatial = Strides, WindowSize, StartPadding, Dilations
-    over = windows(InputTensor.shape, OutputTensor.Sizes, *spatial)
+    over, P = desc.windows(), desc.P
     if P == 0:
-        special = sums(~(np.isfinite(InputTensor) & (InputTensor != 0)), over) > 0
-        exact = lp_pooling1(InputTensor, OutputTensor, *spatial[:3], EndPadding, Dilations, P)
+        special = sums(~(np.isfinite(desc.InputTensor) & (desc.InputTensor != 0)), over) > 0
+        exact = _roots(desc)
         return [anything_where(special | (elements(over) == 1), (exact, exact))]
     single = np.finfo(np.float32)
     with np.errstate(all="ignore"):
-        bases = np.abs(InputTensor.astype(np.float64))
+        bases = np.abs(desc.InputTensor.astype(np.float64))
         powers = bases**P
         error = powers * _power_error(bases, P)
         error = np.where(powers < single.tiny, powers, error)
         total = sums(powers, over)
-        room = sums(error, over) + total * (prod(WindowSize) * STEP)
+        room = sums(error, over) + total * (prod(desc.WindowSize) * STEP)
         root = total ** (1 / P)
         least, most = np.maximum(total - room, 0) ** (1 / P), (total + room) ** (1 / P)
         room = np.maximum(root - least, most - root) + most * _power_error(total, 1 / P)
-        lowest, highest = rounded_interval(root, room, OutputTensor.DataType.dtype)
+        lowest, highest = rounded_interval(root, room, desc.OutputTensor.DataType.dtype)
         lowest = np.maximum(lowest, 0)
         overflows = (total * (1 + EXP2_ERROR) > single.max) & np.isfinite(root)
         if not overflows.any():
@@ -184,6 +194,14 @@ def lp_pooling1_candidates(
         infinity = lowest.dtype.type(np.inf)
         infinite = np.where(overflows, infinity, lowest), np.where(overflows, infinity, highest)
     return [(lowest, highest), infinite]
+
+
+def _roots(desc: LpPooling1Desc) -> Array:
+    """Return the root of the sum of the powers that the window sees at each position."""
+    with np.errstate(all="ignore"):
+        powers = np.abs(desc.InputTensor.astype(np.float64)) ** desc.P
+        root = 1 / desc.P if desc.P else np.inf
+        return (sums(powers, desc.windows()) ** root).astype(desc.OutputTensor.DataType.dtype)
 
 
 def _power_error(base: Array, exponent: float) -> Array:

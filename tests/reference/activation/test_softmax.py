@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.activation.softmax import (
     activation_hardmax1,
     activation_log_softmax1_interval,
     activation_softmax1,
     activation_softmax1_error_scale,
+    change_of_shares,
 )
 from dmlconf.reference.evaluation import reference_function
 from dmlconf.tensors.datatypes import Array, DataType
@@ -95,17 +97,70 @@ def test_float16_may_store_the_sum_of_powers_and_nothing_else() -> None:
     assert outside(below - truncated(np.log(truncated(powers)))) > 0
 
 
-def test_a_share_of_float16_loses_what_its_sum_does() -> None:
-    """Powers of equal elements are 1, and FLOAT16 holds their sum; others may lose a place."""
+def test_a_share_of_float16_grows_by_what_its_sum_loses() -> None:
+    """Powers of equal elements are 1, and FLOAT16 holds their sum; others may be truncated."""
     tensor = np.array([[2, 2, 2, 2], [2, 1, 0, -9]], np.float16)
     scale = activation_softmax1_error_scale(tensor, TensorDesc(DataType.FLOAT16, (2, 4)), [1])
-    shares = activation_softmax(tensor, like(tensor)).astype(np.float64)
+    powers = np.exp(tensor.astype(np.float64) - 2)
+    total = powers.sum(1, keepdims=True)
+    [(least, greatest)] = scale.spans
     assert scale.stored is not None
-    assert (scale.stored[0] == 0).all()
-    assert ((scale.stored[1] > shares[1] / 2) & (scale.stored[1] <= shares[1])).all()
+    assert (scale.stored == 0).all()
+    assert (least[0] == 0.25).all()
+    assert (greatest[0] == 0.25).all()
+    assert np.allclose(greatest[1], powers[1] / truncated(total)[1], 2**-16)
+    assert np.allclose(least[1], powers[1] / np.fmax(total, total.astype(np.float16))[1], 2**-16)
 
 
 def test_a_row_is_one_row_however_long() -> None:
     tensor = np.zeros((1, 1, 100_000), np.float32)
     assert (activation_softmax(tensor, like(tensor)) == np.float32(1e-5)).all()
     assert np.allclose(activation_log_softmax(tensor, like(tensor)), np.log(1e-5))
+
+
+@few
+@given(tensors, st.integers(0, 2**32 - 1))
+def test_shares_change_by_no_more_than_their_exponents_make_them(tensor: Array, seed: int) -> None:
+    errors = np.random.default_rng(seed).uniform(-1e-6, 1e-6, tensor.shape)
+    powers = np.exp(tensor.astype(np.float64) - tensor.max())
+    shares = powers / powers.sum(2, keepdims=True)
+    moved = powers * np.exp(errors)
+    change = np.abs(moved / moved.sum(2, keepdims=True) - shares)
+    bound = shares * change_of_shares(shares, np.abs(errors), (2,))
+    assert (change <= bound * (1 + 1e-4) + 1e-13 * shares).all()
+
+
+def test_a_share_of_nearly_all_hardly_changes() -> None:
+    shares = np.array([1 - 2.0**-30, 2.0**-30])
+    change = change_of_shares(shares, np.array([1e-3, 1e-3]), (0,))
+    assert change[0] < 1e-11
+    assert 1e-3 < change[1] < 2.1e-3
+
+
+def test_serial_sums_of_equal_powers_are_within_the_interval() -> None:
+    tensor = np.full((1, 4096), -1.5, np.float32)
+    tensor[0, 2048] = 0
+    total = np.cumsum(np.exp(tensor), 1, dtype=np.float32)[:, -1:]
+    logarithms = tensor - np.log(total)
+    lowest, highest = activation_log_softmax1_interval(tensor, like(tensor), [1])
+    assert ((lowest <= logarithms) & (logarithms <= highest)).all()
+
+
+def test_arguments_of_powers_may_be_truncated() -> None:
+    tensor = np.random.default_rng(0).uniform(0, 80, (50, 64)).astype(np.float32)
+    below = toward_zero(tensor.astype(np.float64) - tensor.max(1, keepdims=True))
+    argument = toward_zero(below * float(np.float32(np.log2(np.e))))
+    powers = toward_zero(np.exp2(argument))
+    actual = toward_zero(powers / powers.sum(1, keepdims=True)).astype(np.float32)
+    exact = activation_softmax1(tensor, like(tensor), [1])
+    scale = activation_softmax1_error_scale(tensor, like(tensor), [1])
+    error = np.abs(actual.astype(np.float64) - exact)
+    limit = roundings(64) * 2.0**-24 * scale.sums
+    assert (error <= np.maximum(limit, np.finfo(np.float32).tiny)).all()
+
+
+def toward_zero(values: Array) -> Array:
+    """Return FLOAT32 numbers, as FLOAT64, no greater than the values."""
+    nearest = values.astype(np.float32)
+    beyond = np.abs(nearest.astype(np.float64)) > np.abs(values)
+    return np.where(beyond, np.nextafter(nearest, np.float32(0)), nearest).astype(np.float64)

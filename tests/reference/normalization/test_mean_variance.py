@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.evaluation import reference_function
+from dmlconf.reference.numbers.half import toward_zero
 from dmlconf.tensors.datatypes import Array, DataType
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -132,3 +134,58 @@ def test_a_single_element_gives_the_bias_or_nan(epsilon: float) -> None:
     assert (actual.sums < 1e38).all() or epsilon <= 0
     measured = np.where(tensor + epsilon > 0, bias, np.nan)
     assert any(np.array_equal(other, measured, equal_nan=True) for other in actual.others)
+
+
+@pytest.mark.parametrize(("order", "share"), [(1, 1.0), (2, 0.5)])
+def test_a_negative_epsilon_magnifies_the_error_of_the_norm(order: int, share: float) -> None:
+    tensor = np.array([[3, 4]], np.float32)
+    square = 25.0 if order == 2 else 49.0
+    epsilon = 1 - square
+    fields = {"Axis": 1, "P": order, "OutputTensor": TensorDesc(DataType.FLOAT32, (1, 2))}
+    near = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=epsilon, **fields).sums
+    far = evaluate("LP_NORMALIZATION", tensor, "error_scale", Epsilon=0.0, **fields).sums
+    growth = 2 * square - 1
+    np.testing.assert_allclose(near / tensor, share * growth + 1 - share, rtol=1e-6)
+    np.testing.assert_allclose(far, tensor / square**0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "length"), [(0.1, 1000), (1e4, 6000)], ids=["equal", "lost beside the first"]
+)
+def test_serial_sums_of_terms_that_err_alike_keep_the_rule(first: float, length: int) -> None:
+    chance = np.random.default_rng(0).normal(0, 1, (1, length)).astype(np.float32)
+    tensor = np.full((1, length), 0.1, np.float32) if first < 1 else chance
+    tensor[0, 0] = first
+    count = np.float32(length)
+    centred = tensor - np.cumsum(tensor, 1, dtype=np.float32)[:, -1:] / count
+    variance = np.cumsum(centred * centred, 1, dtype=np.float32)[:, -1:] / count
+    actual = centred / np.sqrt(variance + np.float32(1e-5))
+    error = np.abs(actual.astype(np.float64) - normalized(tensor, (1,), Epsilon=1e-5))
+    scale = normalized(tensor, (1,), "error_scale", Epsilon=1e-5)
+    assert (error <= roundings(length + 2) * 2.0**-24 * scale.sums).all()
+
+
+def test_truncated_variances_beyond_float16_have_spans() -> None:
+    generator = np.random.default_rng(2)
+    spread = 280 * generator.choice([-1, 1], (1, 32)) * generator.uniform(0.9, 1.1, (1, 32))
+    tensor = (100 + spread).astype(np.float16)
+    fields = {"Epsilon": 1e-5, "OutputTensor": TensorDesc(DataType.FLOAT16, tensor.shape)}
+    centred = tensor - toward_zero(tensor.mean(1, np.float64, keepdims=True))
+    variance = np.square(centred).mean(1, keepdims=True)
+    assert variance > np.finfo(np.float16).max
+    actual = centred / np.sqrt(toward_zero(variance) + 1e-5)
+    spans = normalized(tensor, (1,), "error_scale", **fields).spans
+    within = [(least <= actual) & (actual <= greatest) for least, greatest in spans]
+    assert np.logical_or.reduce(within).all()
+
+
+def test_the_mean_of_squares_less_the_square_of_the_mean_keeps_the_rule() -> None:
+    count = np.float32(1000)
+    for seed in range(20):
+        tensor = np.random.default_rng(seed).normal(3, 1, (1, 1000)).astype(np.float32)
+        squares = np.cumsum(tensor * tensor, 1, dtype=np.float32)[:, -1:] / count
+        mean = np.cumsum(tensor, 1, dtype=np.float32)[:, -1:] / count
+        actual = (tensor - mean) / np.sqrt(squares - mean * mean + np.float32(1e-5))
+        error = np.abs(actual.astype(np.float64) - normalized(tensor, (1,), Epsilon=1e-5))
+        scale = normalized(tensor, (1,), "error_scale", Epsilon=1e-5)
+        assert (error <= roundings(1000 + 2) * 2.0**-24 * scale.sums).all()

@@ -119,3 +119,14 @@ def test_products_are_exact_with_scales_that_are_powers_of_two(scale: float, exa
     assert ((lowest <= np.rint(product)) & (np.rint(product) <= highest)).all()
     away = np.copysign(np.floor(np.abs(product) + 0.5), product)
     assert ((lowest <= away) & (away <= highest)).all() != exact
+
+
+@pytest.mark.parametrize(("value", "others"), [(2**31 - 1, [63.96875]), (65504, [])])
+def test_integers_beyond_float16_may_be_its_largest_number(value: int, others: list[float]) -> None:
+    number, one = np.array([[value]], np.int32), np.ones((1, 1), np.int32)
+    unit, scale = np.ones((1, 1), np.float16), np.array([[2.0**-10]], np.float16)
+    inputs = number, unit, None, one, scale, None, None
+    name = "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"
+    allowed = evaluate(name, *inputs, sizes=(1, 1), output=DataType.FLOAT16, part="error_scale")
+    assert [each.item() for each in allowed.others] == others
+    assert bool(allowed.overflows.any()) is bool(others)

@@ -1,4 +1,4 @@
-"""What is permitted beside the logarithm of a sum."""
+"""What is permitted beside the logarithm of a sum, and beside products."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.reduction.cumulative import cumulative_product_error_scale
 from dmlconf.reference.reduction.reduce import reduce_error_scale
 from dmlconf.tensors.datatypes import DataType
 
@@ -27,3 +29,33 @@ def test_the_logarithm_of_a_sum_that_cancels_or_is_flushed_may_be_infinite(
     values: list[float],
 ) -> None:
     assert may_overflow(values)
+
+
+def products(values: list[float]) -> ErrorScale:
+    tensor = np.array(values, np.float32)
+    output = TensorDesc(DataType.FLOAT32, tensor.shape)
+    return cumulative_product_error_scale(tensor, output, 0, "INCREASING", False)
+
+
+@pytest.mark.parametrize(
+    ("values", "beyond"),
+    [
+        ([1e30, 1e30, 0, 2], [False, False, True, True]),
+        ([1e30, 1e5, 0, 2], [False, False, False, False]),
+        ([0, 1e30, 1e30], [False, False, True]),
+        ([1e-30, 1e-30, np.inf], [False, False, True]),
+        ([2, 3, np.inf], [False, False, False]),
+    ],
+)
+def test_a_product_may_be_nan_behind_an_overflow_alone(
+    values: list[float], beyond: list[bool]
+) -> None:
+    scale = products(values)
+    assert scale.overflows is not None
+    np.testing.assert_array_equal(scale.overflows, beyond)
+
+
+def test_a_part_of_a_product_that_underflows_may_be_zero() -> None:
+    sizes = products([1e-30, 1e-30, 1e30, 1]).sums
+    assert sizes[2] > 1e-30 * 2**22
+    assert products([1e-10, 1e-10, 1e30]).sums[2] < 1e10 * 1.01

@@ -1,0 +1,79 @@
+"""What FLOAT16 makes of gradients of a normalisation where it holds values on the way.
+
+Derived in docs/bounds.md, Gradients of normalisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlconf.reference.normalization.parameters import sizes_of
+from dmlconf.reference.normalization.spans import means_of, sums_of
+from dmlconf.reference.numbers.error_scale import quantum_of
+from dmlconf.reference.numbers.floats import wide
+from dmlconf.reference.numbers.span import Span
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["GradientInputs"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientInputs:
+    """What gradients are computed from.
+
+    Attributes:
+        tensor, gradient, mean, scale: the inputs, in their data type.
+        deviation: the root of the variance with epsilon, FLOAT64.
+        over: the dimensions in which elements share mean and variance.
+    """
+
+    tensor: Array
+    gradient: Array
+    mean: Array
+    scale: Array
+    deviation: Array
+    over: tuple[int, ...]
+
+    def of_scale(self) -> Span:
+        """Return the gradients of the scale, whose sum FLOAT16 may hold before it is divided."""
+        return self._products() / self.deviation
+
+    def of_input(self, exact: Array) -> Iterator[Span]:
+        """Yield the gradients of the input, for each way in which the mean gradient may be held.
+
+        FLOAT16 may hold the sum of products as well, also behind one of its divisors, and both
+        terms; or the difference from the mean, or the scale's quotient.
+
+        Args:
+            exact: which mean gradients are the same however they are computed.
+        """
+        products = self._products()
+        count = self.tensor.size // self.deviation.size
+        divisors = self.deviation, np.asarray(float(count))
+        products = products.or_any((products / each).held() * each for each in divisors)
+        products = products / (count * np.square(self.deviation))
+        centred = (Span.of(wide(self.tensor)) - wide(self.mean)).rounded()
+        term = (products * centred).rounded().held()
+        factor = (Span.of(wide(self.scale)) / self.deviation).rounded()
+        groups = means_of(wide(self.gradient), self.over, exact, of_held_sums=True)
+        for number, group in enumerate(groups):
+            mean_gradient = group[0].or_any(group[1:])
+            difference = (Span.of(wide(self.gradient)) - mean_gradient).rounded()
+            yield ((difference.held() - term).rounded() * factor).rounded()
+            if number == 0:
+                own = (difference - (products * centred.held()).rounded()).rounded()
+                yield (own * factor).rounded()
+                held = (Span.of(wide(self.scale)) / Span.of(self.deviation).held()).held()
+                plain = (difference - (products * centred).rounded()).rounded()
+                yield (plain * held.or_any([factor])).rounded()
+
+    def _products(self) -> Span:
+        """Return the sums of `gradient * (x - mean)`."""
+        terms = wide(self.gradient) * (wide(self.tensor) - wide(self.mean))
+        sizes = sizes_of(self.gradient) * (sizes_of(self.tensor) + sizes_of(self.mean))
+        quantum = min(quantum_of(self.tensor), quantum_of(self.mean))
+        exact = sizes.sum(self.over, keepdims=True) <= quantum_of(self.gradient) * quantum * 2.0**24
+        return sums_of(terms, sizes, self.over, exact).held()

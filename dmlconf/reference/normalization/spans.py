@@ -1,0 +1,164 @@
+"""What FLOAT16 makes of a normalised element where it holds values on the way.
+
+Derived in docs/bounds.md, Normalisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlconf.reference.numbers.floats import single
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.reference.numbers.span import Span
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Statistics", "means_of", "parts_of", "sums_of"]
+
+_Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What elements are normalised by.
+
+    Attributes:
+        differences: from the mean, a span for each way in which it may be held.
+        variance: of the elements, before it is held.
+    """
+
+    differences: tuple[Span, ...]
+    variance: Span
+
+    @classmethod
+    def of(cls, values: Array, over: _Axes, exact: Array | None) -> Statistics:
+        """Return the statistics of elements.
+
+        All elements that share a mean share its error, which changes their variance in second order
+        only. So each number that may be held as the mean has differences of its own.
+
+        Args:
+            values: the elements, FLOAT64.
+            over: the dimensions along which they share mean and variance.
+            exact: which means are the same however they are computed; None for a mean of 0.
+        """
+        if exact is None:
+            own = Span.of(values)
+            return cls((own,), _spread([own], over))
+        means = [group[0].or_any(group[1:]) for group in means_of(values, over, exact)]
+        differences = [
+            (Span.of(values) - mean).rounded(exact & (mean is means[0])).held() for mean in means
+        ]
+        return cls(tuple(differences), _spread(differences, over))
+
+    def inverse_root(self, epsilon: float) -> Span:
+        """Return the reciprocals of the deviations.
+
+        FLOAT16 may hold the variance, and the root or its reciprocal.
+        """
+        one = Span.of(np.ones(1))
+        root = (self.variance.held() + single(epsilon)).rounded().map(np.sqrt).rounded()
+        return (one / root.held()).or_any([(one / root).held()]).rounded()
+
+
+def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:
+    """Yield the two steps in which dimensions are reduced that do not lie side by side.
+
+    Measured: FLOAT16 holds what the first step of a sum of gradients gives.
+
+    Args:
+        over: the dimensions.
+        shape: of the tensor.
+    """
+    counted = [axis for axis in over if shape[axis] > 1]
+    between = range(counted[0], counted[-1]) if counted else ()
+    axes = [axis for axis in between if axis not in over and shape[axis] > 1]
+    for last in axes[-1:]:
+        inner = tuple(axis for axis in counted if axis > last)
+        outer = tuple(axis for axis in counted if axis < last)
+        yield inner, outer
+        yield outer, inner
+
+
+def means_of(
+    values: Array, over: _Axes, exact: Array, *, of_held_sums: bool = False
+) -> Iterator[list[Span]]:
+    """Yield the means that may be held: in FLOAT32, and by each store.
+
+    Args:
+        values: the elements, FLOAT64.
+        over: the dimensions along which they share a mean.
+        exact: which means are the same however they are computed.
+        of_held_sums: whether the sum may be held before it is divided, and sums along some
+            dimensions before they are added up.
+    """
+    own = _mean(Span.of(values), over, exact)
+    yield [own]
+    stored: list[Span] = [own]
+    for each in (mean for store in STORES for mean in _both_ends(own, store)):
+        if not any(_same(each, before) for before in stored):
+            stored.append(each)
+            yield [each]
+    if of_held_sums:
+        count = values.size // own.least.size
+        yield from ([each / count for each in _both_ends(own * count, s)] for s in STORES)
+        for first, second in parts_of(over, values.shape):
+            part = _mean(Span.of(values), first, exact)
+            of_parts = [
+                _mean(each, second, False) for store in STORES for each in _both_ends(part, store)
+            ]
+            yield of_parts + [
+                each for mean in of_parts for s in STORES for each in _both_ends(mean, s)
+            ]
+
+
+def sums_of(terms: Array, sizes: Array, over: _Axes, exact: Array | bool) -> Span:
+    """Return sums, which may be made in two steps of which FLOAT16 holds the first.
+
+    Args:
+        terms: what is added up.
+        sizes: what their errors are a share of.
+        over: the dimensions.
+        exact: where no sum is rounded.
+    """
+    whole = terms.sum(over, keepdims=True)
+    size = sizes.sum(over, keepdims=True)
+    count = terms.size // whole.size
+    total = Span.sums(whole, size, count, exact)
+    for first, second in parts_of(over, terms.shape):
+        part = terms.sum(first, keepdims=True)
+        held = Span.sums(part, sizes.sum(first, keepdims=True), count, exact).held()
+        least, greatest = (end.sum(second, keepdims=True) for end in held.ends)
+        added = Span.sums(least, size, count).or_any([Span.sums(greatest, size, count)])
+        total = total.or_any([added])
+    return total
+
+
+def _mean(values: Span, over: _Axes, exact: Array | bool) -> Span:
+    """Return means in FLOAT32."""
+    means = []
+    for end in values.ends:
+        mean, sizes = (part.mean(over, keepdims=True) for part in (end, np.abs(end)))
+        count = end.size // mean.size
+        means.append(Span.sums(mean, sizes, count, exact).rounded(exact))
+    return means[0].or_any(means[1:])
+
+
+def _both_ends(span: Span, store: Store) -> list[Span]:
+    """Return what may be stored of nearly the same value: one number, or two side by side."""
+    least, greatest = (store(end) for end in span.ends)
+    numbers = [least] if np.array_equal(least, greatest) else [least, greatest]
+    return [Span.of(number) for number in numbers]
+
+
+def _same(first: Span, second: Span) -> bool:
+    pairs = zip(first.ends, second.ends, strict=True)
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+def _spread(differences: Sequence[Span], over: _Axes) -> Span:
+    """Return the means of the squares of differences, whichever of these are right."""
+    first, *others = (_mean(each.square(), over, False) for each in differences)
+    return first.or_any(others)

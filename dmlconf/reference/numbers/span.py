@@ -1,0 +1,154 @@
+"""Values between two ends: what FLOAT16 stores and FLOAT32 roundings make of a value on the way.
+
+A kernel may hold a value in FLOAT16, truncated or rounded to nearest, or in FLOAT32. Which of these
+a device does is not known, but each makes a number between two ends, and operations carry the ends
+on. So no errors of the greatest size are added up: an end is what the store of this very value
+makes.
+
+Source: IEEE 1788-2015 (interval arithmetic), 10.5.3, for what operations make of intervals; the
+ends here are FLOAT64, whose own roundings are far below those of FLOAT32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+import numpy as np
+
+from dmlconf.precision.accumulation import places, roundings
+from dmlconf.precision.allowance import Interval
+from dmlconf.reference.numbers.rounding import HALF_STEP, STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["Span"]
+
+_LARGEST: Final = float(np.finfo(np.float16).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """All values between two ends; NaN where a value may not be a number.
+
+    Attributes:
+        least, greatest: the ends, FLOAT64.
+    """
+
+    least: Array
+    greatest: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Span:
+        """Return the span of exact values."""
+        return cls(values, values)
+
+    @classmethod
+    def sums(cls, values: Array, sizes: Array, terms: int, exact: Array | bool = False) -> Span:
+        """Return the span of sums that FLOAT32 adds up in any order.
+
+        Args:
+            values: the sums.
+            sizes: the sums of the sizes of their terms.
+            terms: how many these are.
+            exact: where every order makes exactly these sums.
+        """
+        error = np.where(exact, 0.0, roundings(terms) * HALF_STEP * sizes)
+        return cls(values - error, values + error)
+
+    @classmethod
+    def around(cls, *values: Array) -> Span:
+        """Return the span of some values; NaN where one of them is not a number."""
+        return cls(reduce(np.minimum, values), reduce(np.maximum, values))
+
+    @property
+    def ends(self) -> Interval:
+        """The least and the greatest value."""
+        return self.least, self.greatest
+
+    @property
+    def finite(self) -> Array:
+        """Where both ends are finite."""
+        return np.isfinite(self.least) & np.isfinite(self.greatest)
+
+    def __add__(self, other: Span | Array | float) -> Span:
+        least, greatest = _ends(other)
+        return Span(self.least + least, self.greatest + greatest)
+
+    def __sub__(self, other: Span | Array | float) -> Span:
+        least, greatest = _ends(other)
+        return Span(self.least - greatest, self.greatest - least)
+
+    def __mul__(self, other: Span | Array | float) -> Span:
+        least, greatest = _ends(other)
+        if least is greatest:
+            return Span.around(self.least * least, self.greatest * least)
+        return Span.around(
+            *(mine * its for mine in (self.least, self.greatest) for its in (least, greatest))
+        )
+
+    def __truediv__(self, other: Span | Array | float) -> Span:
+        """Return the quotients; divisors are positive, or both ends are NaN or infinite."""
+        least, greatest = _ends(other)
+        if least is greatest:
+            return Span.around(self.least / least, self.greatest / least)
+        return Span.around(
+            *(mine / its for mine in (self.least, self.greatest) for its in (least, greatest))
+        )
+
+    def square(self) -> Span:
+        """Return the squares."""
+        ends = Span.around(np.square(self.least), np.square(self.greatest))
+        crosses = (self.least < 0) & (self.greatest > 0)
+        return Span(np.where(crosses, 0.0, ends.least), ends.greatest)
+
+    def map(self, function: Callable[[Array], Array]) -> Span:
+        """Return what a function that never falls makes of the values."""
+        return Span(function(self.least), function(self.greatest))
+
+    def rounded(self, exact: Array | bool = False) -> Span:
+        """Return what a FLOAT32 operation makes that rounds once, in any direction.
+
+        Args:
+            exact: where it does not round.
+        """
+        step = np.where(exact, 0.0, STEP)
+        return Span(
+            self.least - step * np.abs(self.least), self.greatest + step * np.abs(self.greatest)
+        )
+
+    def held(self) -> Span:
+        """Return what FLOAT16, truncated or to nearest, or FLOAT32 holds of the values.
+
+        A number that FLOAT16 has stays as it is.
+        """
+        return Span(_least_stored(self.least), -_least_stored(-self.greatest))
+
+    def or_any(self, others: Iterable[Span]) -> Span:
+        """Return the span of these values and of others."""
+        return reduce(
+            lambda a, b: Span(np.minimum(a.least, b.least), np.maximum(a.greatest, b.greatest)),
+            others,
+            self,
+        )
+
+
+def _least_stored(values: Array) -> Array:
+    """Return the least of each value and the FLOAT16 numbers that may be stored of it."""
+    size = np.abs(values)
+    place = places(size)
+    truncated = np.floor(size / place) * place
+    # Beyond the largest number a store toward zero makes that number, unless of infinity.
+    truncated = np.where(np.isinf(size), size, np.minimum(truncated, _LARGEST))
+    # Half way the even number may be either one.
+    nearest = np.where(size - truncated >= place / 2, truncated + place, size)
+    nearest = np.where(nearest > _LARGEST, np.inf, nearest)
+    return np.where(values >= 0, truncated, -nearest)
+
+
+def _ends(other: Span | Array | float) -> Interval:
+    if isinstance(other, Span):
+        return other.ends
+    values = np.asarray(other, np.float64)
+    return values, values

@@ -1,0 +1,91 @@
+"""What the terms of a sum tell of its roundings.
+
+Derived in docs/bounds.md, Terms that differ and Steps around a sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.numbers.rounding import HALF_STEP
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["alike", "steps_beside_sum", "terms_vary"]
+
+_LEAST: Final = 64
+"""Terms from which on independent roundings stay well below those of equal terms."""
+
+_SAMPLE: Final = 128
+"""How many terms of each sum are looked at."""
+
+_MOST_SUMS: Final = 1 << 12
+"""Sums that are looked at; the outputs of more tell by themselves whether they differ."""
+
+
+def terms_vary(terms: Array, over: Sequence[int]) -> bool:
+    """Tell whether the terms of each sum differ in their last bits.
+
+    Adding a term to a partial sum drops the bits of the term below the sum's last place. Terms that
+    agree in these bits err alike, so that their errors add up; terms that have all kinds of them do
+    not. So do terms that a sum is too large to take anything of.
+
+    Args:
+        terms: what is added up, of any shape; as FLOAT32.
+        over: the axes along which it is.
+
+    Returns:
+        whether there are at least 64, more than half of the last bytes of a sample of each sum are
+        different, none but 0 occurs more often than the root of their number, and those that the
+        whole sum may take nothing of are together less than so many roundings of it.
+    """
+    count = math.prod(terms.shape[axis] for axis in over)
+    if count < _LEAST or terms.size // count > _MOST_SUMS:
+        return False
+    rest = [axis for axis in range(terms.ndim) if axis not in {at % terms.ndim for at in over}]
+    rows = terms.transpose(*rest, *sorted({at % terms.ndim for at in over})).reshape(-1, count)
+    places = np.linspace(0, count - 1, min(count, _SAMPLE)).astype(np.int64)
+    with np.errstate(all="ignore"):
+        last = np.sort(rows[:, places].astype(np.float32).view(np.uint32) & 0xFF, axis=-1)
+    different = 1 + np.count_nonzero(np.diff(last, axis=-1), axis=-1)
+    return bool((2 * different > len(places)).all()) and not _some_err_alike(rows)
+
+
+def _some_err_alike(rows: Array) -> bool:
+    """Tell whether more terms of a row are equal, or lost beside the others, than by chance."""
+    root = math.isqrt(rows.shape[1])
+    with np.errstate(all="ignore"):
+        ordered = np.sort(rows.astype(np.float32), axis=-1)
+        often = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
+        sizes = np.abs(rows, dtype=np.float64)
+        place = HALF_STEP * sizes.sum(-1, keepdims=True)
+        lost = np.where(sizes < place, sizes, 0.0).sum(-1, keepdims=True)
+        return bool(often.any() or (lost > root * place).any())
+
+
+def alike(terms: Array, over: Sequence[int]) -> float:
+    """Return how many times what sums err by chance they may err where terms err alike.
+
+    Args:
+        terms: what is added up. Sums of FLOAT16 numbers are hardly rounded.
+        over: the axes along which it is.
+    """
+    count = math.prod(terms.shape[axis] for axis in over)
+    if terms.dtype == np.float16 or count < _LEAST or terms.size // count > _MOST_SUMS:
+        return 1.0
+    return 1.0 if terms_vary(terms, over) else count / roundings(count)
+
+
+def steps_beside_sum(sizes: Array, terms: int) -> Array:
+    """Return the error scale of steps beside a sum, which are rounded once and not once a term.
+
+    Args:
+        sizes: what is rounded, each times how many halves of a last place it may be off.
+        terms: how many terms the sum has.
+    """
+    scale: Array = sizes / roundings(terms)
+    return scale

@@ -1,0 +1,102 @@
+"""Long rows of bundled cases: FLOAT32 kernels pass in every order of additions, 1,000 ULP fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Final
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array
+
+SOFTMAX: Final = "activation_softmax/sizes/long-rows[Length=8195,DataType=FLOAT32]"
+EQUAL: Final = "activation_softmax1/sizes/equal-elements[Length=4099,DataType=FLOAT32]"
+TRAINING: Final = "batch_normalization_training/sizes/long-rows[Length=1027,DataType=FLOAT32]"
+GRADIENTS: Final = "batch_normalization_training_grad/sizes/long-rows[Length=1027,DataType=FLOAT32]"
+AVERAGE: Final = "reduce/sizes/long-sums-of-one-sign[Length=4099,Function=AVERAGE,DataType=FLOAT32]"
+
+Sum = Callable[[Array], Array]
+"""Adds up the rows of a tensor, whichever rank it has; their dimensions get size 1."""
+
+
+def _lanes(rows: Array) -> Array:
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 64)))
+    return np.cumsum(padded.reshape(len(rows), -1, 64), 1, dtype=np.float32)[:, -1]
+
+
+SUMS: Final[Mapping[str, Sum]] = {
+    "forward": lambda rows: np.cumsum(rows, 1, dtype=np.float32)[:, -1:],
+    "backward": lambda rows: np.cumsum(rows[:, ::-1], 1, dtype=np.float32)[:, -1:],
+    "ascending": lambda rows: np.cumsum(np.sort(rows, 1), 1, dtype=np.float32)[:, -1:],
+    "in lanes": lambda rows: np.cumsum(_lanes(rows), 1, dtype=np.float32)[:, -1:],
+}
+
+
+@cache
+def allowances(identifier: str) -> tuple[Case, CaseAllowances]:
+    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
+    case = build(planned)
+    return case, CaseAllowances(case)
+
+
+def judged(identifier: str, output: str, actual: Array) -> Comparison:
+    case, allowance = allowances(identifier)
+    expected = allowance.right[output]
+    shaped = actual.reshape(expected.shape).astype(np.float32)
+    return compare(shaped, expected, case.rule(output), allowance.of(output))
+
+
+def computed(identifier: str, add_up: Sum) -> Mapping[str, Array]:
+    """Return outputs as a FLOAT32 kernel computes them."""
+    inputs = allowances(identifier)[0].inputs()
+    rows = inputs["InputTensor"].reshape(-1, inputs["InputTensor"].shape[-1])
+    if identifier in (SOFTMAX, EQUAL):
+        powers = np.exp(rows - rows.max(1, keepdims=True))
+        return {"OutputTensor": powers / add_up(powers)}
+    if identifier == AVERAGE:
+        return {"OutputTensor": add_up(rows) / np.float32(rows.shape[1])}
+    rows = rows.reshape(1, -1)
+    count = np.float32(rows.shape[1])
+    epsilon = np.float32(allowances(identifier)[0].desc["Epsilon"])
+    if identifier == TRAINING:
+        mean = add_up(rows) / count
+        variance = add_up(np.square(rows - mean)) / count
+        factor = inputs["ScaleTensor"].ravel() / np.sqrt(variance + epsilon)
+        return {
+            "OutputTensor": (rows - mean) * factor + inputs["BiasTensor"].ravel(),
+            "OutputMeanTensor": mean,
+            "OutputVarianceTensor": variance,
+        }
+    gradient = inputs["InputGradientTensor"].reshape(1, -1)
+    centred = rows - inputs["MeanTensor"].ravel()
+    deviation = np.sqrt(inputs["VarianceTensor"].ravel() + epsilon)
+    return {
+        "OutputScaleGradientTensor": add_up(gradient * centred) / deviation,
+        "OutputBiasGradientTensor": add_up(gradient),
+    }
+
+
+@pytest.mark.parametrize("order", SUMS)
+@pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
+def test_every_order_of_additions_passes(identifier: str, order: str) -> None:
+    for output, actual in computed(identifier, SUMS[order]).items():
+        assert judged(identifier, output, actual).passed, output
+
+
+@pytest.mark.parametrize("identifier", [SOFTMAX, EQUAL, TRAINING, GRADIENTS, AVERAGE])
+def test_an_element_1000_ulp_off_fails(identifier: str) -> None:
+    for output in computed(identifier, SUMS["forward"]):
+        right = allowances(identifier)[1].right[output].ravel()
+        place = int(np.abs(right).argmax())
+        moved = right.copy()
+        moved[place] = (moved[place : place + 1].view(np.int32) + 1000).view(np.float32)[0]
+        assert not judged(identifier, output, moved).passed, output

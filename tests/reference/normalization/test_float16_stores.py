@@ -1,0 +1,238 @@
+"""Kernels of FLOAT16 that hold a value on the way, and results that none of them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.precision.compare import Comparison, compare
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.reference.numbers.half import STORES, Store
+from dmlconf.resources import cases_directory
+from dmlconf.tensors.datatypes import Array
+
+Outputs = Mapping[str, Array]
+Total = Callable[[Array], Array]
+"""Adds up FLOAT32 numbers along the last dimension."""
+
+SEEDS: Final = 2
+"""How many inputs by chance each case gets."""
+
+
+def in_order(values: Array) -> Array:
+    total: Array = np.cumsum(values, -1, dtype=np.float32)[..., -1]
+    return total
+
+
+def backward(values: Array) -> Array:
+    return in_order(values[..., ::-1])
+
+
+def pairwise(values: Array) -> Array:
+    total: Array = values.sum(-1, dtype=np.float32)
+    return total
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How an operator is computed, in FLOAT32.
+
+    Attributes:
+        sites: the values that FLOAT16 holds.
+        store: how it holds them.
+        last: how outputs are stored.
+        total: how sums are added up.
+    """
+
+    sites: frozenset[str]
+    store: Store
+    last: Store
+    total: Total
+
+    def hold(self, site: str, values: Array) -> Array:
+        values = values.astype(np.float32)
+        return self._stored(values, self.store) if site in self.sites else values
+
+    def output(self, values: Array) -> Array:
+        return self._stored(values, self.last).astype(np.float16)
+
+    @staticmethod
+    def _stored(values: Array, store: Store) -> Array:
+        return store(values.astype(np.float64)).astype(np.float32)
+
+    def sums(self, values: Array, over: tuple[int, ...]) -> Array:
+        kept = [axis for axis in range(values.ndim) if axis not in over]
+        rows = values.transpose([*kept, *over])
+        rows = rows.reshape(*rows.shape[: len(kept)], -1)
+        return np.expand_dims(self.total(rows), over)
+
+
+def lp_normalization(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+    values, axis = x["InputTensor"], (desc["Axis"],)
+    if desc["P"] == 1:
+        norm = kernel.hold("norm", kernel.sums(np.abs(values), axis))
+        square = kernel.hold("square", norm * norm)
+    else:
+        square = kernel.hold("square", kernel.sums(values * values, axis))
+    root = kernel.hold("root", np.sqrt(square + np.float32(desc["Epsilon"])))
+    return {"OutputTensor": kernel.output(values / root)}
+
+
+def softmax(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+    values = x["InputTensor"]
+    axes = tuple(desc["Axes"])
+    powers = np.exp(values - values.max(axes, keepdims=True))
+    return {"OutputTensor": kernel.output(powers / kernel.hold("sum", kernel.sums(powers, axes)))}
+
+
+def normalization(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+    values, over = x["InputTensor"], tuple(desc["Axes"])
+    scale, bias = (x.get(name, np.ones(1, np.float32)) for name in ("ScaleTensor", "BiasTensor"))
+    product = normalized(values, scale, over, desc["Epsilon"], kernel)
+    return {"OutputTensor": kernel.output(product + bias)}
+
+
+def training(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+    values, scale, bias = (x[name] for name in ("InputTensor", "ScaleTensor", "BiasTensor"))
+    over = tuple(axis for axis, size in enumerate(scale.shape) if size == 1)
+    product = normalized(values, scale, over, desc["Epsilon"], kernel)
+    return {"OutputTensor": kernel.output(product + bias)}
+
+
+def normalized(
+    values: Array, scale: Array, over: tuple[int, ...], epsilon: float, kernel: Kernel
+) -> Array:
+    count = np.float32(np.prod([values.shape[axis] for axis in over]))
+    mean = kernel.hold("mean", kernel.sums(values, over) / count)
+    difference = kernel.hold("difference", values - mean)
+    variance = kernel.hold("variance", kernel.sums(difference * difference, over) / count)
+    root = kernel.hold("root", np.sqrt(variance + np.float32(epsilon)))
+    if "factor" in kernel.sites:
+        return difference * kernel.hold("factor", scale / root)
+    if "reciprocal" in kernel.sites:
+        return difference * kernel.hold("reciprocal", 1 / root) * scale
+    quotient = kernel.hold("quotient", difference / root)
+    return kernel.hold("product", quotient * scale)
+
+
+def training_gradient(x: Outputs, desc: Mapping[str, Any], kernel: Kernel) -> Outputs:
+    values, gradient, mean, variance, scale = (
+        x[name]
+        for name in (
+            "InputTensor",
+            "InputGradientTensor",
+            "MeanTensor",
+            "VarianceTensor",
+            "ScaleTensor",
+        )
+    )
+    over = tuple(axis for axis, size in enumerate(scale.shape) if size == 1)
+    count = np.float32(np.prod([values.shape[axis] for axis in over]))
+    root = np.sqrt(variance + np.float32(desc["Epsilon"]))
+    centred = kernel.hold("centred", values - mean)
+    products = kernel.hold("products", kernel.sums(gradient * (values - mean), over))
+    gradients = kernel.sums(gradient, over)
+    mean_gradient = kernel.hold("mean", kernel.hold("gradients", gradients) / count)
+    difference = kernel.hold("difference", gradient - mean_gradient)
+    quotient = kernel.hold("quotient", products / root)
+    term = kernel.hold("term", quotient * centred / (root * count))
+    factor = kernel.hold("factor", scale / kernel.hold("root", root))
+    return {
+        "OutputGradientTensor": kernel.output((difference - term) * factor),
+        "OutputScaleGradientTensor": kernel.output(products / root),
+        "OutputBiasGradientTensor": kernel.output(gradients),
+    }
+
+
+_NORMALIZED: Final = "mean difference variance root reciprocal factor quotient product"
+
+OPERATORS: Final = {
+    "lp_normalization/matrix/options[DataType=FLOAT16,Axis=1,P=1,Epsilon=0]": (
+        lp_normalization,
+        "norm square root",
+    ),
+    "lp_normalization/matrix/lengths[DataType=FLOAT16,Length=9,P=2,High=3]": (
+        lp_normalization,
+        "square root",
+    ),
+    "activation_softmax1/matrix[DataType=FLOAT16,DimensionCount=4,Axis=1]": (softmax, "sum"),
+    "mean_variance_normalization2/matrix[DataType=FLOAT16,DimensionCount=4,Axis=2]": (
+        normalization,
+        _NORMALIZED,
+    ),
+    "batch_normalization_training/matrix/shared[DataType=FLOAT16,Kept=1x3x1x1,Epsilon=0.1]": (
+        training,
+        _NORMALIZED,
+    ),
+    "batch_normalization_training_grad/matrix/lengths[DataType=FLOAT16,Length=33]": (
+        training_gradient,
+        "products gradients mean difference quotient term centred factor root",
+    ),
+}
+
+
+@cache
+def case_of(identifier: str) -> Case:
+    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    [planned] = [planned for planned in suite.plan() if planned.identifier == identifier]
+    return build(planned)
+
+
+def with_other_data(case: Case, seed: int) -> Case:
+    """Return the case with inputs by chance, of the sizes of its own."""
+    generator = np.random.default_rng(seed)
+
+    def other(name: str, values: Array) -> Array:
+        least = 0.5 if name in ("VarianceTensor", "ScaleTensor") else -2
+        drawn: Array = np.asarray(generator.uniform(least, 3, values.shape), values.dtype)
+        return drawn
+
+    return replace(case, data={name: other(name, each) for name, each in case.inputs().items()})
+
+
+def judged(case: Case, output: str, actual: Array) -> Comparison:
+    expected = evaluate(case)[output]
+    return compare(actual, expected, case.rule(output), CaseAllowances(case).of(output))
+
+
+def kernels(sites: str) -> Iterator[Kernel]:
+    """Yield kernels that hold nothing, each value alone, and what DirectML was measured to hold."""
+    together = [{"mean", "variance"} & set(sites.split())] if "variance" in sites else []
+    held: list[set[str]] = [set(), *({site} for site in sites.split()), *together]
+    for chosen, store, last in product(held, STORES, STORES):
+        yield Kernel(frozenset(chosen), store, last, pairwise)
+    for total, last in product((in_order, backward), STORES):
+        yield Kernel(frozenset(), last, last, total)
+
+
+@pytest.mark.parametrize("identifier", OPERATORS)
+def test_accepts_kernels_that_hold_any_value_on_the_way(identifier: str) -> None:
+    run, sites = OPERATORS[identifier]
+    for seed in range(SEEDS):
+        case = with_other_data(case_of(identifier), seed)
+        inputs = {name: each.astype(np.float32) for name, each in case.inputs().items()}
+        for kernel in kernels(sites):
+            outputs = run(inputs, case.desc, kernel)
+            for name, actual in outputs.items():
+                assert judged(case, name, actual).passed, (seed, kernel, name)
+
+
+@pytest.mark.parametrize("identifier", OPERATORS)
+def test_refuses_most_results_that_are_four_places_off(identifier: str) -> None:
+    case = with_other_data(case_of(identifier), 0)
+    name, values = next(iter(evaluate(case).items()))
+    allowance = CaseAllowances(case).of(name)
+    for steps in (-4, 4):
+        moved = (values.view(np.int16) + np.int16(steps)).view(np.float16)
+        comparison = compare(moved, values, case.rule(name), allowance)
+        assert comparison.differing > values.size / 2

@@ -1,0 +1,67 @@
+"""What LOCAL_RESPONSE_NORMALIZATION_GRAD of FLOAT16 holds on the way, as measured on DirectML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.normalization.local_response import (
+    local_response_normalization_grad,
+    local_response_normalization_grad_error_scale,
+)
+from dmlconf.reference.numbers.half import Store, to_nearest, toward_zero
+from dmlconf.tensors.datatypes import Array, DataType
+
+SIZES = (2, 16, 4, 4)
+ALPHA, BETA, BIAS = 0.45, 0.75, 1.0
+
+
+def arguments(seed: int) -> dict[str, Any]:
+    generator = np.random.default_rng(seed)
+    return {
+        "InputTensor": generator.uniform(0.25, 1, SIZES).astype(np.float16),
+        "InputGradientTensor": generator.uniform(1, 2, SIZES).astype(np.float16),
+        "CrossChannel": True,
+        "LocalSize": 1,
+        "Alpha": ALPHA,
+        "Beta": BETA,
+        "Bias": BIAS,
+    }
+
+
+def kernel(given: dict[str, Any], store: Store) -> Array:
+    """Return the gradients of windows of one element, with FLOAT16 squares and base."""
+    x, gradient = (given[name].astype(np.float64) for name in list(given)[:2])
+    alpha = float(np.float32(ALPHA))
+    base = store(BIAS + alpha * store(x * x))
+    return toward_zero(gradient * base**-BETA * (1 - 2 * alpha * BETA * x * x / base))
+
+
+def shares(actual: Array, given: dict[str, Any]) -> Array:
+    """Return the share of its limit that each element's least error is."""
+    desc = {**given, "OutputGradientTensor": TensorDesc(DataType.FLOAT16, SIZES)}
+    right = local_response_normalization_grad(**desc)
+    error_scale = local_response_normalization_grad_error_scale(**desc)
+    assert error_scale.stored is not None
+    limit = 1.5 * places(right) + error_scale.stored * 2.0**-10 + error_scale.sums * 2.0**-20
+    errors = [np.abs(actual - other) for other in (right, *error_scale.others)]
+    share: Array = np.min(errors, axis=0) / limit
+    return share
+
+
+@pytest.mark.parametrize("store", [toward_zero, to_nearest, lambda values: values])
+def test_accepts_kernels_that_hold_the_base(store: Store) -> None:
+    for seed in range(5):
+        given = arguments(seed)
+        assert shares(kernel(given, store), given).max() <= 1
+
+
+def test_refuses_four_places() -> None:
+    given = arguments(1)
+    right = kernel(given, to_nearest)
+    for sign in (-1, 1):
+        assert (shares(right + sign * 4 * places(right), given) > 1).mean() > 0.6

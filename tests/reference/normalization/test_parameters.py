@@ -1,0 +1,25 @@
+"""What is known of means and variances before anything is added up."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dmlconf.reference.normalization.parameters import partial_mean
+
+
+@given(st.lists(st.integers(-100, 100), min_size=1, max_size=12), st.randoms())
+def test_no_order_of_additions_has_a_greater_partial_sum(
+    terms: list[int], random: np.random.Generator
+) -> None:
+    values = np.array([terms], np.float64)
+    most = partial_mean(values, (1,))[0, 0] * len(terms)
+    random.shuffle(terms)
+    assert np.abs(np.cumsum(terms)).max() <= most + 1e-9
+    assert np.abs(np.cumsum(sorted(terms))).max() <= most + 1e-9
+
+
+def test_terms_of_one_sign_add_up_to_all() -> None:
+    values = np.array([[1.0, 2.0, 3.0], [-4.0, 1.0, 1.0]])
+    assert partial_mean(values, (1,)).ravel().tolist() == [2.0, 4 / 3]

@@ -1,0 +1,27 @@
+"""Spans: what FLOAT16 and FLOAT32 may hold of values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlconf.reference.numbers.half import STORES
+from dmlconf.reference.numbers.span import Span
+
+
+@np.errstate(all="ignore")
+@pytest.mark.parametrize("value", [0.1, -0.1, 2048.5, 65503.9, 65520.0, 70000.0, -1e6])
+def test_a_held_value_is_the_number_of_any_store_or_the_value_itself(value: float) -> None:
+    values = np.array([value])
+    held = Span.of(values).held()
+    kept = [values, *(np.asarray(store(values), np.float64) for store in STORES)]
+    assert held.least == min(kept)
+    assert held.greatest == max(kept)
+
+
+@np.errstate(all="ignore")
+def test_an_infinity_is_held_as_it_is() -> None:
+    values = np.array([np.inf, -np.inf])
+    held = Span.of(values).held()
+    assert np.array_equal(held.least, values)
+    assert np.array_equal(held.greatest, values)

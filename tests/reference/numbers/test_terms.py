@@ -1,0 +1,74 @@
+"""Terms of sums: which of them err independently, and what steps beside a sum count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlconf.precision.accumulation import roundings
+from dmlconf.reference.numbers.terms import alike, steps_beside_sum, terms_vary
+from dmlconf.tensors.datatypes import Array
+
+RANDOM = np.random.default_rng(0).uniform(0, 1, (3, 500)).astype(np.float32)
+
+
+def test_random_terms_vary_along_any_axes() -> None:
+    assert terms_vary(RANDOM, (1,))
+    assert terms_vary(RANDOM.T, (0,))
+    assert terms_vary(RANDOM.reshape(3, 5, 100), (1, -1))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        np.full((3, 500), 0.1, np.float32),
+        np.where(np.arange(3)[:, np.newaxis] == 1, np.float32(0.1), RANDOM),
+        np.arange(1500, dtype=np.float32).reshape(3, 500),
+        RANDOM.astype(np.float16),
+        np.tile(RANDOM[:, :20], 25),
+        np.where(np.arange(500) % 5 < 2, np.float32(0.7), RANDOM),
+        np.where(np.arange(500) == 0, np.float32(1e8), RANDOM),
+    ],
+    ids=[
+        "equal",
+        "equal in one sum",
+        "integers",
+        "of FLOAT16",
+        "of 20 kinds",
+        "two of five equal",
+        "lost beside one",
+    ],
+)
+def test_terms_that_agree_in_their_last_bits_do_not_vary(terms: Array) -> None:
+    assert not terms_vary(terms, (1,))
+
+
+def test_zeros_add_nothing_and_leave_other_terms_as_they_are() -> None:
+    assert terms_vary(np.where(np.arange(500) % 3 == 0, np.float32(0), RANDOM), (1,))
+
+
+def test_terms_that_err_alike_count_each() -> None:
+    equal = np.full((3, 500), 0.7, np.float32)
+    assert alike(equal, (1,)) * roundings(500) == pytest.approx(500)
+    assert alike(RANDOM, (1,)) == alike(equal[:, :63], (1,)) == 1
+    assert alike(equal.astype(np.float16), (1,)) == 1
+
+
+def test_a_few_terms_and_many_sums_tell_nothing() -> None:
+    assert not terms_vary(RANDOM[:, :63], (1,))
+    assert not terms_vary(np.tile(RANDOM, (2000, 1)), (1,))
+
+
+def test_serial_sums_of_terms_that_vary_err_by_chance_and_equal_ones_do_not() -> None:
+    for terms, vary in ((RANDOM, True), (np.full((3, 500), 0.7, np.float32), False)):
+        exact = terms.sum(1, dtype=np.float64)
+        serial = np.cumsum(terms, 1, dtype=np.float32)[:, -1]
+        halves = np.abs(serial - exact) / exact * 2**24
+        assert terms_vary(terms, (1,)) == vary
+        assert (halves < 0.5 * roundings(500)).all() == vary
+
+
+def test_steps_count_once_whatever_the_number_of_terms() -> None:
+    for terms in (1, 10, 1000):
+        halves = steps_beside_sum(np.array([6.0]), terms) * roundings(terms)
+        assert halves == pytest.approx(6)

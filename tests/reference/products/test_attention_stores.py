@@ -1,0 +1,83 @@
+"""What attention of FLOAT16 holds on the way, as measured on versions of DirectML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.precision.accumulation import places
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.half import toward_zero
+from dmlconf.reference.products.attention import (
+    multihead_attention1,
+    multihead_attention1_error_scale,
+)
+from dmlconf.tensors.datatypes import Array, DataType
+
+QUERIES, KEYS, SIZE = 6, 16, 8
+
+
+def arguments(seed: int) -> dict[str, Any]:
+    generator = np.random.default_rng(seed)
+    tensors = {
+        "QueryTensor": generator.uniform(-1, 1, (1, QUERIES, SIZE)),
+        "KeyTensor": generator.uniform(-1, 1, (1, KEYS, SIZE)),
+        "ValueTensor": generator.uniform(1, 2, (1, KEYS, SIZE)),
+    }
+    absent = [
+        "StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor",
+        "BiasTensor", "MaskTensor", "RelativePositionBiasTensor", "PastKeyTensor",
+        "PastValueTensor", "PastSequenceLengthsTensor", "OutputPresentKeyTensor",
+        "OutputPresentValueTensor",
+    ]  # fmt: skip
+    return {
+        **{name: values.astype(np.float16) for name, values in tensors.items()},
+        **dict.fromkeys(absent),
+        "OutputTensor": TensorDesc(DataType.FLOAT16, (1, QUERIES, SIZE)),
+        "Scale": 0.5,
+        "MaskFilterValue": -1000.0,
+        "QueryHeadCount": 1,
+        "KeyValueHeadCount": 1,
+        "MaskType": "NONE",
+    }
+
+
+def kernel(given: dict[str, Any], older: bool) -> Array:
+    """Return what DirectML 1.15.4 computes, or an older version that holds scores and sums."""
+    query, key, value = (given[name][0].astype(np.float64) for name in list(given)[:3])
+    scores = 0.5 * query @ key.T
+    scores = toward_zero(scores) if older else scores
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    total = powers.sum(1, keepdims=True)
+    shares = toward_zero(powers / (toward_zero(total) if older else total))
+    return toward_zero(shares @ value)[np.newaxis]
+
+
+def shares_of_limits(actual: Array, given: dict[str, Any]) -> Array:
+    """Return the share of its limit that each element's least error is."""
+    (right, *_), (scale, *_) = (
+        multihead_attention1(**given),
+        multihead_attention1_error_scale(**given),
+    )
+    assert isinstance(scale, ErrorScale)
+    assert scale.stored is not None
+    limit = 1.5 * places(right) + scale.stored * 2.0**-10 + scale.sums * 2.0**-19
+    errors = [np.abs(actual - other) for other in (right, *scale.others)]
+    share: Array = np.min(errors, axis=0) / limit
+    return share
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_accepts_what_versions_hold(older: bool) -> None:
+    for seed in range(5):
+        given = arguments(seed)
+        assert shares_of_limits(kernel(given, older), given).max() <= 1
+
+
+def test_refuses_four_places_above_what_is_right() -> None:
+    given = arguments(1)
+    (right,) = multihead_attention1(**given)
+    assert (shares_of_limits(right + 4 * places(right), given) > 1).mean() > 0.9

@@ -1,0 +1,130 @@
+"""What nodes make of intermediates that may have any value, or that are ordered by near values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlconf.backends.protocol import Outputs
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.reference.evaluation import evaluate
+from dmlconf.runner.judge import judge
+from dmlconf.runner.verdict import Status
+from dmlconf.tensors.datatypes import Array
+from tests.graphs.suites import graph_case
+
+COORDINATES = """
+inputs:
+  x: {Sizes: [4], DataType: UINT8, values: [0, 7, 0, 9]}
+nodes:
+  coordinates:
+    operator: NONZERO_COORDINATES
+    desc: {InputTensor: x, OutputCountTensor: {Sizes: [1], DataType: UINT32},
+           OutputCoordinatesTensor: {Sizes: [4, 1], DataType: UINT32}}
+  bits:
+    operator: ELEMENT_WISE_BIT_COUNT
+    desc: {InputTensor: coordinates.OutputCoordinatesTensor,
+           OutputTensor: {Sizes: [4, 1], DataType: UINT8}}
+outputs: {y: bits}
+"""
+
+ORDER = """
+inputs:
+  x: {Sizes: [4], DataType: FLOAT32, values: VALUES}
+nodes:
+  cosine: {operator: ELEMENT_WISE_COS, desc: {InputTensor: x, OutputTensor: {}}}
+  index:
+    operator: OPERATOR
+outputs: {y: index.OUTPUT}
+"""
+
+GREATEST = ORDER.replace(
+    "OPERATOR",
+    """ARGMAX
+    desc: {InputTensor: cosine, OutputTensor: {Sizes: [1], DataType: UINT32}, Axes: [0],
+           AxisDirection: INCREASING}""",
+).replace("OUTPUT", "OutputTensor")
+
+LEAST_TWO = ORDER.replace(
+    "OPERATOR",
+    """TOP_K1
+    desc: {InputTensor: cosine, OutputValueTensor: {Sizes: [2]},
+           OutputIndexTensor: {Sizes: [2], DataType: UINT32}, Axis: 0, K: 2,
+           AxisDirection: INCREASING}""",
+).replace("OUTPUT", "OutputIndexTensor")
+
+STORE = """
+inputs:
+  x: {Sizes: [1, 1, 2, 1], DataType: FLOAT16, values: [60000, 30000]}
+  w: {Sizes: [1, 1, 1, 1], DataType: FLOAT16, values: [2]}
+nodes:
+  product:
+    operator: GEMM
+    desc: {ATensor: x, BTensor: w, OutputTensor: {Sizes: [1, 1, 2, 1]}, TransA: NONE,
+           TransB: NONE, Alpha: 1, Beta: 0}
+  half:
+    operator: ACTIVATION_LINEAR
+    desc: {InputTensor: product, OutputTensor: {}, Alpha: 0.5, Beta: 0}
+outputs: {y: half}
+"""
+
+
+def passes(case: GraphCase, values: list[float]) -> bool:
+    expected = evaluate(case)
+    shape = expected["y"].shape
+    outputs: dict[str, Array] = {"y": np.array(values, expected["y"].dtype).reshape(shape)}
+    return judge(case, Outputs(outputs), lambda each: Outputs(expected)).status is Status.PASSED
+
+
+def test_what_undefined_coordinates_lead_to_is_open_and_nothing_else(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, COORDINATES)
+    assert passes(case, [1, 2, 20, 32])
+    assert not passes(case, [1, 3, 20, 32])
+
+
+@pytest.mark.parametrize(("index", "right"), [(0, True), (1, True), (2, True), (3, False)])
+def test_any_index_is_right_whose_value_may_be_the_greatest(
+    tmp_path: Path, index: int, right: bool
+) -> None:
+    # The cosines of the first three are off by no less than they differ.
+    values = "[0.00001, 0.00002, 0.00003, 3]"
+    assert passes(graph_case(tmp_path, GREATEST.replace("VALUES", values)), [index]) is right
+
+
+@pytest.mark.parametrize(
+    ("indices", "right"),
+    [([3, 0], True), ([3, 2], True), ([2, 0], False), ([0, 3], False), ([3, 1], True)],
+)
+def test_each_rank_has_indices_of_its_own(
+    tmp_path: Path, indices: list[float], right: bool
+) -> None:
+    values = "[0.00001, 0.00002, 0.00003, 3]"
+    assert passes(graph_case(tmp_path, LEAST_TWO.replace("VALUES", values)), indices) is right
+
+
+def test_indices_of_exact_values_are_exact(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, GREATEST.replace("VALUES", "[3, 0, 2, 1]"))
+    assert passes(case, [1])
+    assert not any(passes(case, [index]) for index in (0, 2, 3))
+
+
+def test_behind_an_overflow_the_largest_number_is_as_right_as_infinity(tmp_path: Path) -> None:
+    case = graph_case(tmp_path, STORE)
+    assert passes(case, [np.inf, 30000])
+    assert passes(case, [32752, 30000])
+    assert not passes(case, [16000, 30000])
+    assert not passes(case, [np.nan, 30000])
+
+
+def test_hardmax_gives_one_to_any_element_that_may_be_the_first(tmp_path: Path) -> None:
+    graph = ORDER.replace(
+        "OPERATOR",
+        """ACTIVATION_HARDMAX1
+    desc: {InputTensor: cosine, OutputTensor: {}, Axes: [0]}""",
+    ).replace("OUTPUT", "OutputTensor")
+    case = graph_case(tmp_path, graph.replace("VALUES", "[0.00001, 0.00002, 0.00003, 3]"))
+    assert passes(case, [1, 0, 0, 0])
+    assert passes(case, [0, 0, 1, 0])
+    assert not passes(case, [0, 0, 0, 1])
