@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -267,19 +268,18 @@ def _training_spans(
     exact: Array,
     epsilon: float,
 ) -> Iterator[Span]:
-    """Yield what FLOAT16 makes of the output, for each mean that it may hold.
+    """Yield what FLOAT16 makes of the output, for each mean and variance that it may hold.
 
     The quotient, its product with the scale or the scale's quotient may be held; before something
     is added, the sum with the bias as well.
     """
     statistics = Statistics.of(wide(tensor), over, exact)
-    inverse = statistics.inverse_root(epsilon)
-    factor = (inverse * wide(scale)).rounded()
-    factor = factor.or_any([factor.held()])
-    for centred in statistics.differences:
+    for centred, inverse in product(statistics.differences, statistics.inverse_roots(epsilon)):
+        factor = (inverse * wide(scale)).rounded()
+        factor = factor.or_any([factor.held()])
         quotient = (centred * inverse).rounded()
-        product = (centred * factor).rounded()
-        scaled = product.or_any([(quotient.held() * wide(scale)).rounded()]).held()
+        scaled = (centred * factor).rounded()
+        scaled = scaled.or_any([(quotient.held() * wide(scale)).rounded()]).held()
         total = scaled + wide(bias)
         yield total if add is None else total.held() + wide(add)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ def _normalized_spans(
     exact: Array | None,
     epsilon: float | None,
 ) -> Iterator[Span]:
-    """Yield what FLOAT16 makes of the output, for each mean that it may hold.
+    """Yield what FLOAT16 makes of the output, for each mean and variance that it may hold.
 
     What is scaled may be held, before or behind the scale, or the quotient of the scale.
 
@@ -191,14 +192,15 @@ def _normalized_spans(
         epsilon: the operator's; None where nothing is divided.
     """
     statistics = Statistics.of(wide(tensor), over, exact)
-    inverse = Span.of(np.ones(1)) if epsilon is None else statistics.inverse_root(epsilon)
-    for centred in statistics.differences:
+    one = [Span.of(np.ones(1))]
+    inverses = one if epsilon is None else list(statistics.inverse_roots(epsilon))
+    for centred, inverse in product(statistics.differences, inverses):
         values = centred if epsilon is None else (centred * inverse).rounded()
         if scale is not None:
             factor = (inverse * wide(scale)).rounded()
             held = factor if epsilon is None else factor.held()
-            product = (centred * factor.or_any([held])).rounded()
-            values = product.or_any([(values.held() * wide(scale)).rounded()])
+            scaled = (centred * factor.or_any([held])).rounded()
+            values = scaled.or_any([(values.held() * wide(scale)).rounded()])
         yield values if bias is None else values.held() + wide(bias)
 
 
@@ -250,7 +252,7 @@ def lp_normalization_error_scale(
         error_scale = ErrorScale(sums, size * share * cancelled)
         error_scale += variance_loss(size, square, Epsilon, dtype)
         if dtype == np.float16:
-            error_scale = error_scale.spanned(_lp_span(values, Axis, Epsilon, P))
+            error_scale = error_scale.spanned(*_lp_spans(values, Axis, Epsilon, P))
         others = saturated(values, square, square, Epsilon, dtype)
         if P == 1:
             norm = np.minimum(np.sqrt(square), float(np.finfo(dtype).max))
@@ -258,16 +260,17 @@ def lp_normalization_error_scale(
         return replace(error_scale, others=tuple(other.astype(dtype) for other in others))
 
 
-def _lp_span(values: Array, axis: int, epsilon: float, order: int) -> Span:
-    """Return the quotients where FLOAT16 may hold the norm, its square and the root."""
+def _lp_spans(values: Array, axis: int, epsilon: float, order: int) -> Iterator[Span]:
+    """Yield the quotients, for each norm, its square and root that FLOAT16 may hold."""
     terms = np.abs(values) if order == 1 else np.square(values)
     sums = terms.sum(axis, keepdims=True)
     exact = sums <= quantum_of(terms) * 2.0**24
-    norm = Span.sums(sums, sums, values.shape[axis], exact).held()
-    if order == 1:
-        norm = norm.square().rounded(exact).held()
-    root = (norm + single(epsilon)).rounded(exact & (epsilon == 0)).map(np.sqrt).rounded().held()
-    return Span.of(values) / root
+    for norm in Span.sums(sums, sums, values.shape[axis], exact).stores():
+        squares = [norm] if order == 2 else norm.square().rounded(exact).stores()
+        for square in squares:
+            added = (square + single(epsilon)).rounded(exact & (epsilon == 0))
+            for root in added.map(np.sqrt).rounded().stores():
+                yield Span.of(values) / root
 
 
 def _squared_norm(values: Array, axis: int, order: int) -> Array:

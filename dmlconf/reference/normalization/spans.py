@@ -53,14 +53,15 @@ class Statistics:
         ]
         return cls(tuple(differences), _spread(differences, over))
 
-    def inverse_root(self, epsilon: float) -> Span:
-        """Return the reciprocals of the deviations.
+    def inverse_roots(self, epsilon: float) -> Iterator[Span]:
+        """Yield the reciprocals of the deviations, for each number that may be held.
 
         FLOAT16 may hold the variance, and the root or its reciprocal.
         """
         one = Span.of(np.ones(1))
-        root = (self.variance.held() + single(epsilon)).rounded().map(np.sqrt).rounded()
-        return (one / root.held()).or_any([(one / root).held()]).rounded()
+        for variance in self.variance.stores():
+            root = (variance + single(epsilon)).rounded().map(np.sqrt).rounded()
+            yield (one / root.held()).or_any([(one / root).held()]).rounded()
 
 
 def parts_of(over: _Axes, shape: tuple[int, ...]) -> Iterator[tuple[_Axes, _Axes]]:

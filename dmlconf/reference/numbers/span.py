@@ -11,7 +11,7 @@ ends here are FLOAT64, whose own roundings are far below those of FLOAT32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final
@@ -114,8 +114,10 @@ class Span:
             exact: where it does not round.
         """
         step = np.where(exact, 0.0, STEP)
+        # By factors, so that infinities stay as they are.
         return Span(
-            self.least - step * np.abs(self.least), self.greatest + step * np.abs(self.greatest)
+            self.least * (1 - np.copysign(step, self.least)),
+            self.greatest * (1 + np.copysign(step, self.greatest)),
         )
 
     def held(self) -> Span:
@@ -124,6 +126,22 @@ class Span:
         A number that FLOAT16 has stays as it is.
         """
         return Span(_least_stored(self.least), -_least_stored(-self.greatest))
+
+    def stores(self) -> Iterator[Span]:
+        """Yield what may be held of the values: finite ones, and where FLOAT16 does not reach.
+
+        Beyond its largest number a store makes this number or infinity, and nothing between them
+        and the values themselves, which FLOAT32 holds.
+        """
+        held = self.held()
+        beyond = self.greatest > _LARGEST
+        if not beyond.any():
+            yield held
+            return
+        least = np.where(self.least > _LARGEST, self.least, held.least)
+        yield Span(least, np.where(beyond, self.greatest, held.greatest))
+        for end in (_LARGEST, np.inf):
+            yield Span(np.where(beyond, end, held.least), np.where(beyond, end, held.greatest))
 
     def or_any(self, others: Iterable[Span]) -> Span:
         """Return the span of these values and of others."""

@@ -179,6 +179,23 @@ def test_truncated_variances_beyond_float16_have_spans() -> None:
     assert np.logical_or.reduce(within).all()
 
 
+@pytest.mark.parametrize("operator", ["MEAN_VARIANCE_NORMALIZATION2", "LP_NORMALIZATION"])
+def test_between_the_divisors_beyond_float16_no_quotient_is_right(operator: str) -> None:
+    tensor = np.array([[300, 500, 300, 500]], np.float16)
+    output = TensorDesc(DataType.FLOAT16, tensor.shape)
+    if operator == "LP_NORMALIZATION":
+        fields: dict[str, Any] = {"Axis": 1, "P": 2, "Epsilon": 0.0, "OutputTensor": output}
+        scale = evaluate(operator, tensor, "error_scale", **fields)
+        square = np.square(tensor.astype(np.float64)).sum()
+    else:
+        scale = normalized(tensor, (1,), "error_scale", UseMean=False, OutputTensor=output)
+        square = np.square(tensor.astype(np.float64)).mean()
+    right = [tensor / np.sqrt(divisor) for divisor in (square, 65504.0, np.inf)]
+    for values, expected in [*((each, True) for each in right), (1.1 * right[0], False)]:
+        within = [(least <= values) & (values <= greatest) for least, greatest in scale.spans]
+        assert np.logical_or.reduce(within).all() == expected
+
+
 def test_the_mean_of_squares_less_the_square_of_the_mean_keeps_the_rule() -> None:
     count = np.float32(1000)
     for seed in range(20):

@@ -25,3 +25,25 @@ def test_an_infinity_is_held_as_it_is() -> None:
     held = Span.of(values).held()
     assert np.array_equal(held.least, values)
     assert np.array_equal(held.greatest, values)
+
+
+@np.errstate(all="ignore")
+def test_beyond_float16_a_value_is_held_as_itself_the_largest_number_or_infinite() -> None:
+    ways = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
+    assert [way.ends[0].tolist() for way in ways] == [
+        [1.0, 64992.0, 7e4],
+        [1.0, 65504.0, 65504.0],
+        [1.0, np.inf, np.inf],
+    ]
+    assert [way.ends[1].tolist() for way in ways] == [
+        [1.0, 66000.0, 8e4],
+        [1.0, 65504.0, 65504.0],
+        [1.0, np.inf, np.inf],
+    ]
+
+
+def test_within_float16_there_is_one_span() -> None:
+    span = Span(np.array([0.1, 65000.0]), np.array([0.2, 65504.0]))
+    [held] = span.stores()
+    assert (held.least <= span.least).all()
+    assert (held.greatest >= span.greatest).all()
