@@ -165,7 +165,9 @@ class Quantity:
         error_scale = error_scale.open_where(np.isnan(self.value))
         return Quantity(value, error_scale, spreads, self.terms)
 
-    def held(self, rounded: Store, exact: Array | bool = False) -> Quantity:
+    def held(
+        self, rounded: Store, exact: Array | bool = False, rows: Array | bool = True
+    ) -> Quantity:
         """Return what FLOAT16 holds of the values, as one kernel stores them.
 
         A store forgets the errors before it, unless they reach across the boundary between two
@@ -174,19 +176,22 @@ class Quantity:
         Args:
             rounded: gives the FLOAT16 numbers that are stored, FLOAT64.
             exact: where every kernel makes exactly these values before.
+            rows: which rows are stored, sizes {rows, 1}; the others stay as they are.
         """
-        value = rounded(self.value)
+        stored = rounded(self.value)
+        value = stored if rows is True else np.where(rows, stored, self.value)
         if self.error_scale is None:
             return replace(self, value=value)
         reach = np.where(exact, 0.0, self._reach())
         below, above = rounded(np.stack([self.value - reach, self.value + reach]))
-        either = (below != above) & np.isfinite(self.value)
+        finite = np.isfinite(self.value) & rows
+        either = (below != above) & finite
         place = np.where(either, places(self.value), 0.0)
-        beyond = np.isfinite(self.value) & (np.abs(self.value) > _LARGEST_FLOAT16)
-        nothing = ErrorScale(np.zeros_like(value))
-        scale = self.error_scale.where(either, nothing).holding(place / _FLOAT16_PLACE)
+        beyond = finite & (np.abs(self.value) > _LARGEST_FLOAT16)
+        kept = either | np.logical_not(rows)
+        scale = self.error_scale.kept_where(kept, rows).holding(place / _FLOAT16_PLACE)
         exact_spread = Spread.none(value.shape)
-        single, half = (spread.where(either, exact_spread) for spread in self._spreads())
+        single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # Where errors of stores arrive, the two differences are independent.
         half = half.widened(np.where(half.limit > 0, _HELD, 1.0) * place)
         error_scale = scale.open_where(self._open() | beyond)

@@ -10,7 +10,7 @@ import numpy as np
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
 from dmlconf.reference.recurrent.rnn import RnnDesc
 from dmlconf.reference.recurrent.sequences import (
     Gates,
@@ -94,15 +94,16 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
     else:
         variants = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
     return error_scales(
-        lambda kernel: _layer(kernel, True, desc),
-        desc.InputTensor.dtype,
+        lambda kernels: _layer(kernels, True, desc),
+        desc.InputTensor,
+        desc.RecurrenceTensor,
         variants,
         (desc.OutputSequenceTensor, desc.OutputSingleTensor),
-        2 + desc.InputTensor.shape[3] + desc.RecurrenceTensor.shape[3],
+        biases=2,
     )
 
 
-def _layer(kernel: Kernel, followed: bool, desc: GruDesc) -> tuple[Quantity, ...]:
+def _layer(kernels: Kernels, followed: bool, desc: GruDesc) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
         f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
@@ -110,7 +111,7 @@ def _layer(kernel: Kernel, followed: bool, desc: GruDesc) -> tuple[Quantity, ...
         both = slice(0, 2 * gates.hidden)
         of_weights, of_recurrence = gates.biases
         recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
-        hold = kernel.held
+        hold = kernels.held
 
         def activated(sums: Quantity, activation: Activation) -> Quantity:
             return hold(sums.activated(activation, desc.InputTensor.dtype), "gate")
@@ -123,7 +124,7 @@ def _layer(kernel: Kernel, followed: bool, desc: GruDesc) -> tuple[Quantity, ...
             if desc.LinearBeforeReset:
                 product = hold(hidden.times_matrix(recurrence_h), "product")
                 if desc.BiasTensor is not None:
-                    product = kernel.with_bias(
+                    product = kernels.with_bias(
                         product, of_recurrence[part_h], site="product with bias"
                     )
                 reset = hold(rt * product, "reset product")
@@ -141,9 +142,9 @@ def _layer(kernel: Kernel, followed: bool, desc: GruDesc) -> tuple[Quantity, ...
             if desc.LinearBeforeReset:
                 of_sums[part_h] = 0
             bias = of_weights + of_sums
-            sums = kernel.with_bias(sums, bias, sequences.exact_sums(gates, bias))
+            sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
         return sequences.run(step, sums, (first,), backward, lambda part: hold(part, "state"))
 
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed)
+    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
     with np.errstate(all="ignore"):
         return in_directions(desc.Direction, sequences, direction)

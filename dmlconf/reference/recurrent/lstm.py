@@ -12,7 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
@@ -102,15 +102,16 @@ def lstm_error_scale(desc: LstmDesc) -> tuple[ErrorScale, ...]:
     Derived in docs/bounds.md, Recurrent layers.
     """
     return error_scales(
-        lambda kernel: _layer(kernel, True, desc),
-        desc.InputTensor.dtype,
+        lambda kernels: _layer(kernels, True, desc),
+        desc.InputTensor,
+        desc.RecurrenceTensor,
         (_HELD,),
         (desc.OutputSequenceTensor, desc.OutputSingleTensor, desc.OutputCellSingleTensor),
-        3 + desc.InputTensor.shape[3] + desc.RecurrenceTensor.shape[3],
+        biases=3,
     )
 
 
-def _layer(kernel: Kernel, followed: bool, desc: LstmDesc) -> tuple[Quantity, ...]:
+def _layer(kernels: Kernels, followed: bool, desc: LstmDesc) -> tuple[Quantity, ...]:
     clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST
 
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
@@ -129,7 +130,7 @@ def _layer(kernel: Kernel, followed: bool, desc: LstmDesc) -> tuple[Quantity, ..
 
         def step(sums: Quantity, state: State) -> State:
             hidden, cell = state
-            sums = sums + kernel.held(hidden.times_matrix(gates.recurrence), "product")
+            sums = sums + kernels.held(hidden.times_matrix(gates.recurrence), "product")
             if peepholes is None:
                 # Without them all gates are known before the new cell is, and are computed at once.
                 gated = gate(sums[:, : part_f.stop], f)
@@ -153,9 +154,9 @@ def _layer(kernel: Kernel, followed: bool, desc: LstmDesc) -> tuple[Quantity, ..
         )
         bias = gates.biases[0] + gates.biases[1]
         exact = sequences.exact_sums(gates, bias)
-        sums = kernel.with_bias(sequences.weighted(gates), bias, exact)
-        return sequences.run(step, sums, first, backward, lambda part: kernel.held(part, "state"))
+        sums = kernels.with_bias(sequences.weighted(gates), bias, exact)
+        return sequences.run(step, sums, first, backward, lambda part: kernels.held(part, "state"))
 
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed)
+    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
     with np.errstate(all="ignore"):
         return in_directions(desc.Direction, sequences, direction)

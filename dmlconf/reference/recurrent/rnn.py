@@ -12,7 +12,7 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
@@ -81,33 +81,34 @@ def rnn_error_scale(desc: RnnDesc) -> tuple[ErrorScale, ...]:
     Derived in docs/bounds.md, Recurrent layers.
     """
     return error_scales(
-        lambda kernel: _layer(kernel, True, desc),
-        desc.InputTensor.dtype,
+        lambda kernels: _layer(kernels, True, desc),
+        desc.InputTensor,
+        desc.RecurrenceTensor,
         (_HELD,),
         (desc.OutputSequenceTensor, desc.OutputSingleTensor),
-        2 + desc.InputTensor.shape[3] + desc.RecurrenceTensor.shape[3],
+        biases=2,
     )
 
 
-def _layer(kernel: Kernel, followed: bool, desc: RnnDesc) -> tuple[Quantity, ...]:
+def _layer(kernels: Kernels, followed: bool, desc: RnnDesc) -> tuple[Quantity, ...]:
     def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
         gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
         (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
         dtype = desc.InputTensor.dtype
 
         def step(sums: Quantity, state: State) -> State:
-            sums = sums + kernel.held(state[0].times_matrix(gates.recurrence), "product")
+            sums = sums + kernels.held(state[0].times_matrix(gates.recurrence), "product")
             return (sums.clipped(LARGEST).activated(f, dtype),)
 
         first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
-        sums = kernel.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
+        sums = kernels.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
         if desc.BiasTensor is not None:
             bias = gates.biases[0] + gates.biases[1]
-            sums = kernel.with_bias(sums, bias, sequences.exact_sums(gates, bias))
+            sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
         return sequences.run(
-            step, sums, (first,), backward, lambda part: kernel.held(part, "state")
+            step, sums, (first,), backward, lambda part: kernels.held(part, "state")
         )
 
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed)
+    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
     with np.errstate(all="ignore"):
         return in_directions(desc.Direction, sequences, direction)

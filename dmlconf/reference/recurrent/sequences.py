@@ -23,6 +23,7 @@ __all__ = [
     "Sequences",
     "State",
     "error_scales_of",
+    "in_data_types",
     "in_directions",
     "initial",
     "values_of",
@@ -80,23 +81,27 @@ class Sequences:
         lengths: for each sequence, as given, and so perhaps beyond the number of steps.
         followed: whether error scales are wanted.
         dtype: the type of the tensors.
+        copies: how many times the batch stands there, one behind the other.
     """
 
     values: Array
     lengths: Array
     followed: bool
     dtype: np.dtype[Any]
+    copies: int
 
     @classmethod
-    def of(cls, tensor: Array, lengths: Array | None, followed: bool) -> Sequences:
+    def of(cls, tensor: Array, lengths: Array | None, followed: bool, copies: int) -> Sequences:
         """Return the sequences of a desc's tensors."""
         steps, batch = tensor.shape[1:3]
         counts = np.full(batch, steps) if lengths is None else lengths.reshape(batch)
-        return cls(tensor[0].astype(np.float64), counts.astype(np.int64), followed, tensor.dtype)
+        values = np.tile(tensor[0].astype(np.float64), (1, copies, 1))
+        lengths = np.tile(counts.astype(np.int64), copies)
+        return cls(values, lengths, followed, tensor.dtype, copies)
 
     @property
     def batch(self) -> int:
-        """The number of sequences."""
+        """The number of sequences, of all copies."""
         return int(self.values.shape[1])
 
     def reversed(self) -> Sequences:
@@ -189,7 +194,7 @@ def initial(
         backward: whether the sequences are reversed.
     """
     if tensor is not None:
-        value = tensor[0, direction].astype(np.float64)
+        value = np.tile(tensor[0, direction].astype(np.float64), (sequences.copies, 1))
         return Quantity(value, ErrorScale(np.zeros_like(value)) if sequences.followed else None)
     value = np.zeros((sequences.batch, hidden))
     error_scale = ErrorScale(value) if sequences.followed else None
@@ -228,10 +233,17 @@ def in_directions(
 
 def values_of(outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
     """Return the values of the outputs that a desc has, in their data types."""
+    return in_data_types([quantity.value for quantity in outputs], descs)
+
+
+def in_data_types(
+    outputs: Sequence[Array], descs: Sequence[TensorDesc | None]
+) -> tuple[Array, ...]:
+    """Return the outputs that a desc has in their data types, given FLOAT64 values of all."""
     with np.errstate(all="ignore"):
         return tuple(
-            quantity.value.astype(desc.DataType.dtype)
-            for quantity, desc in zip(outputs, descs, strict=True)
+            values.astype(desc.DataType.dtype)
+            for values, desc in zip(outputs, descs, strict=True)
             if desc is not None
         )
 
