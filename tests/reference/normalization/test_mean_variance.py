@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.precision.accumulation import roundings
 from dmlconf.reference.evaluation import reference_function
-from dmlconf.reference.numbers.half import toward_zero
+from dmlconf.reference.numbers.half import STORES, Store, toward_zero
 from dmlconf.tensors.datatypes import Array, DataType
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -163,6 +163,34 @@ def test_serial_sums_of_terms_that_err_alike_keep_the_rule(first: float, length:
     error = np.abs(actual.astype(np.float64) - normalized(tensor, (1,), Epsilon=1e-5))
     scale = normalized(tensor, (1,), "error_scale", Epsilon=1e-5)
     assert (error <= roundings(length + 2) * 2.0**-24 * scale.sums).all()
+
+
+@pytest.mark.parametrize("site", ["product", "factor", "reciprocal"])
+@pytest.mark.parametrize("store", STORES)
+def test_a_number_that_is_held_before_a_bias_cancels_it_has_a_span(site: str, store: Store) -> None:
+    generator = np.random.default_rng(3)
+    tensor, scale = (generator.uniform(low, 5, (1, 64)).astype(np.float16) for low in (-3, 0.5))
+    centred = tensor - tensor.mean(1, np.float64, keepdims=True)
+    inverse = 1 / np.sqrt(np.square(centred).mean(1, keepdims=True))
+    factor: Array | float = scale.astype(np.float64)
+    if site == "product":
+        actual = store(centred * inverse * factor)
+    elif site == "factor":
+        actual = centred * store(inverse * factor)
+    else:
+        factor, actual = 1.0, centred * store(inverse)
+    bias = (-centred * inverse * factor).astype(np.float16)
+    spans = normalized(
+        tensor,
+        (1,),
+        "error_scale",
+        ScaleTensor=None if site == "reciprocal" else scale,
+        BiasTensor=bias,
+        OutputTensor=TensorDesc(DataType.FLOAT16, tensor.shape),
+    ).spans
+    actual = actual + bias
+    within = [(least <= actual) & (actual <= greatest) for least, greatest in spans]
+    assert np.logical_or.reduce(within).all()
 
 
 def test_truncated_variances_beyond_float16_have_spans() -> None:

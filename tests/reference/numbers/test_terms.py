@@ -27,6 +27,7 @@ def test_random_terms_vary_along_any_axes() -> None:
         RANDOM.astype(np.float16),
         np.tile(RANDOM[:, :20], 25),
         np.where(np.arange(500) % 5 < 2, np.float32(0.7), RANDOM),
+        np.where(np.arange(500) % 10 == 3, np.float32(0.7), RANDOM),
         np.where(np.arange(500) == 0, np.float32(1e8), RANDOM),
     ],
     ids=[
@@ -36,6 +37,7 @@ def test_random_terms_vary_along_any_axes() -> None:
         "of FLOAT16",
         "of 20 kinds",
         "two of five equal",
+        "one of ten equal",
         "lost beside one",
     ],
 )

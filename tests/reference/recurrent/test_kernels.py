@@ -1,0 +1,44 @@
+"""Kernels of recurrent layers that are computed side by side give what each gives alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.loader import load_suite
+from dmlconf.cases.model import Case
+from dmlconf.reference.allowance import CaseAllowances
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.recurrent import kernels
+from dmlconf.resources import cases_directory
+from dmlconf.runner.memory import tensor_bytes
+
+ONE_IN = 12
+"""Cases of FLOAT16 of which one is taken."""
+
+
+def cases_of(operator: str) -> list[Case]:
+    plan = load_suite([cases_directory() / operator]).plan()
+    named = [planned for planned in plan if "FLOAT16" in planned.identifier]
+    cases = [build(planned) for planned in named[::ONE_IN]]
+    return [case for case in cases if tensor_bytes(case) < 1 << 14 and case.expectation is None]
+
+
+def error_scales(cases: list[Case]) -> list[ErrorScale]:
+    return [scale for case in cases for scale in CaseAllowances(case).error_scales]
+
+
+@pytest.mark.parametrize("operator", ["gru", "lstm", "rnn"])
+def test_kernels_side_by_side_are_those_one_by_one(
+    operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = cases_of(operator)
+    assert len(cases) > 3
+    together = error_scales(cases)
+    monkeypatch.setattr(kernels, "_MOST_ERRORS", 1)
+    for first, second in zip(together, error_scales(cases), strict=True):
+        for part in ("sums", "stored", "deviation"):
+            np.testing.assert_allclose(getattr(first, part), getattr(second, part), rtol=1e-9)
+        for left, right in zip(first.others, second.others, strict=True):
+            np.testing.assert_array_equal(left, right)
