@@ -102,19 +102,6 @@ class ErrorScale:
             stored = np.where(chosen, first, second)
         return ErrorScale(np.where(chosen, self.sums, other.sums), stored)
 
-    def kept_where(self, kept: Array, added: Array | bool) -> ErrorScale:
-        """Return this where kept, else that of exact values.
-
-        Args:
-            kept: where errors stay.
-            added: where another store follows, beside which those before add up.
-        """
-        zero = np.zeros_like(self.sums)
-        stored = zero if self.stored is None else self.stored
-        deviation = stored if self.deviation is None else np.where(added, stored, self.deviation)
-        sums, stored, deviation = (np.where(kept, s, 0.0) for s in (self.sums, stored, deviation))
-        return ErrorScale(sums, stored, deviation)
-
     def open_where(self, undefined: Array) -> ErrorScale:
         """Return the error scale with which any result is right where it is undefined."""
         return self._with_sums(np.where(undefined, ANY_RESULT, self.sums))

@@ -189,7 +189,8 @@ class Quantity:
         place = np.where(either, places(self.value), 0.0)
         beyond = finite & (np.abs(self.value) > _LARGEST_FLOAT16)
         kept = either | np.logical_not(rows)
-        scale = self.error_scale.kept_where(kept, rows).holding(place / _FLOAT16_PLACE)
+        nothing = ErrorScale(np.zeros_like(value))
+        scale = self.error_scale.where(kept, nothing).holding(place / _FLOAT16_PLACE)
         exact_spread = Spread.none(value.shape)
         single, half = (spread.where(kept, exact_spread) for spread in self._spreads())
         # Where errors of stores arrive, the two differences are independent.
