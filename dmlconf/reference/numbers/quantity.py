@@ -20,12 +20,7 @@ from dmlconf.reference.activation.fused import Activation, activated_error_scale
 from dmlconf.reference.numbers.error_scale import LONGEST_WHOLE, ErrorScale
 from dmlconf.reference.numbers.half import Store
 from dmlconf.reference.numbers.rounding import ANY_RESULT, HALF_STEP, finite_sizes, or_any_result
-from dmlconf.reference.numbers.spread import (
-    ROUNDING,
-    Spread,
-    independent,
-    sources_of,
-)
+from dmlconf.reference.numbers.spread import ROUNDING, Spread, independent, sources_of
 from dmlconf.tensors.datatypes import Array
 
 __all__ = ["Quantity", "carried", "followed_product"]

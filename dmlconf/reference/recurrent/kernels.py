@@ -25,7 +25,7 @@ from dmlconf.reference.numbers.quantity import Quantity
 from dmlconf.reference.recurrent.sequences import error_scales_of, in_data_types
 from dmlconf.tensors.datatypes import Array
 
-__all__ = ["EXACT", "Kernels", "Sites", "error_scales"]
+__all__ = ["EXACT", "Kernel", "Kernels", "Sites", "error_scales"]
 
 Sites = frozenset[str]
 """Names of values in a layer's equations."""
