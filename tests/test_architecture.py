@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,11 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def part(path: Path) -> str:
     """The package of a module, or the module itself where it is in none."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
@@ -63,7 +69,7 @@ def imported(path: Path) -> Iterator[str]:
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -97,7 +103,7 @@ def test_imports_are_seen_wherever_they_stand() -> None:
 
 def test_precision_takes_only_its_rules_from_the_catalogue() -> None:
     for path in (PACKAGE / "precision").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf."):
                 allowed = ("dmlconf.catalogue.precision", "dmlconf.precision", "dmlconf.tensors")
                 assert str(node.module).startswith(allowed)
@@ -111,7 +117,7 @@ CONCRETE_BACKENDS: Final = ("directml", "miniature", "numpy")
 def test_only_backends_know_a_concrete_backend(path: Path) -> None:
     if part(path) == "backends":
         return
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dmlconf.backends."):
             name = str(node.module).split(".")[2]
             assert name not in CONCRETE_BACKENDS, node.module
@@ -128,8 +134,8 @@ def test_module_is_no_longer_than_a_reader_bears(path: Path) -> None:
 
 
 def has_definitions(path: Path) -> bool:
-    tree = ast.parse(path.read_text("utf-8"))
-    return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in tree.body)
+    body = tree_of(path).body
+    return any(not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom) for node in body)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +151,7 @@ def test_all_lists_what_is_public(path: Path) -> None:
         assert hasattr(module, name)
     defined = {
         node.name
-        for node in ast.parse(path.read_text("utf-8")).body
+        for node in tree_of(path).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
     }
     assert defined <= set(names)
@@ -153,7 +159,7 @@ def test_all_lists_what_is_public(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    assert ast.get_docstring(tree_of(path))
 
 
 def modules_after(statement: str) -> set[str]:
