@@ -96,6 +96,7 @@ def test_verdicts_that_the_profile_does_not_allow_give_no_certificate(
     assert not (folder / "it.dmlcert").exists()
 
 
+@pytest.mark.breakdown
 @pytest.mark.parametrize(
     "damaged",
     [

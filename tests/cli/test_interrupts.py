@@ -18,7 +18,10 @@ from dmlconf.runner.verdict import ReasonKind, Status
 from tests.cli.process import TILE, beginning, dmlconf, environment, text_of
 from tests.runner.processes import running
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+pytestmark = [
+    pytest.mark.breakdown,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals"),
+]
 
 LOG = "run.jsonl"
 CASES = ("--operator", "TILE", "-k", "matrix/layouts")

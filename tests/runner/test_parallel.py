@@ -28,6 +28,8 @@ from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from tests.runner.cases import ONLY_THE_FIRST, many, plan, write
 from tests.runner.test_against import recorded
 
+pytestmark = pytest.mark.breakdown
+
 NUMPY = registry.parse("numpy")
 
 

@@ -20,6 +20,8 @@ from dmlconf.runner.pool import HOPELESS, WorkerPool
 from tests.runner.cases import many
 from tests.runner.processes import running
 
+pytestmark = pytest.mark.breakdown
+
 
 def run(
     directory: Path, backend: str, count: int, *, workers: int = 1, timeout: float = 60
