@@ -52,6 +52,9 @@ python3 lab/lab.py versions --run
 logs that leads to each failure.
 """
 
+_NO_CHOICE: Final = {"against", "circumstances", "compare_unfused", "substrate"}
+"""Options that tell how cases are run and judged, not which."""
+
 _FAULTS_HEAD: Final = """\
 ## Known faults
 
@@ -140,7 +143,7 @@ def _row(cells: Iterable[object]) -> str:
 
 def _selection(log: RunLog) -> str:
     """Return what was chosen of the suite; nothing where all of it was."""
-    chosen = {name: value for name, value in log.header.options.items() if name != "against"}
+    chosen = {name: value for name, value in log.header.options.items() if name not in _NO_CHOICE}
     parts = (
         f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in chosen.items()
