@@ -29,6 +29,7 @@ __all__ = [
     "IN_PLACE",
     "constants",
     "desc_of",
+    "element_count",
     "facts_of",
     "is_tensor",
     "names",
@@ -46,6 +47,13 @@ _TENSOR: Final = re.compile(
     r"(?P<type>U?INT\d+|FLOAT\d+) (?P<sizes>-|[\dx-]+)(?: strides=(?P<strides>-|[\dx-]+))?"
     r"(?: flags=(?P<flags>\w+))?(?: bytes=(?P<bytes>\d+))?(?: alignment=(?P<alignment>\d+))?\Z"
 )
+
+
+def element_count(facts: Mapping[str, Any]) -> int:
+    """Return how many elements the tensors of a case have, from its facts."""
+    nested = (value if isinstance(value, list) else [value] for value in facts.values())
+    texts = (text for values in nested for text in values if isinstance(text, str))
+    return sum(tensor.ElementCount for text in texts if (tensor := read_tensor(text)))
 
 
 def facts_of(case: Case) -> dict[str, Any]:

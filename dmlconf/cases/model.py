@@ -24,6 +24,7 @@ from dmlconf.tensors.sample import Sample
 
 __all__ = [
     "DOCUMENTED_TAG",
+    "INVALID_TAG",
     "REJECTION_HINT",
     "About",
     "Case",
@@ -39,6 +40,9 @@ __all__ = [
 
 DOCUMENTED_TAG: Final = "documented"
 """The tag of cases that a documentation page gives."""
+
+INVALID_TAG: Final = "invalid"
+"""The tag of cases that must be refused."""
 
 
 class Provenance(StrEnum):

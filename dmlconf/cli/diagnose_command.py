@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -140,21 +140,12 @@ def _log(failure: str | None) -> RunLog | None:
 
 
 def _failures(log: RunLog) -> Iterator[_Failure]:
-    """Yield the smallest case of each group of failures, with what the group shares."""
+    """Yield the simplest case of each group of failures, with what the group shares."""
     from dmlconf.reports.shared import shared_lines
 
     for line in shared_lines(log):
-        smallest = min(line.shared.failures, key=lambda verdict: _size(verdict.facts))
         alike = tuple(dict.fromkeys(verdict.case for verdict in line.shared.failures))
-        yield _Failure(smallest.case, line.sentence, alike)
-
-
-def _size(facts: Any) -> int:
-    from dmlconf.cases.facts import read_tensor
-
-    nested = [value if isinstance(value, list) else [value] for value in facts.values()]
-    texts = [text for values in nested for text in values if isinstance(text, str)]
-    return sum(tensor.ElementCount for text in texts if (tensor := read_tensor(text)))
+        yield _Failure(line.shared.simplest.case, line.sentence, alike)
 
 
 def _folder(folder: Path | None, number: int, failure: _Failure) -> Path | None:

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dmlconf.cases.facts import element_count
+from dmlconf.cases.model import INVALID_TAG
 from dmlconf.diagnosis.across import SharedGroups, shared_groups
 from dmlconf.diagnosis.groups import Group, operator_failures
 from dmlconf.diagnosis.search import Explanation
@@ -58,6 +60,18 @@ class SharedProperty:
     compared: int
     condition: Condition | None
     simpler: Condition | None = None
+
+    @property
+    def simplest(self) -> Verdict:
+        """The failure to look at first: the one with the fewest elements.
+
+        A case that must be refused comes last: what is left out of it may make it valid, so that
+        little can be learned from its variants.
+        """
+        return min(
+            self.failures,
+            key=lambda verdict: (INVALID_TAG in verdict.tags, element_count(verdict.facts)),
+        )
 
 
 class _Identity:

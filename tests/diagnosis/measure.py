@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Final
 
 from dmlconf.backends import registry
-from dmlconf.cases.facts import read_tensor
 from dmlconf.cases.loader import load_suite, valid_case
 from dmlconf.cli.cache import user_store
 from dmlconf.diagnosis.bench import Bench
@@ -20,7 +19,6 @@ from dmlconf.resources import cases_directory
 from dmlconf.runner.against import AUTO, expectations
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.session import judged, make_header
-from dmlconf.runner.verdict import Verdict
 from tests.diagnosis.defects import Defect
 from tests.diagnosis.test_planted import first_lines
 
@@ -70,8 +68,7 @@ def measure(defect: Defect) -> Measured:
         log = RunLog(header, tuple(judged(plan, backend, expected.against)), None)
         lines = first_lines(log)
         shared = shared_properties(log)[0]
-        smallest = min(shared.failures, key=_size)
-        case = next(valid_case(p) for p in plan if p.identifier == smallest.case)
+        case = next(valid_case(p) for p in plan if p.identifier == shared.simplest.case)
         diagnosis = diagnose(case, bench, _SECONDS)
     finally:
         bench.close()
@@ -87,11 +84,6 @@ def measure(defect: Defect) -> Measured:
         perf_counter() - began,
         lines,
     )
-
-
-def _size(verdict: Verdict) -> int:
-    tensors = [read_tensor(text) for text in verdict.facts.values() if isinstance(text, str)]
-    return sum(tensor.ElementCount for tensor in tensors if tensor is not None)
 
 
 def table(measured: Sequence[Measured]) -> Iterator[str]:

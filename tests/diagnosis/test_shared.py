@@ -163,6 +163,29 @@ def test_what_most_passes_have_and_no_failure_has_explains_no_failure() -> None:
         assert group.condition is None or group.condition.failures > 0
 
 
+def failures(*cases: tuple[str, str, list[str]]) -> SharedProperty:
+    """Return the group of failures of GEMM, of names, tags and tensors."""
+    verdicts = [
+        logs.verdict(
+            f"gemm/{name}", Status.FAILED, WRONG, "GEMM", facts={"T": tensors}, tags=(tag,)
+        )
+        for name, tag, tensors in cases
+    ]
+    return only(*verdicts)
+
+
+def test_the_simplest_failure_has_the_fewest_elements() -> None:
+    pair, one = ["FLOAT32 1x4", "FLOAT32 4x1"], ["FLOAT32 1x7"]
+    assert failures(("pair", "matrix", pair), ("one", "matrix", one)).simplest.case == "gemm/one"
+
+
+def test_a_case_that_must_be_refused_is_the_last_to_look_at() -> None:
+    few, many = ["FLOAT32 1x2"], ["FLOAT32 9x9"]
+    both = failures(("refused", "invalid", few), ("run", "matrix", many))
+    assert both.simplest.case == "gemm/run"
+    assert failures(("refused", "invalid", few)).simplest.case == "gemm/refused"
+
+
 @pytest.mark.whole
 def test_44000_verdicts_take_seconds() -> None:
     verdicts = []
