@@ -73,12 +73,7 @@ def batch_normalization_grad(desc: BatchNormalizationGradDesc) -> tuple[Array, A
             shared_dimensions(desc.ScaleTensor),
         )
         deviation = deviation_of(desc.VarianceTensor, desc.Epsilon)
-        gradient *= wide(desc.ScaleTensor) / deviation
-        return (
-            gradient.astype(desc.OutputGradientTensor.DataType.dtype),
-            (scale / deviation).astype(desc.OutputScaleGradientTensor.DataType.dtype),
-            bias.astype(desc.OutputBiasGradientTensor.DataType.dtype),
-        )
+        return _gradients(desc, gradient, scale, bias, deviation)
 
 
 @of_fields(BatchNormalizationGradDesc)
@@ -145,12 +140,7 @@ def batch_normalization_training_grad(
         centred *= scale / count / np.square(deviation)
         gradient -= bias / count
         gradient -= centred
-        gradient *= wide(desc.ScaleTensor) / deviation
-        return (
-            gradient.astype(desc.OutputGradientTensor.DataType.dtype),
-            (scale / deviation).astype(desc.OutputScaleGradientTensor.DataType.dtype),
-            bias.astype(desc.OutputBiasGradientTensor.DataType.dtype),
-        )
+        return _gradients(desc, gradient, scale, bias, deviation)
 
 
 @of_fields(BatchNormalizationGradDesc)
@@ -253,6 +243,26 @@ def _partial(terms: Array, over: tuple[int, ...], exact: Array) -> Array:
         sums = store_sizes(terms.sum(first, keepdims=True), exact).sum(second, keepdims=True)
         total = np.fmax(total, sums)
     return total
+
+
+def _gradients(
+    desc: BatchNormalizationGradDesc, gradient: Array, scale: Array, bias: Array, deviation: Array
+) -> tuple[Array, Array, Array]:
+    """Return the gradients of the input, the scale and the bias in their data types.
+
+    Args:
+        desc: the desc.
+        gradient: of the input, before it is scaled and divided by the deviation.
+        scale: of the scale, before it is divided.
+        bias: of the bias.
+        deviation: what the elements were divided by.
+    """
+    gradient = gradient * (wide(desc.ScaleTensor) / deviation)
+    return (
+        gradient.astype(desc.OutputGradientTensor.DataType.dtype),
+        (scale / deviation).astype(desc.OutputScaleGradientTensor.DataType.dtype),
+        bias.astype(desc.OutputBiasGradientTensor.DataType.dtype),
+    )
 
 
 def _parameter_gradients(

@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import Kernels, Sites
+from dmlconf.reference.recurrent.layers import error_scales, values
 from dmlconf.reference.recurrent.rnn import RnnDesc
 from dmlconf.reference.recurrent.sequences import (
     Gates,
     Quantity,
     Sequences,
     State,
-    in_directions,
     initial,
-    values_of,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -78,8 +75,7 @@ def gru(desc: GruDesc) -> tuple[Array, ...]:
     Source: the ONNX operator GRU, since the page of DML_GRU_OPERATOR_DESC has its equations as
     pictures; the order of gates and lengths were measured.
     """
-    outputs = _layer(EXACT, False, desc)
-    return values_of(outputs, (desc.OutputSequenceTensor, desc.OutputSingleTensor))
+    return values(desc, _direction)
 
 
 @of_fields(GruDesc)
@@ -93,58 +89,48 @@ def gru_error_scale(desc: GruDesc) -> tuple[ErrorScale, ...]:
         variants = (_NEWER, _NEWER | {"gate"}, _OLDER, _EVERYTHING)
     else:
         variants = (_NEWER_RESET_FIRST, _OLDER_RESET_FIRST, _EVERYTHING)
-    return error_scales(
-        lambda kernels: _layer(kernels, True, desc),
-        desc.InputTensor,
-        desc.RecurrenceTensor,
-        variants,
-        (desc.OutputSequenceTensor, desc.OutputSingleTensor),
-        biases=2,
-    )
+    return error_scales(desc, _direction, variants, biases=2)
 
 
-def _layer(kernels: Kernels, followed: bool, desc: GruDesc) -> tuple[Quantity, ...]:
-    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
-        gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
-        f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
-        part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
-        both = slice(0, 2 * gates.hidden)
-        of_weights, of_recurrence = gates.biases
-        recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
-        hold = kernels.held
+def _direction(
+    desc: GruDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
+) -> tuple[Quantity, State]:
+    gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
+    f, g = Activation.each(desc.ActivationDescs[2 * index : 2 * index + 2])
+    part_z, part_r, part_h = (gates.part(gate) for gate in range(3))
+    both = slice(0, 2 * gates.hidden)
+    of_weights, of_recurrence = gates.biases
+    recurrence_both, recurrence_h = gates.recurrence[:, both], gates.recurrence[:, part_h]
+    hold = kernels.held
 
-        def activated(sums: Quantity, activation: Activation) -> Quantity:
-            return hold(sums.activated(activation, desc.InputTensor.dtype), "gate")
+    def activated(sums: Quantity, activation: Activation) -> Quantity:
+        return hold(sums.activated(activation, desc.InputTensor.dtype), "gate")
 
-        def step(sums: Quantity, state: State) -> State:
-            (hidden,) = state
-            product = hold(hidden.times_matrix(recurrence_both), "product")
-            gated = activated(hold(sums[:, both] + product, "sum of gates"), f)
-            zt, rt = gated[:, part_z], gated[:, part_r]
-            if desc.LinearBeforeReset:
-                product = hold(hidden.times_matrix(recurrence_h), "product")
-                if desc.BiasTensor is not None:
-                    product = kernels.with_bias(
-                        product, of_recurrence[part_h], site="product with bias"
-                    )
-                reset = hold(rt * product, "reset product")
-            else:
-                kept = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
-                reset = hold(kept.times_matrix(recurrence_h), "product")
-            ht = activated(hold(sums[:, part_h] + reset, "sum of h"), g)
-            taken = hold(zt.complement() * ht, "share")
-            return (taken + hold(zt * hidden, "share"),)
+    def step(sums: Quantity, state: State) -> State:
+        (hidden,) = state
+        product = hold(hidden.times_matrix(recurrence_both), "product")
+        gated = activated(hold(sums[:, both] + product, "sum of gates"), f)
+        zt, rt = gated[:, part_z], gated[:, part_r]
+        if desc.LinearBeforeReset:
+            product = hold(hidden.times_matrix(recurrence_h), "product")
+            if desc.BiasTensor is not None:
+                product = kernels.with_bias(
+                    product, of_recurrence[part_h], site="product with bias"
+                )
+            reset = hold(rt * product, "reset product")
+        else:
+            kept = replace(hold(rt * hidden, "reset state"), absent=hidden.absent)
+            reset = hold(kept.times_matrix(recurrence_h), "product")
+        ht = activated(hold(sums[:, part_h] + reset, "sum of h"), g)
+        taken = hold(zt.complement() * ht, "share")
+        return (taken + hold(zt * hidden, "share"),)
 
-        first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
-        sums = hold(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
-        if desc.BiasTensor is not None:
-            of_sums = of_recurrence.copy()
-            if desc.LinearBeforeReset:
-                of_sums[part_h] = 0
-            bias = of_weights + of_sums
-            sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
-        return sequences.run(step, sums, (first,), backward, lambda part: hold(part, "state"))
-
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
-    with np.errstate(all="ignore"):
-        return in_directions(desc.Direction, sequences, direction)
+    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
+    sums = hold(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
+    if desc.BiasTensor is not None:
+        of_sums = of_recurrence.copy()
+        if desc.LinearBeforeReset:
+            of_sums[part_h] = 0
+        bias = of_weights + of_sums
+        sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
+    return sequences.run(step, sums, (first,), backward, lambda part: hold(part, "state"))

@@ -12,16 +12,15 @@ from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import Kernels, Sites
+from dmlconf.reference.recurrent.layers import error_scales, values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
     Quantity,
     Sequences,
     State,
-    in_directions,
     initial,
-    values_of,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -56,6 +55,11 @@ class LstmDesc:
     UseClipThreshold: bool
     CoupleInputForget: bool
 
+    @property
+    def outputs(self) -> tuple[TensorDesc | None, ...]:
+        """The hidden nodes behind every step, the last of each sequence, and its last cell."""
+        return self.OutputSequenceTensor, self.OutputSingleTensor, self.OutputCellSingleTensor
+
 
 @of_fields(LstmDesc)
 def lstm(desc: LstmDesc) -> tuple[Array, ...]:
@@ -89,10 +93,7 @@ def lstm(desc: LstmDesc) -> tuple[Array, ...]:
     Source: the ONNX operator LSTM, since the page of DML_LSTM_OPERATOR_DESC has its equations as
     pictures; the order of gates, clipping and lengths were measured.
     """
-    outputs = _layer(EXACT, False, desc)
-    return values_of(
-        outputs, (desc.OutputSequenceTensor, desc.OutputSingleTensor, desc.OutputCellSingleTensor)
-    )
+    return values(desc, _direction)
 
 
 @of_fields(LstmDesc)
@@ -101,62 +102,51 @@ def lstm_error_scale(desc: LstmDesc) -> tuple[ErrorScale, ...]:
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    return error_scales(
-        lambda kernels: _layer(kernels, True, desc),
-        desc.InputTensor,
-        desc.RecurrenceTensor,
-        (_HELD,),
-        (desc.OutputSequenceTensor, desc.OutputSingleTensor, desc.OutputCellSingleTensor),
-        biases=3,
-    )
+    return error_scales(desc, _direction, (_HELD,), biases=3)
 
 
-def _layer(kernels: Kernels, followed: bool, desc: LstmDesc) -> tuple[Quantity, ...]:
+def _direction(
+    desc: LstmDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
+) -> tuple[Quantity, State]:
     clip = desc.ClipThreshold if desc.UseClipThreshold else LARGEST
-
-    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
-        gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
-        f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])
-        part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
-        peepholes = None if desc.PeepholeTensor is None else desc.PeepholeTensor[0, 0, index]
-        if peepholes is not None:
-            seen_by_i, seen_by_o, seen_by_f = (
-                Quantity(row, ErrorScale(np.zeros_like(row)))
-                for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
-            )
-
-        def gate(sums: Quantity, activation: Activation) -> Quantity:
-            return sums.clipped(clip).activated(activation, desc.InputTensor.dtype)
-
-        def step(sums: Quantity, state: State) -> State:
-            hidden, cell = state
-            sums = sums + kernels.held(hidden.times_matrix(gates.recurrence), "product")
-            if peepholes is None:
-                # Without them all gates are known before the new cell is, and are computed at once.
-                gated = gate(sums[:, : part_f.stop], f)
-                it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
-            else:
-                it = gate(sums[:, part_i] + seen_by_i * cell, f)
-                ft = gate(sums[:, part_f] + seen_by_f * cell, f)
-            if desc.CoupleInputForget:
-                it = it.common()
-                ft = it.complement()
-            ct = gate(sums[:, part_c], g)
-            new_cell = ft * cell + it * ct
-            if peepholes is not None:
-                new_cell = new_cell.common()
-                ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
-            return ot * new_cell.activated(h, desc.InputTensor.dtype), new_cell
-
-        first = (
-            initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward),
-            initial(desc.CellMemInitTensor, index, sequences, gates.hidden, backward),
+    gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
+    f, g, h = Activation.each(desc.ActivationDescs[3 * index : 3 * index + 3])
+    part_i, part_o, part_f, part_c = (gates.part(gate) for gate in range(4))
+    peepholes = None if desc.PeepholeTensor is None else desc.PeepholeTensor[0, 0, index]
+    if peepholes is not None:
+        seen_by_i, seen_by_o, seen_by_f = (
+            Quantity(row, ErrorScale(np.zeros_like(row)))
+            for row in peepholes.astype(np.float64).reshape(3, 1, gates.hidden)
         )
-        bias = gates.biases[0] + gates.biases[1]
-        exact = sequences.exact_sums(gates, bias)
-        sums = kernels.with_bias(sequences.weighted(gates), bias, exact)
-        return sequences.run(step, sums, first, backward, lambda part: kernels.held(part, "state"))
 
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
-    with np.errstate(all="ignore"):
-        return in_directions(desc.Direction, sequences, direction)
+    def gate(sums: Quantity, activation: Activation) -> Quantity:
+        return sums.clipped(clip).activated(activation, desc.InputTensor.dtype)
+
+    def step(sums: Quantity, state: State) -> State:
+        hidden, cell = state
+        sums = sums + kernels.held(hidden.times_matrix(gates.recurrence), "product")
+        if peepholes is None:
+            # Without them all gates are known before the new cell is, and are computed at once.
+            gated = gate(sums[:, : part_f.stop], f)
+            it, ot, ft = gated[:, part_i], gated[:, part_o], gated[:, part_f]
+        else:
+            it = gate(sums[:, part_i] + seen_by_i * cell, f)
+            ft = gate(sums[:, part_f] + seen_by_f * cell, f)
+        if desc.CoupleInputForget:
+            it = it.common()
+            ft = it.complement()
+        ct = gate(sums[:, part_c], g)
+        new_cell = ft * cell + it * ct
+        if peepholes is not None:
+            new_cell = new_cell.common()
+            ot = gate(sums[:, part_o] + seen_by_o * new_cell, f)
+        return ot * new_cell.activated(h, desc.InputTensor.dtype), new_cell
+
+    first = (
+        initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward),
+        initial(desc.CellMemInitTensor, index, sequences, gates.hidden, backward),
+    )
+    bias = gates.biases[0] + gates.biases[1]
+    exact = sequences.exact_sums(gates, bias)
+    sums = kernels.with_bias(sequences.weighted(gates), bias, exact)
+    return sequences.run(step, sums, first, backward, lambda part: kernels.held(part, "state"))

@@ -6,22 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.reference.activation.fused import Activation
 from dmlconf.reference.fields import of_fields
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent.kernels import EXACT, Kernels, Sites, error_scales
+from dmlconf.reference.recurrent.kernels import Kernels, Sites
+from dmlconf.reference.recurrent.layers import error_scales, values
 from dmlconf.reference.recurrent.sequences import (
     LARGEST,
     Gates,
     Quantity,
     Sequences,
     State,
-    in_directions,
     initial,
-    values_of,
 )
 from dmlconf.tensors.datatypes import Array
 
@@ -47,6 +44,11 @@ class RnnDesc:
     ActivationDescs: Sequence[Mapping[str, Any]]
     Direction: str
 
+    @property
+    def outputs(self) -> tuple[TensorDesc | None, ...]:
+        """The hidden nodes behind every step, and the last of each sequence."""
+        return self.OutputSequenceTensor, self.OutputSingleTensor
+
 
 @of_fields(RnnDesc)
 def rnn(desc: RnnDesc) -> tuple[Array, ...]:
@@ -70,8 +72,7 @@ def rnn(desc: RnnDesc) -> tuple[Array, ...]:
     Source: the ONNX operator RNN, since the page of DML_RNN_OPERATOR_DESC has its equations as
     pictures; lengths were measured.
     """
-    outputs = _layer(EXACT, False, desc)
-    return values_of(outputs, (desc.OutputSequenceTensor, desc.OutputSingleTensor))
+    return values(desc, _direction)
 
 
 @of_fields(RnnDesc)
@@ -80,35 +81,23 @@ def rnn_error_scale(desc: RnnDesc) -> tuple[ErrorScale, ...]:
 
     Derived in docs/bounds.md, Recurrent layers.
     """
-    return error_scales(
-        lambda kernels: _layer(kernels, True, desc),
-        desc.InputTensor,
-        desc.RecurrenceTensor,
-        (_HELD,),
-        (desc.OutputSequenceTensor, desc.OutputSingleTensor),
-        biases=2,
-    )
+    return error_scales(desc, _direction, (_HELD,), biases=2)
 
 
-def _layer(kernels: Kernels, followed: bool, desc: RnnDesc) -> tuple[Quantity, ...]:
-    def direction(index: int, sequences: Sequences, backward: bool) -> tuple[Quantity, State]:
-        gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
-        (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
-        dtype = desc.InputTensor.dtype
+def _direction(
+    desc: RnnDesc, kernels: Kernels, index: int, sequences: Sequences, backward: bool
+) -> tuple[Quantity, State]:
+    gates = Gates.of(desc.WeightTensor, desc.RecurrenceTensor, desc.BiasTensor, index)
+    (f,) = Activation.each(desc.ActivationDescs[index : index + 1])
+    dtype = desc.InputTensor.dtype
 
-        def step(sums: Quantity, state: State) -> State:
-            sums = sums + kernels.held(state[0].times_matrix(gates.recurrence), "product")
-            return (sums.clipped(LARGEST).activated(f, dtype),)
+    def step(sums: Quantity, state: State) -> State:
+        sums = sums + kernels.held(state[0].times_matrix(gates.recurrence), "product")
+        return (sums.clipped(LARGEST).activated(f, dtype),)
 
-        first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
-        sums = kernels.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
-        if desc.BiasTensor is not None:
-            bias = gates.biases[0] + gates.biases[1]
-            sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
-        return sequences.run(
-            step, sums, (first,), backward, lambda part: kernels.held(part, "state")
-        )
-
-    sequences = Sequences.of(desc.InputTensor, desc.SequenceLengthsTensor, followed, kernels.count)
-    with np.errstate(all="ignore"):
-        return in_directions(desc.Direction, sequences, direction)
+    first = initial(desc.HiddenInitTensor, index, sequences, gates.hidden, backward)
+    sums = kernels.held(sequences.weighted(gates), "sum", sequences.exact_sums(gates))
+    if desc.BiasTensor is not None:
+        bias = gates.biases[0] + gates.biases[1]
+        sums = kernels.with_bias(sums, bias, sequences.exact_sums(gates, bias))
+    return sequences.run(step, sums, (first,), backward, lambda part: kernels.held(part, "state"))

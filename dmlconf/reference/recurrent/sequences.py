@@ -26,7 +26,6 @@ __all__ = [
     "in_data_types",
     "in_directions",
     "initial",
-    "values_of",
 ]
 
 LARGEST: Final = float(np.finfo(np.float32).max)
@@ -229,11 +228,6 @@ def in_directions(
             state = (_single(state[0], sequences.lengths, len(outputs.value)), *state[1:])
         directions.append((outputs, *(part[np.newaxis] for part in state)))
     return tuple(Quantity.stacked(parts, 1) for parts in zip(*directions, strict=True))
-
-
-def values_of(outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None]) -> tuple[Array, ...]:
-    """Return the values of the outputs that a desc has, in their data types."""
-    return in_data_types([quantity.value for quantity in outputs], descs)
 
 
 def in_data_types(

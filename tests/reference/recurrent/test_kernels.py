@@ -10,7 +10,7 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.cases.model import Case
 from dmlconf.reference.allowance import CaseAllowances
 from dmlconf.reference.numbers.error_scale import ErrorScale
-from dmlconf.reference.recurrent import kernels
+from dmlconf.reference.recurrent import layers
 from dmlconf.resources import cases_directory
 from dmlconf.runner.memory import tensor_bytes
 
@@ -36,7 +36,7 @@ def test_kernels_side_by_side_are_those_one_by_one(
     cases = cases_of(operator)
     assert len(cases) > 3
     together = error_scales(cases)
-    monkeypatch.setattr(kernels, "_MOST_ERRORS", 1)
+    monkeypatch.setattr(layers, "_MOST_ERRORS", 1)
     for first, second in zip(together, error_scales(cases), strict=True):
         for part in ("sums", "stored", "deviation"):
             np.testing.assert_allclose(getattr(first, part), getattr(second, part), rtol=1e-9)

@@ -1,0 +1,195 @@
+"""The outputs of recurrent layers and their error scales, from the equations of one direction.
+
+FLOAT16 has several candidates: what the equations give, and what each kernel makes of them that is
+known.
+
+Derived in docs/bounds.md, Recurrent layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
+
+from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.reference.numbers.error_scale import ErrorScale
+from dmlconf.reference.numbers.half import STORES
+from dmlconf.reference.numbers.quantity import Quantity
+from dmlconf.reference.recurrent.kernels import EXACT, Kernel, Kernels, Sites
+from dmlconf.reference.recurrent.sequences import (
+    Sequences,
+    State,
+    error_scales_of,
+    in_data_types,
+    in_directions,
+)
+from dmlconf.tensors.datatypes import Array
+
+__all__ = ["LayerDesc", "error_scales", "values"]
+
+_MOST_ERRORS: Final = 1 << 18
+"""Numbers of shared errors in a step that are carried at once, so that they stay in the cache."""
+
+
+class LayerDesc(Protocol):
+    """The fields that the descs of all recurrent layers have, and the outputs among them."""
+
+    @property
+    def InputTensor(self) -> Array:
+        """The input, sizes {1, T, N, I}."""
+        ...
+
+    @property
+    def RecurrenceTensor(self) -> Array:
+        """The recurrence, sizes {1, R, gates * H, H}."""
+        ...
+
+    @property
+    def SequenceLengthsTensor(self) -> Array | None:
+        """The lengths, sizes {1, 1, 1, N}."""
+        ...
+
+    @property
+    def Direction(self) -> str:
+        """FORWARD, BACKWARD or BIDIRECTIONAL."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[TensorDesc | None, ...]:
+        """The sequence of hidden nodes, and the parts of the last state."""
+        ...
+
+
+_Desc = TypeVar("_Desc", bound=LayerDesc)
+
+Direction = Callable[[_Desc, Kernels, int, Sequences, bool], tuple[Quantity, State]]
+"""Computes one direction, by its index, as kernels do; the rest is as `in_directions` has it."""
+
+
+def values(desc: _Desc, direction: Direction[_Desc]) -> tuple[Array, ...]:
+    """Return the outputs that a desc has, in their data types.
+
+    Args:
+        desc: the desc.
+        direction: its equations.
+    """
+    outputs = _outputs(desc, direction, EXACT, followed=False)
+    return in_data_types([quantity.value for quantity in outputs], desc.outputs)
+
+
+def error_scales(
+    desc: _Desc, direction: Direction[_Desc], variants: Sequence[Sites], biases: int
+) -> tuple[ErrorScale, ...]:
+    """Return the error scales of the outputs that a desc has.
+
+    Args:
+        desc: the desc.
+        direction: its equations.
+        variants: what kernels of FLOAT16 hold.
+        biases: how many terms the outputs' rules count beside those of the two products.
+    """
+    (*_, batch, inputs), hidden = desc.InputTensor.shape, desc.RecurrenceTensor.shape[-1]
+    terms = biases + inputs + hidden
+    followed = partial(_outputs, desc, direction, followed=True)
+    with np.errstate(all="ignore"):
+        if desc.InputTensor.dtype != np.float16:
+            return error_scales_of(followed(EXACT), desc.outputs, terms)
+        equations, *simulations = (
+            simulation
+            for kernels in _groups(variants, 2 * batch * hidden * hidden)
+            for simulation in _simulations(kernels, followed(kernels), desc.outputs, terms)
+        )
+        others = [other for each in simulations for other in each.beside(equations, desc.outputs)]
+        scales = zip(*(each.scales for each in (equations, *simulations)), strict=True)
+        return tuple(
+            replace(reduce(_greater, each), others=tuple(values[index] for values in others))
+            for index, each in enumerate(scales)
+        )
+
+
+def _outputs(
+    desc: _Desc, direction: Direction[_Desc], kernels: Kernels, *, followed: bool
+) -> tuple[Quantity, ...]:
+    """Return what kernels compute of all outputs, with their errors if these are followed."""
+    lengths = desc.SequenceLengthsTensor
+    sequences = Sequences.of(desc.InputTensor, lengths, followed, kernels.count)
+    with np.errstate(all="ignore"):
+        return in_directions(desc.Direction, sequences, partial(direction, desc, kernels))
+
+
+def _groups(variants: Sequence[Sites], size: int) -> Iterator[Kernels]:
+    """Yield that of the equations, and those that hold one of these sets of values.
+
+    Args:
+        variants: the sets.
+        size: how many numbers the shared errors of a step are, of one kernel; as many kernels are
+            computed at once as is fast.
+    """
+    holding = [Kernel(sites, store) for store in STORES for sites in dict.fromkeys(variants)]
+    kernels = (*EXACT.each, *holding)
+    count = max(1, _MOST_ERRORS // size)
+    for start in range(0, len(kernels), count):
+        yield Kernels(kernels[start : start + count])
+
+
+@dataclass(frozen=True, slots=True)
+class _Simulation:
+    """What one kernel makes of all outputs.
+
+    Attributes:
+        values: before they are stored, FLOAT64.
+        stored: as FLOAT16 numbers, FLOAT64.
+        scales: the error scales of those that the desc has.
+    """
+
+    values: tuple[Array, ...]
+    stored: tuple[Array, ...]
+    scales: tuple[ErrorScale, ...]
+
+    def beside(
+        self, equations: _Simulation, descs: Sequence[TensorDesc | None]
+    ) -> Iterator[tuple[Array, ...]]:
+        """Yield outputs that are right beside those of the equations.
+
+        A kernel that holds only some of these values gives what lies between.
+        """
+        yield in_data_types(self.stored, descs)
+        both = zip(self.stored, equations.values, strict=True)
+        yield in_data_types([(stored + right) / 2 for stored, right in both], descs)
+
+
+def _simulations(
+    kernels: Kernels, outputs: Sequence[Quantity], descs: Sequence[TensorDesc | None], terms: int
+) -> Iterator[_Simulation]:
+    """Yield what each kernel makes of all outputs.
+
+    Args:
+        kernels: the kernels.
+        outputs: what they compute.
+        descs, terms: as `error_scales` takes them.
+    """
+    scales = error_scales_of(outputs, descs, terms)
+    values = [quantity.value for quantity in outputs]
+    stored = [kernels.rounded(each) for each in values]
+    for block in kernels.blocks(values[0].shape[-2]):
+        yield _Simulation(
+            tuple(each[..., block, :] for each in values),
+            tuple(each[..., block, :] for each in stored),
+            tuple(scale[..., block, :] for scale in scales),
+        )
+
+
+def _greater(first: ErrorScale, second: ErrorScale) -> ErrorScale:
+    """Return the greater of the sizes of two error scales."""
+    stored, deviation = (
+        np.maximum(*(np.zeros(()) if size is None else size for size in sizes))
+        for sizes in (
+            (first.stored, second.stored),
+            (first.deviation, second.deviation),
+        )
+    )
+    return ErrorScale(np.fmax(first.sums, second.sums), stored, deviation)
