@@ -224,11 +224,11 @@ def batch_normalization_training_error_scale(
                 2 * sizes_of(desc.FusedAddTensor)
             )
             values += desc.FusedAddTensor
-        way = np.fmax(
+        intermediate = np.fmax(
             greatest_product(size, desc.ScaleTensor, 1 / deviation),
             squares.sum(over, keepdims=True),
         )
-        error_scale = error_scale.overflowing_where(overflows(way) | of_sum)
+        error_scale = error_scale.overflowing_where(overflows(intermediate) | of_sum)
         # As in BATCH_NORMALIZATION.
         error_scale = error_scale.overflowing_where(unbounded(factor, deviation))
         scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)

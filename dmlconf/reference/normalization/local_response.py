@@ -193,8 +193,8 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
         stored, others = None, []
         if is_half:
             _, sums = sizes(2 + (exponent + 1) * terms / base, underflow)
-            lost = [_lost(desc, store) for store in STORES]
-            stored, _ = sizes((exponent + 1) * np.maximum(*lost) / base, 0.0)
+            errors = [_store_error(desc, store) for store in STORES]
+            stored, _ = sizes((exponent + 1) * np.maximum(*errors) / base, 0.0)
             double = np.dtype(np.float64)
             right = _gradients(desc, double)
             held = [_gradients(desc, double, store) for store in STORES]
@@ -210,7 +210,7 @@ def local_response_normalization_grad_error_scale(desc: LocalResponseGradDesc) -
     return ErrorScale(error_scale, stored, others=candidates).open_where(beyond)
 
 
-def _lost(desc: _Desc, store: Store) -> Array:
+def _store_error(desc: _Desc, store: Store) -> Array:
     """Return what a base may be off that FLOAT16 holds, in places of 1.
 
     That is none, unless a sum or the base is so near to the boundary between two FLOAT16 numbers
@@ -227,8 +227,8 @@ def _lost(desc: _Desc, store: Store) -> Array:
     scale = abs(single(desc.Alpha)) / desc.LocalSize
     before = single(desc.Alpha) / desc.LocalSize * store(sums) + single(desc.Bias)
     reach = off * scale + STEP * (3 * scale * sums + np.abs(before))
-    lost: Array = (off * scale + _off(before, reach, store)) / _FLOAT16_PLACE
-    return lost
+    error: Array = (off * scale + _off(before, reach, store)) / _FLOAT16_PLACE
+    return error
 
 
 def _off(values: Array, reach: Array, store: Store) -> Array:

@@ -104,7 +104,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             mean = values.mean(over, keepdims=True)
             values -= mean
         scale = np.ones(1) if desc.ScaleTensor is None else np.abs(desc.ScaleTensor)
-        way = greatest_product(terms, scale.astype(np.float64))
+        intermediate = greatest_product(terms, scale.astype(np.float64))
         # Measured: FLOAT16 holds the mean, the differences from it, and what they are scaled to.
         held, exact = np.zeros(1), np.ones(1, bool)
         if desc.UseMean:
@@ -117,7 +117,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         if desc.UseVariance:
             squares = np.square(values)
             variance = squares.mean(over, keepdims=True)
-            way = np.fmax(way, squares.sum(over, keepdims=True))
+            intermediate = np.fmax(intermediate, squares.sum(over, keepdims=True))
             if desc.UseMean and all(desc.InputTensor.shape[axis] == 1 for axis in over):
                 # Measured: the element itself takes the place of its variance.
                 root = np.sqrt(desc.InputTensor.astype(np.float64) + single(desc.Epsilon))
@@ -125,7 +125,7 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
             divisor = np.sqrt(variance + single(desc.Epsilon))
             centred = values
             values, terms, held = values / divisor, terms / divisor, held / divisor
-            way = greatest_product(way, 1 / divisor)
+            intermediate = greatest_product(intermediate, 1 / divisor)
             cancellation = variance_loss(np.abs(values), variance, desc.Epsilon, dtype)
             others += saturated(
                 centred, variance, squares.sum(over, keepdims=True), desc.Epsilon, dtype
@@ -147,9 +147,9 @@ def mean_variance_normalization2_error_scale(desc: MeanVarianceNormalization2Des
         if desc.BiasTensor is not None:
             error_scale = error_scale.holding(store_sizes(_scaled(values, desc.ScaleTensor, None)))
             bias = np.abs(wide(desc.BiasTensor))
-            way = np.fmax(way, error_scale.sums + bias)
+            intermediate = np.fmax(intermediate, error_scale.sums + bias)
             error_scale += ErrorScale(np.fmin(bias, steps_beside_sum(4 * bias, count)))
-        error_scale = error_scale.overflowing_where(overflows(added) | overflows(way))
+        error_scale = error_scale.overflowing_where(overflows(added) | overflows(intermediate))
         values = _scaled(values, desc.ScaleTensor, desc.BiasTensor)
         fused_scale = fused_error_scale(values, error_scale, desc.FusedActivation, dtype)
         if dtype == np.float16:

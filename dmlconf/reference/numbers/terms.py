@@ -63,8 +63,8 @@ def _some_err_alike(rows: Array) -> bool:
         often = (ordered[:, root:] == ordered[:, :-root]) & (ordered[:, root:] != 0)
         sizes = np.abs(rows, dtype=np.float64)
         place = HALF_STEP * sizes.sum(-1, keepdims=True)
-        lost = np.where(sizes < place, sizes, 0.0).sum(-1, keepdims=True)
-        return bool(often.any() or (lost > root * place).any())
+        negligible = np.where(sizes < place, sizes, 0.0).sum(-1, keepdims=True)
+        return bool(often.any() or (negligible > root * place).any())
 
 
 def alike(terms: Array, over: Sequence[int]) -> float:

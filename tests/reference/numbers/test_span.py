@@ -29,13 +29,13 @@ def test_an_infinity_is_held_as_it_is() -> None:
 
 @np.errstate(all="ignore")
 def test_beyond_float16_a_value_is_held_as_itself_the_largest_number_or_infinite() -> None:
-    ways = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
-    assert [way.ends[0].tolist() for way in ways] == [
+    spans = list(Span(np.array([1.0, 65000.0, 7e4]), np.array([1.0, 66000.0, 8e4])).stores())
+    assert [span.ends[0].tolist() for span in spans] == [
         [1.0, 64992.0, 7e4],
         [1.0, 65504.0, 65504.0],
         [1.0, np.inf, np.inf],
     ]
-    assert [way.ends[1].tolist() for way in ways] == [
+    assert [span.ends[1].tolist() for span in spans] == [
         [1.0, 66000.0, 8e4],
         [1.0, 65504.0, 65504.0],
         [1.0, np.inf, np.inf],

@@ -20,7 +20,7 @@ def half(*values: float) -> Array:
     return np.array(values, np.float16)
 
 
-def lost(error_scale: ErrorScale) -> float:
+def store_error(error_scale: ErrorScale) -> float:
     """Return what stores may take off the first element, beside what simulations give."""
     assert error_scale.stored is not None
     return float(error_scale.stored.ravel()[0]) * 2.0**-10
@@ -70,14 +70,14 @@ def rnn_of(inputs: float, weight: float, bias: float) -> ErrorScale:
 
 def test_a_store_loses_nothing_of_exact_sums() -> None:
     actual = rnn_of(3, 0.25, 0.5)
-    assert lost(actual) == 0
+    assert store_error(actual) == 0
     assert simulated(actual) == {1.25}
 
 
 def test_a_store_cuts_off_what_float16_does_not_have() -> None:
     """2,047 * 1.5 is 3,070.5, and FLOAT16 has every other number there."""
     actual = rnn_of(2047, 1.5, 1)
-    assert lost(actual) == 0
+    assert store_error(actual) == 0
     assert {3070, 3072} <= simulated(actual) <= {3070, 3071, 3072}
 
 
