@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["CaseError", "Faults"]
+__all__ = ["CaseError", "Faults", "desc_place"]
 
 
 class CaseError(ValueError):
@@ -32,6 +32,14 @@ class CaseError(ValueError):
     def all(self) -> list[CaseError]:
         """Return this fault and the further ones."""
         return [self, *(fault for other in self.others for fault in other.all())]
+
+
+def desc_place(field: str) -> tuple[str | int, ...]:
+    """Return where a field such as `InputTensors[0]` stands in a case; the desc if it is empty."""
+    name, _, index = field.partition("[")
+    if not name:
+        return ("desc",)
+    return ("desc", name, int(index[:-1])) if index else ("desc", name)
 
 
 class Faults:

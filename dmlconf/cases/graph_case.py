@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dmlconf.cases.errors import CaseError
+from dmlconf.cases.errors import CaseError, desc_place
 from dmlconf.cases.model import REJECTION_HINT, Case, Fill
 from dmlconf.catalogue.desc import Desc, TensorDesc
 from dmlconf.catalogue.graph import graph_entry
@@ -124,11 +124,8 @@ def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
     """Return where a fault stands in the case's entry."""
     if not fault.node:
         return ("outputs", fault.tensor) if fault.tensor else ("outputs",)
-    field, _, index = fault.tensor.partition("[")
     where = ("nodes", fault.node.partition("[")[0])
-    if not field:
-        return where
-    return (*where, "desc", field, int(index[:-1])) if index else (*where, "desc", field)
+    return (*where, *desc_place(fault.tensor)) if fault.tensor else where
 
 
 def node_case(case: GraphCase, node: Node, data: Mapping[str, Array | Fill]) -> Case:

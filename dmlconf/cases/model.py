@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from dmlconf.cases.errors import CaseError
+from dmlconf.cases.errors import CaseError, desc_place
 from dmlconf.cases.tolerance import Tolerance
 from dmlconf.catalogue import loader as catalogue
 from dmlconf.catalogue.constraints import violations
@@ -242,9 +242,15 @@ class Case:
 
     def constraint_error(self) -> CaseError:
         """Return what is wrong with a case that breaks constraints and expects no rejection."""
-        broken = ", ".join(self.violations())
-        message = f"{self.identifier} breaks {broken}, but expects no rejection"
-        return CaseError((), message, REJECTION_HINT)
+        from dmlconf.catalogue.explanations import explanations  # Only an error needs it.
+
+        errors = []
+        for each in explanations(self.operator, self.desc):
+            breaks = f"{self.identifier} breaks {each.constraint}, but expects no rejection"
+            message = f"{breaks}: {each.text}"
+            errors.append(CaseError(desc_place(each.field), message, REJECTION_HINT))
+        first, *others = errors
+        return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
         """Return the rule that holds beside that of `rule`; None where there is none."""

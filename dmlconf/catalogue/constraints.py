@@ -12,7 +12,7 @@ from dmlconf.catalogue.model import Constraint, FieldKind, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
 from dmlconf.expressions import ExpressionError, Namespace, namespace
 
-__all__ = ["GENERAL_CONSTRAINTS", "constraint_names", "violations"]
+__all__ = ["GENERAL_CONSTRAINTS", "broken_by_tensor", "constraint_names", "violations"]
 
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
@@ -47,7 +47,7 @@ def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> t
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
     tables = tables_that_hold(operator, desc, names)
     for _, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
-        broken.update(dict.fromkeys(_broken_by_tensor(field.kind, tensor)))
+        broken.update(dict.fromkeys(broken_by_tensor(field.kind, tensor)))
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         extra = operator.undocumented_data_types.get(field.name, ())
         if not any(tensor.DataType in (*row.data_types, *extra) for row in rows):
@@ -65,7 +65,13 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
+def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
+    """Return the names of the enforced constraints of all tensors that one breaks.
+
+    Args:
+        kind: of the tensor's field.
+        tensor: the tensor.
+    """
     values = namespace({"Tensor": tensor})
     return tuple(
         constraint.name

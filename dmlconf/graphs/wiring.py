@@ -9,6 +9,7 @@ from typing import Final
 
 from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc
+from dmlconf.catalogue.explanations import explanations
 from dmlconf.graphs.model import CircleError, Graph, Node
 
 __all__ = ["WIRING_RULES", "WiringFault", "faults_of", "faults_of_edges", "faults_of_wiring"]
@@ -227,13 +228,12 @@ def _constants(graph: Graph) -> Iterator[WiringFault]:
 
 def _nodes(graph: Graph) -> Iterator[WiringFault]:
     for node in graph.operator_nodes:
-        for constraint in violations(node.operator, node.desc):
+        broken = violations(node.operator, node.desc)
+        explained = explanations(node.operator, node.desc) if broken else []
+        for constraint in broken:
             message = f"the node {node.name} breaks {constraint} of {node.operator_name}"
-            if constraint == "required-field":
-                message = f"the node {node.name} lacks {', '.join(_lacking(node))}"
-            yield WiringFault(constraint, node.name, "", message)
-
-
-def _lacking(node: Node) -> list[str]:
-    fields = node.operator.fields
-    return [field.name for field in fields if not field.optional and node.desc[field.name] is None]
+            reasons = [each for each in explained if each.constraint == constraint]
+            for each in reasons:
+                yield WiringFault(constraint, node.name, each.field, f"{message}: {each.text}")
+            if not reasons:
+                yield WiringFault(constraint, node.name, "", message)

@@ -119,7 +119,7 @@ def test_problems_of_a_kept_file_still_point_at_their_place(store: Store, file: 
     file.write_text(MATRIX.replace("Axis: 3\n", "Axis: 4\n"), "utf-8")
     suites = [load_suite([file], store=each) for each in (None, store, store)]
     for suite in suites:
-        with pytest.raises(InvalidFilesError, match=r"own\.yaml:4.*breaks"):
+        with pytest.raises(InvalidFilesError, match=r"own\.yaml:9:13: .*breaks axis-in-range"):
             require_valid(suite, list(suite.plan()))
 
 

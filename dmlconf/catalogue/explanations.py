@@ -1,0 +1,144 @@
+"""Why a desc breaks its operator's constraints: what each asks for, and what the desc has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from dmlconf.catalogue.constraints import broken_by_tensor, violations
+from dmlconf.catalogue.desc import Desc, tensors_of
+from dmlconf.catalogue.loader import operator_sets, tensor_constraints
+from dmlconf.catalogue.model import Constraint, FieldKind, Operator
+from dmlconf.catalogue.support import desc_values, tables_that_hold
+from dmlconf.expressions import Expression, ExpressionError, Namespace, namespace
+
+__all__ = ["Explanation", "explanations"]
+
+_LONGEST_SIDE: Final = 60
+"""Characters of what is compared beyond which its value is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is wrong with a field.
+
+    Attributes:
+        constraint: the name of the constraint that is broken.
+        field: the field to look at, such as `InputTensors[0]`; empty for the desc as a whole.
+        text: what the desc has, and what the constraint asks for.
+    """
+
+    constraint: str
+    field: str
+    text: str
+
+
+def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
+    """Return what is wrong with a desc that breaks enforced constraints.
+
+    Constraints that cannot be formed because a field is missing are left out.
+
+    Args:
+        operator: the operator.
+        desc: its desc.
+    """
+    names = operator.names({**operator_sets(), **desc_values(operator, desc)})
+    return [
+        explanation
+        for constraint in violations(operator, desc)
+        for explanation in _of_constraint(constraint, operator, desc, names)
+    ]
+
+
+def _of_constraint(
+    name: str, operator: Operator, desc: Desc, names: Namespace
+) -> Iterator[Explanation]:
+    missing = [
+        field.name
+        for field in operator.fields
+        if not field.optional and desc.get(field.name) is None
+    ]
+    own = next((each for each in operator.constraints if each.name == name), None)
+    if name == "required-field":
+        verb = "is" if len(missing) == 1 else "are"
+        yield Explanation(name, missing[0], f"{', '.join(missing)} {verb} missing")
+    elif own is None:
+        yield from _of_tensors(name, operator, desc, names)
+    elif not (missing and _unformed(own, names)):
+        present = [field.name for field in operator.fields if desc.get(field.name) is not None]
+        yield Explanation(name, _first(own.require, present), _unmet(own, names))
+
+
+def _of_tensors(
+    name: str, operator: Operator, desc: Desc, names: Namespace
+) -> Iterator[Explanation]:
+    """Yield what is wrong with each tensor that breaks a constraint of all tensors."""
+    tables = tables_that_hold(operator, desc, names)
+    for label, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
+        rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
+        if name == "supported-data-type":
+            listed = [data_type for row in rows for data_type in row.data_types]
+            listed += operator.undocumented_data_types.get(field.name, ())
+            if tensor.DataType not in listed:
+                text = f"{label} is {tensor.DataType}{_alternatives(listed)}"
+                yield Explanation(name, label, text)
+        elif name == "supported-dimension-count":
+            if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
+                counts = (" to ".join(map(str, dict.fromkeys(row.ranks))) for row in rows)
+                text = f"{label} has {tensor.DimensionCount} dimensions{_alternatives(counts)}"
+                yield Explanation(name, label, text)
+        elif name in broken_by_tensor(field.kind, tensor):
+            constraint = next(each for each in tensor_constraints() if each.name == name)
+            text = _unmet(constraint, namespace({"Tensor": tensor}))
+            yield Explanation(name, label, text.replace("Tensor.", f"{label}."))
+
+
+def _alternatives(listed: Iterable[object]) -> str:
+    """Return what tables of support list in place of what a desc has."""
+    names = dict.fromkeys(map(str, listed))
+    return f"; the documentation lists {', '.join(names)}" if names else ""
+
+
+def _first(expression: Expression, fields: Iterable[str]) -> str:
+    """Return the field that an expression names first; nothing where it names none."""
+    places = {
+        found.start(): field
+        for field in fields
+        if (found := re.search(rf"\b{field}\b", expression.source))
+    }
+    return places[min(places)] if places else ""
+
+
+def _unformed(constraint: Constraint, names: Namespace) -> bool:
+    try:
+        constraint.require.evaluate(names)
+    except ExpressionError:
+        return True
+    return False
+
+
+def _unmet(constraint: Constraint, names: Namespace) -> str:
+    """Return what a constraint asks for, and the values that it compares."""
+    asked = f"`{constraint.require}` does not hold"
+    sides = constraint.require.sides()
+    try:
+        values = [_shown(side.evaluate(names)) for side in sides]
+    except ExpressionError:
+        return asked
+    if len(sides) == 2 and constraint.require.is_equation:
+        return f"{sides[0]} is {values[0]}, not {values[1]}"
+    compared = [
+        f"{side} is {value}"
+        for side, value in zip(sides, values, strict=True)
+        if side.names and len(str(side)) <= _LONGEST_SIDE
+    ]
+    return f"{asked}: {', '.join(compared)}" if compared else asked
+
+
+def _shown(value: object) -> str:
+    """Return a value as a case file has it."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_shown, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

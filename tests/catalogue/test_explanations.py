@@ -1,0 +1,127 @@
+"""What is said of descs that break constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dmlconf.cases.build import build
+from dmlconf.cases.graph_case import GraphCase
+from dmlconf.cases.loader import load_suite, valid_case
+from dmlconf.cases.model import Case, ExpectedRejection
+from dmlconf.catalogue.explanations import explanations
+from dmlconf.documents.problems import InvalidFilesError
+from dmlconf.resources import cases_directory
+
+GATHER = """\
+operator: GATHER
+cases:
+  - name: case
+    desc:
+      InputTensor: {{DataType: FLOAT32, Sizes: [1, 4], values: [[1, 2, 3, 4]]}}
+      IndicesTensor: {{DataType: {indices}, Sizes: [1, 2], values: [[1, 0]]}}
+      OutputTensor: {{DataType: {output}, Sizes: {sizes}}}
+      Axis: {axis}
+      IndexDimensions: 1
+"""
+
+
+def errors(path: Path, text: str) -> list[str]:
+    """Return what is wrong with a file, a line each: place and message."""
+    file = path / "f.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidFilesError) as caught:
+        valid_case(next(iter(load_suite([file]).plan())))
+    problems = caught.value.problems
+    return [f"{problem.line}: {problem.message.partition(' breaks ')[2]}" for problem in problems]
+
+
+def gather(
+    path: Path, *, indices: str = "UINT32", output: str = "FLOAT32", sizes: str = "[1, 2]",
+    axis: int = 1,
+) -> list[str]:  # fmt: skip
+    text = GATHER.format(indices=indices, output=output, sizes=sizes, axis=axis)
+    return errors(path, text)
+
+
+def test_an_equation_names_both_values_at_its_first_field(tmp_path: Path) -> None:
+    (error,) = gather(tmp_path, sizes="[1, 3]")
+    expected = "output-sizes, but expects no rejection: OutputTensor.Sizes is [1, 3], not [1, 2]"
+    assert error == f"7: {expected}"
+
+
+def test_another_comparison_names_what_it_asks_for_and_the_values(tmp_path: Path) -> None:
+    error, *_ = gather(tmp_path, axis=2)
+    assert error.startswith("8: axis-in-range,")
+    assert error.endswith(
+        "`Axis < InputTensor.DimensionCount` does not hold: Axis is 2, InputTensor.DimensionCount "
+        "is 2"
+    )
+
+
+def test_a_data_type_that_no_table_lists_comes_with_those_that_are_listed(tmp_path: Path) -> None:
+    (error,) = gather(tmp_path, indices="FLOAT32")
+    assert error.startswith("6: supported-data-type,")
+    assert "IndicesTensor is FLOAT32; the documentation lists INT64, INT32, UINT64, UINT32" in error
+
+
+def test_every_constraint_that_is_broken_has_a_line_of_its_own(tmp_path: Path) -> None:
+    places = [error.split(",")[0] for error in gather(tmp_path, output="FLOAT16", axis=3)]
+    assert places == ["5: same-data-type", "8: axis-in-range", "7: output-sizes"]
+
+
+def test_what_rests_on_a_missing_field_is_left_out(tmp_path: Path) -> None:
+    (error,) = errors(tmp_path, "operator: GATHER\ncases:\n  - name: case\n    desc: {Axis: 0}\n")
+    missing = "InputTensor, IndicesTensor, OutputTensor, IndexDimensions are missing"
+    assert error == f"4: required-field, but expects no rejection: {missing}"
+
+
+def test_a_node_of_a_graph_is_explained_too(tmp_path: Path) -> None:
+    text = """\
+graph: a tile
+cases:
+  - name: case
+    inputs: {x: {DataType: FLOAT32, Sizes: [2, 3], values: [[1, 2, 3], [4, 5, 6]]}}
+    nodes:
+      turned:
+        operator: TILE
+        desc:
+          InputTensor: x
+          OutputTensor: {DataType: FLOAT32, Sizes: [2, 3]}
+          Repeats: [2, 1]
+    outputs: {y: turned}
+"""
+    (error,) = errors(tmp_path, text)
+    assert error == "10: output-sizes of TILE: OutputTensor.Sizes is [2, 3], not [4, 3]"
+
+
+def rejected() -> Iterator[tuple[Case, str]]:
+    """Yield the first case of each operator that each constraint must have refused."""
+    seen = set()
+    for planned in load_suite([cases_directory()]).plan():
+        if "invalid" not in planned.template.tags or planned.template.operator_name == "GRAPHS":
+            continue
+        case = build(planned)
+        assert isinstance(case.expectation, ExpectedRejection)
+        constraint = case.expectation.constraint
+        key = case.operator_name, constraint
+        if constraint and key not in seen and not isinstance(case, GraphCase):
+            seen.add(key)
+            yield case, constraint
+
+
+@pytest.mark.whole
+def test_every_constraint_of_every_operator_is_explained() -> None:
+    count = 0
+    for case, constraint in rejected():
+        count += 1
+        broken = explanations(case.operator, case.desc)
+        explained = [each for each in broken if each.constraint == constraint]
+        assert explained, (case.identifier, constraint)
+        for each in explained:
+            assert each.text, case.identifier
+            field = each.field.partition("[")[0]
+            assert field in {"", *(known.name for known in case.operator.fields)}, case.identifier
+    assert count > 500
