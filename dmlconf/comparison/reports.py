@@ -51,14 +51,18 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Say whether anything fails newly, and how many cases were compared."""
+    """Say whether anything fails newly, how many cases were compared, and what ended early."""
     newly = len(comparison.of(Change.FAILS_NEWLY))
     shared = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
+    sides = {"the base": comparison.base, "the new run": comparison.new}
+    early = " and ".join(name for name, log in sides.items() if not log.complete)
+    shared += f"; {early} ended early" if early else ""
     if newly:
         cases = "1 case fails" if newly == 1 else f"{newly:,} cases fail"
         return f"FAILED: {cases} newly; {shared}"
     if not comparison.shared:
-        return "NOTHING TO COMPARE: the runs have no case in common"
+        nothing = "NOTHING TO COMPARE: the runs have no case in common"
+        return f"{nothing}; {early} ended early" if early else nothing
     return f"PASSED: nothing fails newly; {shared}"
 
 
@@ -233,6 +237,8 @@ def comparison_data(comparison: Comparison, names: tuple[str, str]) -> dict[str,
     return {
         "base": names[0],
         "new": names[1],
+        "base_complete": comparison.base.complete,
+        "new_complete": comparison.new.complete,
         "differences": [
             {"name": difference.name, "base": difference.base, "new": difference.new}
             for difference in comparison.differences

@@ -6,14 +6,23 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from dmlconf.documents.problems import printable
 from dmlconf.runner.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction
-from dmlconf.runner.log_lines import InvalidLogError, LogLine, log_lines
+from dmlconf.runner.log_lines import (
+    LONGEST_LINE_BYTES,
+    InvalidLogError,
+    LogLine,
+    log_lines,
+)
 from dmlconf.runner.verdict import Status, Verdict
 
 __all__ = ["EarlierRun", "read_earlier"]
+
+_BEGINNING: Final = b'{"record":"header"'
+"""What every log begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +137,20 @@ def _size(path: Path) -> int:
 
 
 def _has_header(path: Path) -> bool:
-    """Tell whether a log has a whole first line."""
+    """Tell whether a log has a whole first line.
+
+    Raises:
+        InvalidLogError: the file cannot be read, or its only line does not begin as a log does.
+    """
     try:
         with path.open("rb") as stream:
-            return stream.readline(1 << 24).endswith(b"\n")
+            line = stream.readline(LONGEST_LINE_BYTES)
     except OSError as error:
         raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+    if line.endswith(b"\n"):
+        return True
+    written = line.rstrip(b"\0")
+    if written[: len(_BEGINNING)] != _BEGINNING[: len(written)]:
+        message = "not a dmlconf run log: its first line is no header"
+        raise InvalidLogError(printable(f"{path}:1: {message}"))
+    return False

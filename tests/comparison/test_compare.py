@@ -93,6 +93,20 @@ def test_runs_without_a_case_in_common_do_not_pass() -> None:
     assert closing_sentence(comparison).startswith("NOTHING TO COMPARE")
 
 
+def test_a_run_that_ended_early_is_named_in_every_report() -> None:
+    whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
+    early = replace(run(verdict(A, PASSED)), footer=None)
+    comparison = compare(whole, early)
+    assert closing_sentence(comparison).endswith("1 case in both runs; the new run ended early")
+    assert closing_sentence(compare(early, whole)).endswith("; the base ended early")
+    assert "ended early" not in closing_sentence(compare(whole, whole))
+    names = ("a", "b")
+    for text in (render_html([(comparison, names)]), render_markdown(comparison, names)):
+        assert "the new run ended early" in text
+    (data,) = json.loads(render_json([(comparison, names)]))["comparisons"]
+    assert (data["base_complete"], data["new_complete"]) == (True, False)
+
+
 def test_the_json_report_fits_its_schema() -> None:
     base = run(verdict(A, PASSED), verdict("tile/b", FAILED))
     new = run(verdict(A, FAILED), verdict("tile/b", PASSED), driver="2")

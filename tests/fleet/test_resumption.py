@@ -86,12 +86,22 @@ def test_a_complete_log_stays_as_it_is(tmp_path: Path, whole: list[str]) -> None
     assert "1 failed" in done.stdout
 
 
-def test_an_empty_log_begins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["", '{"rec', '{"record":"header","form', "\0\0\0"])
+def test_a_log_without_a_whole_line_begins(tmp_path: Path, content: str) -> None:
     write(tmp_path, MATRIX)
-    (tmp_path / "run.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text(content, encoding="utf-8")
     done = dmlconf_here(tmp_path, *RESUME)
     assert "run.jsonl holds no run yet" in done.stderr
     assert read_log(tmp_path / "run.jsonl").complete
+
+
+def test_refuses_a_file_that_is_no_log_and_leaves_it_alone(tmp_path: Path) -> None:
+    write(tmp_path, MATRIX)
+    (tmp_path / "run.jsonl").write_text("What I found out", encoding="utf-8")
+    done = dmlconf_here(tmp_path, *RESUME)
+    assert done.returncode == 3
+    assert "run.jsonl:1: not a dmlconf run log" in done.stderr
+    assert (tmp_path / "run.jsonl").read_text(encoding="utf-8") == "What I found out"
 
 
 def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
