@@ -19,6 +19,9 @@ __all__ = ["Explanation", "explanations"]
 _LONGEST_SIDE: Final = 60
 """Characters of what is compared beyond which its value is not named."""
 
+_FIELD: Final = re.compile(r"[\w.]+")
+"""A field, or a property of one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -81,24 +84,34 @@ def _of_tensors(
         if name == "supported-data-type":
             listed = [data_type for row in rows for data_type in row.data_types]
             listed += operator.undocumented_data_types.get(field.name, ())
-            if tensor.DataType not in listed:
-                text = f"{label} is {tensor.DataType}{_alternatives(listed)}"
-                yield Explanation(name, label, text)
+            if not rows or tensor.DataType not in listed:
+                yield Explanation(name, label, f"{label} is {tensor.DataType}{_listed(listed)}")
         elif name == "supported-dimension-count":
             if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
-                counts = (" to ".join(map(str, dict.fromkeys(row.ranks))) for row in rows)
-                text = f"{label} has {tensor.DimensionCount} dimensions{_alternatives(counts)}"
-                yield Explanation(name, label, text)
+                text = f"{label} has {tensor.DimensionCount} dimensions"
+                yield Explanation(
+                    name, label, f"{text}{_listed(_spans(row.ranks for row in rows))}"
+                )
         elif name in broken_by_tensor(field.kind, tensor):
             constraint = next(each for each in tensor_constraints() if each.name == name)
             text = _unmet(constraint, namespace({"Tensor": tensor}))
             yield Explanation(name, label, text.replace("Tensor.", f"{label}."))
 
 
-def _alternatives(listed: Iterable[object]) -> str:
-    """Return what tables of support list in place of what a desc has."""
+def _listed(listed: Iterable[object]) -> str:
+    """Return what the tables of support that hold list."""
     names = dict.fromkeys(map(str, listed))
-    return f"; the documentation lists {', '.join(names)}" if names else ""
+    if not names:
+        return ", and no table of support holds for these attributes"
+    return f"; the documentation lists {', '.join(names)}"
+
+
+def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
+    """Yield how many dimensions tables list, without spans that lie within others."""
+    spans = set(ranks)
+    for least, most in sorted(spans):
+        if not any(a <= least and most <= b for a, b in spans - {(least, most)}):
+            yield f"{least} to {most}" if least < most else f"{least}"
 
 
 def _first(expression: Expression, fields: Iterable[str]) -> str:
@@ -127,8 +140,12 @@ def _unmet(constraint: Constraint, names: Namespace) -> str:
         values = [_shown(side.evaluate(names)) for side in sides]
     except ExpressionError:
         return asked
-    if len(sides) == 2 and constraint.require.is_equation:
-        return f"{sides[0]} is {values[0]}, not {values[1]}"
+    if constraint.require.is_equation:
+        left, right = sides
+        other = f"but {right} is" if _FIELD.fullmatch(str(right)) and right.names else "not"
+        return f"{left} is {values[0]}, {other} {values[1]}"
+    if len(sides) == 1:
+        return f"{asked}: {values[0]}"
     compared = [
         f"{side} is {value}"
         for side, value in zip(sides, values, strict=True)

@@ -52,6 +52,11 @@ def test_an_equation_names_both_values_at_its_first_field(tmp_path: Path) -> Non
     assert error == f"7: {expected}"
 
 
+def test_an_equation_of_two_fields_names_both(tmp_path: Path) -> None:
+    (error,) = gather(tmp_path, output="FLOAT16")
+    assert error.endswith("InputTensor.DataType is FLOAT32, but OutputTensor.DataType is FLOAT16")
+
+
 def test_another_comparison_names_what_it_asks_for_and_the_values(tmp_path: Path) -> None:
     error, *_ = gather(tmp_path, axis=2)
     assert error.startswith("8: axis-in-range,")
