@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import jsonschema
+import pytest
 
 from dmlconf.backends import registry
 from dmlconf.backends.circumstances import (
@@ -27,6 +28,7 @@ from dmlconf.backends.protocol import (
     Capabilities,
     Fault,
     FaultKind,
+    Outcome,
     Outputs,
 )
 from dmlconf.cases.loader import load_suite, valid_case
@@ -181,6 +183,32 @@ def test_a_circumstance_that_does_not_concern_a_case_says_so(tmp_path: Path) -> 
     verdict = run(tmp_path, NeverOffset())
     assert verdict.status is Status.PASSED
     assert verdict.circumstances["offset"] == "not applicable"
+
+
+class Slow(Right):
+    def __init__(self, *dispatch_seconds: float) -> None:
+        self.dispatch_seconds = dispatch_seconds
+
+    def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
+        for outcome in super().run(cases):
+            assert isinstance(outcome, Outputs)
+            yield replace(outcome, dispatch_seconds=self.dispatch_seconds)
+
+
+@pytest.mark.parametrize(
+    ("dispatch_seconds", "repeated", "long"),
+    [
+        ((5.0, 0.005), "passed", "passed"),
+        ((5.0, 0.05), "passed", "not applicable"),
+        ((5.0, 2.0), "not applicable", "not applicable"),
+    ],
+)
+def test_what_would_take_too_long_is_not_exercised_but_compiling_does_not_count(
+    tmp_path: Path, dispatch_seconds: tuple[float, ...], repeated: str, long: str
+) -> None:
+    verdict = run(tmp_path, Slow(*dispatch_seconds))
+    assert verdict.circumstances["repeated"] == repeated
+    assert verdict.circumstances["long"] == long
 
 
 def test_one_case_under_one_circumstance(tmp_path: Path) -> None:
