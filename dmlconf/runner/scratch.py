@@ -32,8 +32,7 @@ class ScratchFolder:
             OSError: it cannot be made.
         """
         remove_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = FileLock(self.path / _LOCK)
+        self.path, self._lock = _locked_folder()
 
     def __enter__(self) -> Path:
         return self.path
@@ -50,6 +49,25 @@ class ScratchFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
+def _locked_folder() -> tuple[Path, FileLock]:
+    """Return a new folder with its lock.
+
+    A run that starts at the same time may take a folder that is not locked yet for a dead run's.
+
+    Raises:
+        OSError: no folder can be made.
+    """
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        try:
+            lock = FileLock(path / _LOCK)
+        except (LockedError, FileNotFoundError):
+            continue
+        if (path / _LOCK).exists():
+            return path, lock
+        lock.release()
+
+
 def remove_abandoned() -> None:
     """Remove the temporary folders of this user's runs that died without removing them."""
     with suppress(OSError):
@@ -58,9 +76,13 @@ def remove_abandoned() -> None:
             if not lock.is_file() or folder.is_symlink() or not _own(folder):
                 continue
             try:
-                FileLock(lock).release()
+                held = FileLock(lock)
             except (LockedError, OSError):
                 continue
+            # Held, so that a run that is about to lock its new folder sees that it goes.
+            shutil.rmtree(folder, ignore_errors=True)
+            held.release()
+            # Windows keeps a file that is open.
             shutil.rmtree(folder, ignore_errors=True)
 
 
