@@ -23,7 +23,7 @@ from typing import Final
 
 from rich.console import Console
 
-from dmlconf.diagnosis.shared import shared_properties
+from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.reports import html, junit, terminal
 from dmlconf.runner.log import RunLog, read_log
 from dmlconf.runner.tuning import collect_garbage_seldom, compute_in_one_thread

@@ -141,7 +141,7 @@ def _log(failure: str | None) -> RunLog | None:
 
 def _failures(log: RunLog) -> Iterator[_Failure]:
     """Yield the simplest case of each group of failures, with what the group shares."""
-    from dmlconf.reports.shared import shared_lines
+    from dmlconf.reports.shared_properties import shared_lines
 
     for line in shared_lines(log):
         alike = tuple(dict.fromkeys(verdict.case for verdict in line.shared.failures))

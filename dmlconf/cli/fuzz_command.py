@@ -36,15 +36,15 @@ from dmlconf.cli.reporting import (
     report_option,
     show,
 )
-from dmlconf.diagnosis.shared import shared_properties
+from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.documents.problems import printable
 from dmlconf.fuzzing.graphs import MOST_NODES
 from dmlconf.fuzzing.plan import Fuzz, Kind
 from dmlconf.fuzzing.saving import save_cases
 from dmlconf.runner.against import expectations
 from dmlconf.runner.conclusion import JudgeOptions
-from dmlconf.runner.judging import verdicts
 from dmlconf.runner.log import LogWriter, RunLog, read_log
+from dmlconf.runner.plan_verdicts import verdicts
 from dmlconf.runner.rounds import in_rounds, rewrite, run_rounds
 from dmlconf.runner.session import make_header, open_backend
 from dmlconf.runner.verdict import Verdict

@@ -26,8 +26,8 @@ from dmlconf.documents.problems import printable
 from dmlconf.runner.against import Expectations
 from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.judging import compares_unfused, verdicts
 from dmlconf.runner.known_faults import known_faults
+from dmlconf.runner.plan_verdicts import compares_unfused, verdicts
 from dmlconf.runner.session import OpenBackend, open_backend
 from dmlconf.runner.substrate import Substrate
 from dmlconf.runner.verdict import Verdict

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from dmlconf.comparison.compare import Change, Changed, Comparison
 from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
-from dmlconf.reports import shared
-from dmlconf.reports.shared import SharedLine
+from dmlconf.reports import shared_properties
+from dmlconf.reports.shared_properties import SharedLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -70,7 +70,7 @@ def shared_lines(comparison: Comparison) -> list[SharedLine]:
     """Say what the cases that fail newly have in common; nothing where there are none."""
     if not comparison.fails_newly:
         return []
-    return shared.shared_lines(comparison.new_failures)[:MOST_GROUPS]
+    return shared_properties.shared_lines(comparison.new_failures)[:MOST_GROUPS]
 
 
 def suite_note(comparison: Comparison) -> str | None:

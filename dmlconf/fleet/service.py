@@ -26,7 +26,7 @@ from dmlconf.resources import cases_directory
 from dmlconf.runner.against import expectations
 from dmlconf.runner.conclusion import JudgeOptions
 from dmlconf.runner.execution import Limits
-from dmlconf.runner.judging import compares_unfused, verdicts
+from dmlconf.runner.plan_verdicts import compares_unfused, verdicts
 from dmlconf.runner.session import header_environment, open_backend
 from dmlconf.runner.substrate import NO_SUBSTRATE, Substrate
 from dmlconf.runner.verdict import Verdict

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, shared, summary
+from dmlconf.reports import remarks, shared_properties, summary
+from dmlconf.reports.failure_details import difference_cells, difference_columns
 from dmlconf.reports.pages import render_page
-from dmlconf.reports.rules import difference_cells, difference_columns
 from dmlconf.reports.summary import OperatorTotals
 from dmlconf.runner.log import RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
@@ -45,13 +45,14 @@ def render(log: RunLog) -> str:
         "notes": [printable(note) for note in _notes(log)],
         "groups": [
             {"headline": printable(line.sentence), "command": printable(line.command)}
-            for line in shared.shared_lines(log)[:MOST_GROUPS]
+            for line in shared_properties.shared_lines(log)[:MOST_GROUPS]
         ],
         "headings": ["Cases", *map(str.capitalize, statuses), "Limit used", "Seconds"],
         "rows": [_row(row, statuses) for row in rows],
         "cases": f"{len(log.verdicts):,}",
         "failures": [
-            _failure(log, shown.verdict) for shown in shared.shown_failures(log, MOST_STATIC)
+            _failure(log, shown.verdict)
+            for shown in shared_properties.shown_failures(log, MOST_STATIC)
         ],
     }
     title = f"dmlconf: {values['closing']}"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from dmlconf.reports import remarks, summary
-from dmlconf.reports.shared import SharedLine, shared_lines
+from dmlconf.reports.shared_properties import SharedLine, shared_lines
 from dmlconf.runner.log import RunLog, verdict_data
 
 __all__ = ["VERSION", "render", "render_parts", "report_data"]

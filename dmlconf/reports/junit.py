@@ -14,9 +14,14 @@ from typing import Final
 from xml.etree import ElementTree
 
 from dmlconf.reports import remarks, summary
+from dmlconf.reports.failure_details import (
+    Sources,
+    difference_cells,
+    difference_columns,
+    rule_lines,
+)
 from dmlconf.reports.places import file_and_line
-from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
-from dmlconf.reports.shared import SharedLine, shared_lines
+from dmlconf.reports.shared_properties import SharedLine, shared_lines
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Status, Verdict
 

@@ -8,9 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, shared, summary
-from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
-from dmlconf.reports.shared import ShownFailure
+from dmlconf.reports import remarks, shared_properties, summary
+from dmlconf.reports.failure_details import (
+    Sources,
+    difference_cells,
+    difference_columns,
+    rule_lines,
+)
+from dmlconf.reports.shared_properties import ShownFailure
 from dmlconf.runner.log import Header, RunLog
 
 __all__ = ["render"]
@@ -51,12 +56,12 @@ def _lines(log: RunLog) -> Iterator[str]:
     yield from _listed(remarks.FAR_HEADING, remarks.far_lines(log))
     yield from _listed(remarks.KNOWN_FAULTS_HEADING, remarks.known_fault_lines(log))
     yield from _listed(remarks.WAIVERS_HEADING, remarks.waiver_lines(log))
-    entries = shared.shown_failures(log, MOST_FAILURES)
+    entries = shared_properties.shown_failures(log, MOST_FAILURES)
     sources = Sources()
     for shown in entries:
         yield ""
         yield from _failure(log.header, shown, sources)
-    left = shared.not_shown(log, entries)
+    left = shared_properties.not_shown(log, entries)
     if left:
         yield ""
         yield f"and {left:,} more"
@@ -92,10 +97,10 @@ def _table(log: RunLog) -> Iterator[str]:
 
 
 def _shared(log: RunLog) -> Iterator[str]:
-    lines = [line for line in shared.shared_lines(log) if not line.says_little]
+    lines = [line for line in shared_properties.shared_lines(log) if not line.says_little]
     if not lines:
         return
-    yield f"### {shared.HEADING}"
+    yield f"### {shared_properties.HEADING}"
     yield ""
     for line in lines[:MOST_GROUPS]:
         yield f"- {_escaped(line.sentence)}"
@@ -109,7 +114,7 @@ def _shared(log: RunLog) -> Iterator[str]:
 def _failure(header: Header, shown: ShownFailure, sources: Sources) -> Iterator[str]:
     verdict = shown.verdict
     kind = f": {verdict.reason.kind}" if verdict.reason else ""
-    kind += shared.alike(shown)
+    kind += shared_properties.alike(shown)
     # On a line of HTML, the escapes of Markdown mean nothing.
     heading = html.escape(_one_line(f"{verdict.status}: {verdict.case}{kind}"))
     yield f"<details><summary>{heading}</summary>"

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dmlconf.documents.problems import printable
-from dmlconf.reports import remarks, shared, summary
+from dmlconf.reports import remarks, shared_properties, summary
+from dmlconf.reports.failure_details import (
+    Sources,
+    difference_cells,
+    difference_columns,
+    rule_lines,
+)
 from dmlconf.reports.heading import heading_lines
 from dmlconf.reports.histogram import Histograms
-from dmlconf.reports.rules import Sources, difference_cells, difference_columns, rule_lines
-from dmlconf.reports.shared import ShownFailure
+from dmlconf.reports.shared_properties import ShownFailure
 from dmlconf.reports.table import STYLES, OperatorsTable
 from dmlconf.runner.log import Header, RunLog
 from dmlconf.runner.verdict import Reason, Verdict
@@ -71,10 +76,10 @@ def render(
 
 
 def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
-    lines = [line for line in shared.shared_lines(log) if not line.says_little]
+    lines = [line for line in shared_properties.shared_lines(log) if not line.says_little]
     if not lines:
         return
-    yield _text(shared.HEADING, "bold")
+    yield _text(shared_properties.HEADING, "bold")
     for line in lines[:most]:
         yield _text(line.sentence, "bold red")
         yield _line(f"  {line.command}", "cyan")
@@ -86,7 +91,7 @@ def _shared(log: RunLog, most: int) -> Iterator[RenderableType]:
 
 
 def _headlines(log: RunLog, most: int) -> Iterator[RenderableType]:
-    entries = shared.shown_failures(log, most)
+    entries = shared_properties.shown_failures(log, most)
     for shown in entries:
         yield _headline(shown)
     yield from _more(log, entries)
@@ -153,7 +158,7 @@ def _headline(shown: ShownFailure) -> Text:
     reason = f": {verdict.reason.kind}" if verdict.reason else ""
     return Text.assemble(
         _text(str(verdict.status).upper(), STYLES[verdict.status]), " ",
-        _text(verdict.case, "bold"), _text(f"{reason}{shared.alike(shown)}"),
+        _text(verdict.case, "bold"), _text(f"{reason}{shared_properties.alike(shown)}"),
         no_wrap=True, overflow="ignore",
     )  # fmt: skip
 
@@ -166,7 +171,7 @@ def _listed(heading: str, lines: Sequence[str]) -> Iterator[RenderableType]:
 
 
 def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
-    entries = shared.shown_failures(log, most)
+    entries = shared_properties.shown_failures(log, most)
     sources = Sources()
     for shown in entries:
         verdict = shown.verdict
@@ -185,7 +190,7 @@ def _failures(log: RunLog, most: int) -> Iterator[RenderableType]:
 
 
 def _more(log: RunLog, entries: Sequence[ShownFailure]) -> Iterator[RenderableType]:
-    left = shared.not_shown(log, entries)
+    left = shared_properties.not_shown(log, entries)
     if left:
         yield _text(f"and {left:,} more: --show-failures all, --report json has them", "bold")
 

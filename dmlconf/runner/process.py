@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final
 
-from dmlconf.backends.exits import how_it_ended
+from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.registry import BackendName
 from dmlconf.runner.worker import Ready, Task, work
 

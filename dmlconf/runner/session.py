@@ -84,7 +84,7 @@ def open_backend(
     Args:
         name: the backend.
         limits: how to run.
-        judged: whether `dmlconf.runner.judging` runs the cases.
+        judged: whether `dmlconf.runner.plan_verdicts` runs the cases.
 
     Raises:
         BackendError: it cannot be used.

@@ -14,7 +14,7 @@ from dmlconf.cli.cache import user_store
 from dmlconf.diagnosis.bench import Bench
 from dmlconf.diagnosis.diagnose import diagnose
 from dmlconf.diagnosis.reduction.cost import element_count
-from dmlconf.diagnosis.shared import shared_properties
+from dmlconf.diagnosis.shared_properties import shared_properties
 from dmlconf.resources import cases_directory
 from dmlconf.runner.against import AUTO, expectations
 from dmlconf.runner.log import RunLog

@@ -16,7 +16,7 @@ from dmlconf.cases.loader import load_suite
 from dmlconf.diagnosis.groups import operator_failures
 from dmlconf.documents.schema import bundled_schema
 from dmlconf.reports.remarks import variant_lines
-from dmlconf.reports.shared import shared_lines
+from dmlconf.reports.shared_properties import shared_lines
 from dmlconf.runner.execution import Limits
 from dmlconf.runner.log import RunLog, verdict_data
 from dmlconf.runner.session import OpenBackend, in_process, open_backend, reference

@@ -21,7 +21,7 @@ from dmlconf.backends.directml.library import load
 from dmlconf.backends.directml.lifetime import CHECKS, CheckFailedError, DeclinedError, Subject
 from dmlconf.backends.directml.survey import survey
 from dmlconf.backends.directml.vtable import NativeFaultError
-from dmlconf.backends.exits import how_it_ended
+from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.protocol import BackendError
 from dmlconf.cases.model import Case
 

@@ -17,7 +17,7 @@ from dmlconf.backends.directml.adapters import Adapter, Adapters
 from dmlconf.backends.directml.device import Device
 from dmlconf.backends.directml.hresult import HResultError
 from dmlconf.backends.directml.library import DirectMLFile, Libraries, load
-from dmlconf.backends.exits import how_it_ended
+from dmlconf.backends.process_end import how_it_ended
 from dmlconf.backends.protocol import BackendError
 from dmlconf.backends.survey import Survey, Surveyed
 

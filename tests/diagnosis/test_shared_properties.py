@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dmlconf.diagnosis.atoms import round_number
-from dmlconf.diagnosis.shared import SharedProperty, shared_properties
-from dmlconf.reports.shared import shared_lines, shown_failures
+from dmlconf.diagnosis.shared_properties import SharedProperty, shared_properties
+from dmlconf.reports.shared_properties import shared_lines, shown_failures
 from dmlconf.runner.verdict import Reason, ReasonKind, Status, Verdict
 from tests.reports import logs
 

@@ -16,7 +16,7 @@ from dmlconf.runner.verdict import Status, Verdict, failing_variants
 
 # A run without failures needs no diagnosis.
 if TYPE_CHECKING:
-    from dmlconf.diagnosis.shared import Condition, SharedProperty
+    from dmlconf.diagnosis.shared_properties import Condition, SharedProperty
 
 __all__ = [
     "HEADING",
@@ -67,7 +67,7 @@ def shared_lines(log: RunLog) -> list[SharedLine]:
     """Say what failures share, a line for each group, the largest first."""
     if not any(verdict.status.fails_run for verdict in log.verdicts):
         return []
-    from dmlconf.diagnosis.shared import shared_properties
+    from dmlconf.diagnosis.shared_properties import shared_properties
 
     return [
         SharedLine(_sentence(shared), _command(log.header, shared), shared)
@@ -170,7 +170,7 @@ def shown_failures(log: RunLog, most: int) -> list[ShownFailure]:
     if len(failing) <= most:
         ordered: list[Verdict] = failing
     else:
-        from dmlconf.diagnosis.shared import shared_properties
+        from dmlconf.diagnosis.shared_properties import shared_properties
 
         ordered = list(_alternating([_spread(s.failures) for s in shared_properties(log)]))
     counts = Counter(_trace(verdict) for verdict in failing)
