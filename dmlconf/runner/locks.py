@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ __all__ = ["FileLock", "LockedError"]
 
 _BYTE: Final = 1 << 40
 """On Windows a lock covers bytes, which others cannot read: one far behind the end."""
+
+_HELD: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
+"""How the operating system says that another process holds a lock."""
 
 
 class LockedError(Exception):
@@ -25,13 +29,15 @@ class FileLock:
 
         Raises:
             LockedError: another process holds it.
-            OSError: the file cannot be opened for writing.
+            OSError: the file cannot be opened for writing, or its file system has no locks.
         """
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(self._descriptor)
         except OSError as error:
             os.close(self._descriptor)
+            if error.errno not in _HELD:
+                raise
             raise LockedError(f"{path} is in use by another process") from error
 
     def release(self) -> None:

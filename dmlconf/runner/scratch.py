@@ -1,7 +1,8 @@
-"""The temporary folder of a run, and the removal of those that dead runs left behind.
+"""The temporary folder of a run, and the removal of those that dead runs left.
 
-A run holds a lock on a file in its folder for as long as it lives. The operating system releases
-the lock however the run ends, so a folder whose lock is free belongs to nobody.
+Each folder has a lock file next to it, which its run creates and locks first and holds for as long
+as it lives. The operating system releases the lock however the run ends, so a folder whose lock is
+free belongs to a dead run.
 """
 
 from __future__ import annotations
@@ -19,20 +20,33 @@ from dmlconf.runner.locks import FileLock, LockedError
 __all__ = ["ScratchFolder", "remove_abandoned"]
 
 _PREFIX: Final = "dmlconf-"
-_LOCK: Final = "in-use.lock"
+_LOCK: Final = ".lock"
 
 
 class ScratchFolder:
     """A new temporary folder. Use as a context manager; leaving it removes the folder."""
 
     def __init__(self) -> None:
-        """Make the folder, after removing those of dead runs.
+        """Create the folder, after removing those of dead runs.
 
         Raises:
-            OSError: it cannot be made.
+            OSError: it cannot be created, or its file system has no locks.
         """
         remove_abandoned()
-        self.path, self._lock = _locked_folder()
+        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_LOCK)
+        os.close(descriptor)
+        self._lock_file = Path(name)
+        self.path = self._lock_file.with_suffix("")
+        try:
+            self._lock = FileLock(self._lock_file)
+        except OSError:
+            self._lock_file.unlink(missing_ok=True)
+            raise
+        try:
+            self.path.mkdir(mode=0o700)
+        except OSError:
+            _give_up(self._lock, self._lock_file)
+            raise
 
     def __enter__(self) -> Path:
         return self.path
@@ -44,46 +58,31 @@ class ScratchFolder:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the folder and all that it holds."""
-        self._lock.release()
+        """Remove the folder and everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
-
-
-def _locked_folder() -> tuple[Path, FileLock]:
-    """Return a new folder with its lock.
-
-    A run that starts at the same time may take a folder that is not locked yet for a dead run's.
-
-    Raises:
-        OSError: no folder can be made.
-    """
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        try:
-            lock = FileLock(path / _LOCK)
-        except (LockedError, FileNotFoundError):
-            continue
-        if (path / _LOCK).exists():
-            return path, lock
-        lock.release()
+        _give_up(self._lock, self._lock_file)
 
 
 def remove_abandoned() -> None:
     """Remove the temporary folders of this user's runs that died without removing them."""
     with suppress(OSError):
         for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-            lock = folder / _LOCK
-            if not lock.is_file() or folder.is_symlink() or not _own(folder):
+            lock_file = folder.with_name(folder.name + _LOCK)
+            if folder.is_symlink() or not folder.is_dir() or not lock_file.is_file():
                 continue
-            try:
-                held = FileLock(lock)
-            except (LockedError, OSError):
+            if not (_own(folder) and _own(lock_file)):
                 continue
-            # Held, so that a run that is about to lock its new folder sees that it goes.
-            shutil.rmtree(folder, ignore_errors=True)
-            held.release()
-            # Windows keeps a file that is open.
-            shutil.rmtree(folder, ignore_errors=True)
+            with suppress(LockedError, OSError):
+                lock = FileLock(lock_file)
+                shutil.rmtree(folder, ignore_errors=True)
+                _give_up(lock, lock_file)
+
+
+def _give_up(lock: FileLock, lock_file: Path) -> None:
+    """Release a lock and remove its file; Windows does not remove a file that is open."""
+    lock.release()
+    with suppress(OSError):
+        lock_file.unlink()
 
 
 def _own(folder: Path) -> bool:

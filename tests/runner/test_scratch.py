@@ -1,7 +1,9 @@
-"""Temporary folders of runs: removed behind dead runs, and never under living ones."""
+"""Temporary folders of runs: removed after dead runs, never those of living ones."""
 
 from __future__ import annotations
 
+import errno
+import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,8 +33,51 @@ def test_runs_that_start_at_once_leave_each_other_alone(temporary: Path) -> None
 def test_a_folder_in_use_stays_and_that_of_a_dead_run_goes(temporary: Path) -> None:
     abandoned = temporary / "dmlconf-dead"
     abandoned.mkdir()
-    (abandoned / "in-use.lock").touch()
     (abandoned / "worker-1.stderr").touch()
+    (temporary / "dmlconf-dead.lock").touch()
     with ScratchFolder() as folder:
         remove_abandoned()
-        assert list(temporary.iterdir()) == [folder]
+        assert set(temporary.iterdir()) == {folder, folder.with_suffix(".lock")}
+
+
+def test_a_folder_without_a_lock_file_is_not_ours(temporary: Path) -> None:
+    other = temporary / "dmlconf-of-somebody"
+    other.mkdir()
+    remove_abandoned()
+    assert other.is_dir()
+
+
+def test_a_link_is_not_followed(temporary: Path) -> None:
+    precious = temporary / "precious"
+    precious.mkdir()
+    (temporary / "dmlconf-link").symlink_to(precious)
+    (temporary / "dmlconf-link.lock").touch()
+    remove_abandoned()
+    assert precious.is_dir()
+
+
+def test_the_lock_is_held_before_the_folder_exists(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that looks for abandoned folders at any moment must find the lock taken."""
+    create = Path.mkdir
+
+    def create_and_look(path: Path, mode: int = 0o777) -> None:
+        create(path, mode)
+        remove_abandoned()
+
+    monkeypatch.setattr(Path, "mkdir", create_and_look)
+    with ScratchFolder() as folder:
+        assert folder.is_dir()
+
+
+def test_a_file_system_without_locks_is_an_error_that_leaves_nothing(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("dmlconf.runner.locks._lock", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOLCK)):
+        ScratchFolder()
+    assert not list(temporary.iterdir())
