@@ -300,21 +300,6 @@ class Expression:
     def __reduce__(self) -> tuple[type[Expression], tuple[str]]:
         return Expression, (self.source,)
 
-    def sides(self) -> tuple[Expression, ...]:
-        """Return what is compared, in order: the sides of a comparison, or what is to be `same`."""
-        match ast.parse(self.source.strip(), mode="eval").body:
-            case ast.Compare(left=left, comparators=others):
-                return tuple(Expression(ast.unparse(side)) for side in (left, *others))
-            case ast.Call(func=ast.Name(id="same"), args=[values]):
-                return (Expression(f"tuple({ast.unparse(values)})"),)
-        return ()
-
-    @property
-    def is_equation(self) -> bool:
-        """Whether it asks for two sides to be equal."""
-        body = ast.parse(self.source.strip(), mode="eval").body
-        return isinstance(body, ast.Compare) and [type(op) for op in body.ops] == [ast.Eq]
-
     def evaluate(self, names: Namespace, steps: Steps | None = None) -> Any:
         """Return the expression's value over named values, made by `namespace`.
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from dmlconf.catalogue.constraints import broken_by_tensor, violations
 from dmlconf.catalogue.desc import Desc, tensors_of
+from dmlconf.catalogue.expression_parts import alternatives, is_equation, paths, sides
 from dmlconf.catalogue.loader import operator_sets, tensor_constraints
 from dmlconf.catalogue.model import Constraint, FieldKind, Operator
 from dmlconf.catalogue.support import desc_values, tables_that_hold
@@ -17,10 +18,7 @@ from dmlconf.expressions import Expression, ExpressionError, Namespace, namespac
 __all__ = ["Explanation", "explanations"]
 
 _LONGEST_SIDE: Final = 60
-"""Characters of what is compared beyond which its value is not named."""
-
-_FIELD: Final = re.compile(r"[\w.]+")
-"""A field, or a property of one."""
+"""Characters of what is compared, and of its value, beyond which it is not named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,10 @@ def _of_constraint(
         yield Explanation(name, missing[0], f"{', '.join(missing)} {verb} missing")
     elif own is None:
         yield from _of_tensors(name, operator, desc, names)
-    elif not (missing and _unformed(own, names)):
+    elif not (missing and (_reads(own, missing, operator) or _unformed(own, names))):
         present = [field.name for field in operator.fields if desc.get(field.name) is not None]
-        yield Explanation(name, _first(own.require, present), _unmet(own, names))
+        field = _written(operator, _first(own.require, present))
+        yield Explanation(name, field, _unmet(own.require, names))
 
 
 def _of_tensors(
@@ -83,18 +82,20 @@ def _of_tensors(
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
         if name == "supported-data-type":
             listed = [data_type for row in rows for data_type in row.data_types]
-            listed += operator.undocumented_data_types.get(field.name, ())
-            if not rows or tensor.DataType not in listed:
-                yield Explanation(name, label, f"{label} is {tensor.DataType}{_listed(listed)}")
+            others = operator.undocumented_data_types.get(field.name, ())
+            if not rows or tensor.DataType not in {*listed, *others}:
+                text = f"{label} is {tensor.DataType}{_listed(listed)}"
+                accepted = f"; DirectML accepts {', '.join(others)} as well" if others else ""
+                yield Explanation(name, label, text + accepted)
         elif name == "supported-dimension-count":
             if not any(row.ranks[0] <= tensor.DimensionCount <= row.ranks[1] for row in rows):
-                text = f"{label} has {tensor.DimensionCount} dimensions"
-                yield Explanation(
-                    name, label, f"{text}{_listed(_spans(row.ranks for row in rows))}"
-                )
+                count = tensor.DimensionCount
+                text = f"{label} has {count} dimension{'' if count == 1 else 's'}"
+                listed_counts = _listed(_spans(row.ranks for row in rows))
+                yield Explanation(name, label, f"{text}{listed_counts}")
         elif name in broken_by_tensor(field.kind, tensor):
             constraint = next(each for each in tensor_constraints() if each.name == name)
-            text = _unmet(constraint, namespace({"Tensor": tensor}))
+            text = _unmet(constraint.require, namespace({"Tensor": tensor}))
             yield Explanation(name, label, text.replace("Tensor.", f"{label}."))
 
 
@@ -114,6 +115,12 @@ def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
             yield f"{least} to {most}" if least < most else f"{least}"
 
 
+def _written(operator: Operator, field: str) -> str:
+    """Return the array whose length a field is, as case files leave such fields out; else it."""
+    arrays = (each.name for each in operator.fields if each.count == field)
+    return next(arrays, field) if field else ""
+
+
 def _first(expression: Expression, fields: Iterable[str]) -> str:
     """Return the field that an expression names first; nothing where it names none."""
     places = {
@@ -124,6 +131,12 @@ def _first(expression: Expression, fields: Iterable[str]) -> str:
     return places[min(places)] if places else ""
 
 
+def _reads(constraint: Constraint, fields: Iterable[str], operator: Operator) -> bool:
+    """Return whether a constraint reads one of some fields, or its length."""
+    counts = {field.name: field.count for field in operator.fields}
+    return any({field, counts[field]} & constraint.require.names for field in fields)
+
+
 def _unformed(constraint: Constraint, names: Namespace) -> bool:
     try:
         constraint.require.evaluate(names)
@@ -132,26 +145,36 @@ def _unformed(constraint: Constraint, names: Namespace) -> bool:
     return False
 
 
-def _unmet(constraint: Constraint, names: Namespace) -> str:
-    """Return what a constraint asks for, and the values that it compares."""
-    asked = f"`{constraint.require}` does not hold"
-    sides = constraint.require.sides()
-    try:
-        values = [_shown(side.evaluate(names)) for side in sides]
-    except ExpressionError:
-        return asked
-    if constraint.require.is_equation:
-        left, right = sides
-        other = f"but {right} is" if _FIELD.fullmatch(str(right)) and right.names else "not"
-        return f"{left} is {values[0]}, {other} {values[1]}"
-    if len(sides) == 1:
-        return f"{asked}: {values[0]}"
-    compared = [
-        f"{side} is {value}"
-        for side, value in zip(sides, values, strict=True)
-        if side.names and len(str(side)) <= _LONGEST_SIDE
+def _unmet(require: Expression, names: Namespace) -> str:
+    """Return what an expression asks for, and the values that it compares."""
+    # Where an optional field is present, what is asked for is the rest.
+    asked = [each for each in alternatives(require) if not str(each).endswith(" is None")]
+    if len(asked) == 1:
+        require = asked[0]
+    compared = [(side, *_value(side, names)) for side in sides(require)]
+    if is_equation(require) and all(known for _, known, _ in compared):
+        (left, _, value), (right, _, other) = compared
+        named = right.names and len(str(right)) <= _LONGEST_SIDE
+        return f"{left} is {_shown(value)}, {f'but {right} is' if named else 'not'} {_shown(other)}"
+    if len(compared) == 1 and compared[0][1]:  # What is to be the same.
+        return f"`{require}` does not hold: {_shown(compared[0][2])}"
+    if not compared or any(isinstance(value, bool) for _, _, value in compared):
+        compared = [(path, *_value(path, names)) for path in paths(require)]
+    shown = [
+        f"{side} is {_shown(value)}"
+        for side, known, value in compared
+        if known and side.names and max(len(str(side)), len(_shown(value))) <= _LONGEST_SIDE
     ]
-    return f"{asked}: {', '.join(compared)}" if compared else asked
+    return f"`{require}` does not hold{': ' if shown else ''}{', '.join(shown)}"
+
+
+def _value(expression: Expression, names: Namespace) -> tuple[bool, object]:
+    """Return whether an expression has a value that a message can show, and that value."""
+    try:
+        value = expression.evaluate(names)
+    except ExpressionError:
+        return False, None
+    return isinstance(value, bool | int | float | str | tuple | list), value
 
 
 def _shown(value: object) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dmlconf.catalogue.constraints import violations
 from dmlconf.catalogue.desc import TensorDesc
 from dmlconf.catalogue.explanations import explanations
 from dmlconf.graphs.model import CircleError, Graph, Node
@@ -228,12 +227,6 @@ def _constants(graph: Graph) -> Iterator[WiringFault]:
 
 def _nodes(graph: Graph) -> Iterator[WiringFault]:
     for node in graph.operator_nodes:
-        broken = violations(node.operator, node.desc)
-        explained = explanations(node.operator, node.desc) if broken else []
-        for constraint in broken:
-            message = f"the node {node.name} breaks {constraint} of {node.operator_name}"
-            reasons = [each for each in explained if each.constraint == constraint]
-            for each in reasons:
-                yield WiringFault(constraint, node.name, each.field, f"{message}: {each.text}")
-            if not reasons:
-                yield WiringFault(constraint, node.name, "", message)
+        for each in explanations(node.operator, node.desc):
+            message = f"the node {node.name} breaks {each.constraint} of {node.operator_name}"
+            yield WiringFault(each.constraint, node.name, each.field, f"{message}: {each.text}")

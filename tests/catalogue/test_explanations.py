@@ -83,6 +83,83 @@ def test_what_rests_on_a_missing_field_is_left_out(tmp_path: Path) -> None:
     assert error == f"4: required-field, but expects no rejection: {missing}"
 
 
+TEXTS = [
+    (
+        "activation_relu/invalid/input-size-of-0", "sizes-not-zero", "InputTensor",
+        "`all(size > 0 for size in InputTensor.Sizes)` does not hold: InputTensor.Sizes is [0, 3]",
+    ),
+    (
+        "element_wise_identity/invalid/output-stride-of-0", "output-strides-do-not-overlap",
+        "OutputTensor",
+        "`not OutputTensor.OverlappingStrides` does not hold: OutputTensor.OverlappingStrides is "
+        "true",
+    ),
+    (
+        "unfold/invalid/columns-of-four-dimensions", "supported-dimension-count", "OutputTensor",
+        "OutputTensor has 4 dimensions; the documentation lists 3",
+    ),
+    (
+        "reduce/invalid/unknown-function", "supported-dimension-count", "InputTensor",
+        "InputTensor has 2 dimensions, and no table of support holds for these attributes",
+    ),
+    (
+        "tile/invalid/unsupported-output-data-type", "supported-data-type", "OutputTensor",
+        "OutputTensor is INT4; the documentation lists FLOAT32, FLOAT16, INT64, INT32, INT16, "
+        "INT8, UINT64, UINT32, UINT16, UINT8; DirectML accepts FLOAT64 as well",
+    ),
+    (
+        "tile/invalid/one-repeat-too-few", "one-repeat-per-dimension", "Repeats",
+        "RepeatsCount is 1, but InputTensor.DimensionCount is 2",
+    ),
+    (
+        "convolution/invalid/output-of-5-dimensions", "batch-sizes", "InputTensor",
+        "InputTensor.Sizes[0] is 2, but OutputTensor.Sizes[0] is 1",
+    ),
+    (
+        "gru/invalid/two-inputs-at-once", "one-leading-size", "InputTensor",
+        "InputTensor.Sizes[0] is 2, not 1",
+    ),
+    (
+        "gru/invalid/sequence-one-too-long", "output-sequence-sizes", "OutputSequenceTensor",
+        "OutputSequenceTensor.Sizes is [4, 1, 2, 3], not [3, 1, 2, 3]",
+    ),
+    (
+        "gru/invalid/bias-of-one-half", "bias-sizes", "BiasTensor",
+        "BiasTensor.Sizes is [1, 1, 1, 9], but (1, 1, DirectionCount, 6 * HiddenSize) is "
+        "[1, 1, 1, 18]",
+    ),
+    (
+        "adam_optimizer/invalid/first-moment-of-another-rank", "same-sizes", "",
+        "`same(tensor.Sizes for tensor in Tensors)` does not hold: [[2, 3], [1, 2, 3], [2, 3], "
+        "[2, 3], [2, 3], [2, 3], [2, 3]]",
+    ),
+    (
+        "reduce/invalid/place-as-a-floating-point-number", "index-type", "Function",
+        "`(Function in ('ARGMIN', 'ARGMAX')) <= (OutputTensor.DataType in ('INT64', 'INT32', "
+        "'UINT64', 'UINT32'))` does not hold: Function is ARGMAX, OutputTensor.DataType is FLOAT32",
+    ),
+    (
+        "top_k/invalid/axis-beyond-last-dimension", "k-in-range", "K",
+        "`0 < K <= InputTensor.Sizes[Axis]` does not hold: K is 3",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("identifier", "constraint", "field", "text"), TEXTS, ids=[each[1] for each in TEXTS]
+)
+def test_texts(identifier: str, constraint: str, field: str, text: str) -> None:
+    suite = load_suite([cases_directory() / identifier.partition("/")[0]])
+    case = build(next(each for each in suite.plan() if each.identifier == identifier))
+    assert isinstance(case, Case)
+    (each,) = [
+        each
+        for each in explanations(case.operator, case.desc)
+        if each.constraint == constraint and each.field == field
+    ]
+    assert each.text == text
+
+
 def test_a_node_of_a_graph_is_explained_too(tmp_path: Path) -> None:
     text = """\
 graph: a tile
@@ -100,6 +177,8 @@ cases:
 """
     (error,) = errors(tmp_path, text)
     assert error == "10: output-sizes of TILE: OutputTensor.Sizes is [2, 3], not [4, 3]"
+    (error,) = errors(tmp_path, text.replace("          Repeats: [2, 1]\n", ""))
+    assert error.endswith("required-field of TILE: Repeats is missing")
 
 
 def rejected() -> Iterator[tuple[Case, str]]:
