@@ -1,1 +1,1 @@
-"""Benchmarks of dmlconf beside its peers."""
+"""Benchmarks of dmlconf against its peers."""

@@ -1,9 +1,9 @@
-"""What each circumstance costs over a plain run, in the lab: `python -m benchmarks.circumstances`.
+"""The cost of each circumstance over a plain run, in the lab: `python -m benchmarks.circumstances`.
 
-Every fortieth case of the suite without networks, or of the paths that are named, is run and
-judged plainly, and then under each circumstance, or those that are named, in one process. As in a
-run, what left the same bits for the same inputs as an earlier circumstance is judged once. The
-seconds are the processor's.
+Every fortieth case of the suite without networks, or of the given paths, is run and judged plainly
+and then under each circumstance, or the given ones, in one process. As in a run, results that are
+bitwise equal to those of an earlier circumstance for the same inputs are judged once. Seconds are
+processor time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EVERY: Final = 40
 
 
 def sample(paths: list[str]) -> list[Case]:
-    """Return the cases to measure: those that run, and are no networks."""
+    """Return the cases to measure: those that run and are not networks."""
     plan = list(load_suite([Path(path) for path in paths or ["cases"]]).plan())
     plan = [each for each in plan if "model" not in each.template.tags]
     cases = [valid_case(each) for each in (plan if paths else plan[::EVERY])]
@@ -43,7 +43,7 @@ def unexcused(case: Case, outcome: Outcome, verdict: Verdict) -> Verdict:
 
 
 class Memory:
-    """Judges outcomes of one case; what left the same bits for the same inputs only once."""
+    """Judges outcomes of one case; bitwise equal results for the same inputs only once."""
 
     def __init__(self, judge: Callable[[Case, Outcome], Verdict]) -> None:
         self._judge = judge

@@ -1,6 +1,6 @@
-"""Time the comparison loop beside `numpy.array_equal` on the same arrays, in the same run.
+"""Time the comparison loop against `numpy.array_equal` on the same arrays, in the same run.
 
-One million FLOAT32 values, each one ULP away from what is expected, so that no shortcut helps.
+One million FLOAT32 values, each one ULP off the expected value, so that no shortcut helps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUNDS = 31
 
 @dataclass(frozen=True)
 class Known(NoAllowance):
-    """What the reference would say of the values."""
+    """What the reference would return for the values."""
 
     bound: Array
     lowest: Array
@@ -31,11 +31,11 @@ class Known(NoAllowance):
     half_precision: bool = False
 
     def error_scale(self) -> Array:
-        """Return what bounds the sums."""
+        """Return the bounds of the sums."""
         return self.bound
 
     def interval(self) -> tuple[Array, Array]:
-        """Return the ends."""
+        """Return the ends of the intervals."""
         return self.lowest, self.highest
 
 

@@ -13,7 +13,7 @@ CHECKOUT: Final = Path(__file__).resolve().parents[1]
 LAB: Final = (sys.executable, str(CHECKOUT / "lab" / "lab.py"))
 RUNS: Final = 3
 SMALL: Final = ("--without-tag", "model", "-k", "not sizes")
-"""The loop's memory is of one size, which these fit."""
+"""Options that select cases that fit the loop's fixed memory."""
 
 SUITE: Final = tuple(
     f"cases/{name}" for name in ("argmin", "gather", "join", "scatter_elements", "tile")
@@ -21,7 +21,7 @@ SUITE: Final = tuple(
 
 
 def used(*arguments: str) -> Usage:
-    """Run a command in the lab, and return what it took.
+    """Run a command in the lab, and return its usage.
 
     Raises:
         RuntimeError: it failed.
@@ -47,15 +47,15 @@ def bare_loop(*paths: str) -> None:
         processor = start.processor_seconds + float(processor_seconds)
         by_processor.append(ours.processor_seconds / processor)
         print(f"  {int(cases):,} cases, {refused} refused: dmlconf {ours.seconds:.1f} s, bare loop "
-              f"{theirs:.1f} s, ratio {by_clock[-1]:.2f}; of the processor "
+              f"{theirs:.1f} s, ratio {by_clock[-1]:.2f}; processor time "
               f"{ours.processor_seconds:.1f} s and {processor:.1f} s, ratio {by_processor[-1]:.2f}",
               flush=True)  # fmt: skip
     print(f"  median ratio {statistics.median(by_clock):.2f}, "
-          f"of the processor {statistics.median(by_processor):.2f}")  # fmt: skip
+          f"by processor time {statistics.median(by_processor):.2f}")  # fmt: skip
 
 
 def isolation(*paths: str) -> None:
-    """Measure what a case costs more in a worker than in dmlconf's own process."""
+    """Measure what a case costs in a worker over dmlconf's own process."""
     output = used("python", "--", "-m", "benchmarks.isolation", *paths).output
     extra, start = [], []
     for line in output.splitlines():
@@ -70,9 +70,9 @@ def isolation(*paths: str) -> None:
 def main() -> None:
     """Print both measures."""
     paths = sys.argv[1:] or SUITE
-    print("whole process against a bare loop of the same calls")
+    print("whole process, against a bare loop of the same calls")
     bare_loop(*paths)
-    print("worker process against the same backend in one process")
+    print("worker process, against the same backend in one process")
     isolation(*paths)
 
 

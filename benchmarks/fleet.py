@@ -1,6 +1,6 @@
-"""Shards, and workers of a scheduler, beside one run on this machine.
+"""Measure shards and a scheduler's workers against one run on this machine.
 
-`python -m benchmarks.fleet [waits|overhead|shards|scale]...` prints a table; it is no test.
+`python -m benchmarks.fleet [waits|overhead|shards|scale]...` prints a table; it is not a test.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def suite(folder: Path, count: int) -> str:
 
 
 def waits(folder: Path) -> None:
-    """Two local workers beside one, on a backend that waits as a device does."""
+    """Measure two local workers against one, on a backend that waits as a device does."""
     cases = suite(folder, 400)
     arguments = (cases, "-b", "miniature:slow,seconds=0.05", "--scheduler")
     ratios = []
@@ -66,7 +66,7 @@ def waits(folder: Path) -> None:
 
 
 def overhead(folder: Path) -> None:
-    """A scheduler with one worker beside a worker process of this machine."""
+    """Measure a scheduler with one worker against a worker process of this machine."""
     count = 4_000
     arguments = (suite(folder, count), "-b", "miniature:slow,seconds=0")
     each = []
@@ -79,7 +79,7 @@ def overhead(folder: Path) -> None:
 
 
 def shards(folder: Path) -> None:
-    """Two shards of the whole suite, one after the other, and their merging, beside one run."""
+    """Measure two shards of the whole suite, in sequence, and their merge against one run."""
     runs = {"one run": (), "shard 1": ("--shard", "1/2"), "shard 2": ("--shard", "2/2")}
     taken = {
         name: _measured(
@@ -104,15 +104,15 @@ _FORMS: Final = ("junit", "html", "markdown", "json")
 
 
 def scale(folder: Path) -> None:
-    """Time per case and memory of 10,000, 100,000 and 1,000,000 cases, and of their reports.
+    """Measure time per case and memory of 10,000, 100,000 and 1,000,000 cases, and their reports.
 
-    Times are of the processor, without those of a run of one case, because other work on the
-    machine makes the others mean little. Memory is the largest resident set of the process.
+    Times are processor time, minus that of a run of one case, because other work on the machine
+    makes wall time unreliable. Memory is the largest resident set of the process.
     """
     start = _measured(folder, "run", suite(folder, 1), "-q", "--log", "1.jsonl").seconds
     for count in (10_000, 100_000, 1_000_000):
         name, log = suite(folder, count), f"{count}.jsonl"
-        # What the run shows at its end is made by a process of its own where the log is large.
+        # If the log is large, a separate process generates what the run shows at its end.
         done = _measured(folder, "run", name, "-j", "1", "-q", "--log", log)
         each = 1e6 * (done.seconds - start) / count
         print(f"scale: {count:,} cases {done.seconds:.1f} s, {each:.0f} us a case, {done.memory}")
@@ -126,7 +126,7 @@ def scale(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What a process took: seconds of the processor, and its largest resident set."""
+    """What a process took: processor seconds, and its largest resident set."""
 
     seconds: float
     mebibytes: float
@@ -141,7 +141,7 @@ def _measured(folder: Path, *arguments: str) -> _Measured:
     command = [*_DMLCONF, *arguments]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     largest = 0.0
-    # `wait4` counts the memory of processes that it started as well, so the system is asked.
+    # `wait4` includes the memory of child processes, so the system is asked instead.
     while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
         largest = max(largest, _largest(process.pid))
         time.sleep(0.02)
@@ -150,14 +150,14 @@ def _measured(folder: Path, *arguments: str) -> _Measured:
 
 
 def _largest(process: int) -> float:
-    """Return the largest resident set of a process so far, in MiB; 0 where it has ended."""
+    """Return the largest resident set of a process so far, in MiB; 0 if it has ended."""
     status = Path(f"/proc/{process}/status").read_text("ascii", "replace")
     match = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(match[1]) / 1024 if match else 0.0
 
 
 def main() -> None:
-    """Measure what is named, or all."""
+    """Run the named measurements, or all."""
     measures = {"waits": waits, "overhead": overhead, "shards": shards, "scale": scale}
     for name in sys.argv[1:] or measures:
         with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""How quickly cases are made by chance: `python -m benchmarks.fuzzing`."""
+"""The speed of generating random cases: `python -m benchmarks.fuzzing`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ CASES = 20
 
 
 def main() -> None:
-    """Print cases a second of each kind, and the slowest operators."""
+    """Print cases per second of each kind, and the slowest operators."""
     names = tuple(name for name in operator_names() if operator(name).fields)
     for kind in Kind:
         fuzz = Fuzz(names, 1, kind)
         count = 10 * CASES if kind is Kind.GRAPHS else CASES * len(names)
-        list(islice(fuzz.cases(), len(names)))  # What is compiled once.
+        list(islice(fuzz.cases(), len(names)))  # Compile what is compiled once.
         began = perf_counter()
         list(islice(fuzz.cases(range(1, 10**6)), count))
-        print(f"{kind}: {count / (perf_counter() - began):,.0f} cases a second ({count:,})")
+        print(f"{kind}: {count / (perf_counter() - began):,.0f} cases per second ({count:,})")
     times = {name: seconds_of(name) for name in names}
     slowest = sorted(times, key=lambda name: -times[name])[:5]
-    print(f"median operator: {1000 * median(times.values()):.1f} ms a case")
+    print(f"median operator: {1000 * median(times.values()):.1f} ms per case")
     for name in slowest:
-        print(f"{name}: {1000 * times[name]:.1f} ms a case")
+        print(f"{name}: {1000 * times[name]:.1f} ms per case")
 
 
 def seconds_of(name: str) -> float:

@@ -1,6 +1,7 @@
-"""What worker processes cost: the same cases with and without them. Runs inside the lab.
+"""The cost of worker processes: the same cases with and without them. Runs inside the lab.
 
-It prints the cases, the seconds in this process and in a worker, and the worker's seconds to start.
+It prints the number of cases, the seconds in this process and in a worker, and the worker's startup
+seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def here(cases: list[Case]) -> float:
 
 
 def apart(cases: list[Case]) -> tuple[float, float]:
-    """Run the cases in a worker; return the seconds of that, and those of the start."""
+    """Run the cases in a worker; return the seconds of the run and of the startup."""
     began = time.perf_counter()
     with WorkerPool(registry.parse(BACKEND), 1, 60.0) as pool:
         pool.ready()
@@ -46,7 +47,7 @@ def apart(cases: list[Case]) -> tuple[float, float]:
 def main() -> None:
     """Measure both in turn, twice."""
     cases = [build(planned) for planned in load_suite(list(map(Path, sys.argv[1:]))).plan()]
-    # Below DirectML compiled shaders are kept, so only what comes behind this run compares.
+    # Compiled shaders are cached below DirectML, so only what follows this run is comparable.
     here(cases)
     for _ in range(2):
         inside = here(cases)

@@ -1,4 +1,4 @@
-"""What normalisations and recurrent layers are timed on: layers of networks."""
+"""Workloads for normalisations and recurrent layers: layers of networks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RECURRENT: Final[Mapping[str, tuple[int, list[str], dict[str, Any]]]] = {
     "GRU": (3, ["SIGMOID", "TANH"], {"LinearBeforeReset": False}),
     "RNN": (1, ["TANH"], {}),
 }
-"""How many gates each has, its activations, and its own fields."""
+"""Number of gates, activations, and specific fields of each operator."""
 
 
 def layers() -> Iterator[Workload]:
-    """Yield every workload; the arrays of one are made when it is its turn."""
+    """Yield every workload; its arrays are generated on demand."""
     yield from _normalizations(random_tensor(1, 64, 112, 112, low=-1))
     for operator in RECURRENT:
         yield _recurrent(operator)

@@ -1,4 +1,4 @@
-"""Attention written out as ONNX nodes: products, a mask that is added, a softmax."""
+"""Attention written out as ONNX nodes: products, an added mask, a softmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["attention"]
 
 
 def attention(graph: Graph, desc: Mapping[str, Any], arrays: Mapping[str, Array]) -> str | None:
-    """Add the attention of a MULTIHEAD_ATTENTION; None with a past or masks other than lengths."""
+    """Add the attention of a MULTIHEAD_ATTENTION; None for a past or masks other than lengths."""
     heads = desc["HeadCount"]
     if any(name.startswith("Past") for name in arrays) or "QueryTensor" not in arrays:
         return None

@@ -1,7 +1,7 @@
-"""Layers of networks as ONNX graphs: what ONNX Runtime computes beside the reference.
+"""Layers of networks as ONNX graphs, for ONNX Runtime to compute as the peer of the reference.
 
-A function for each operator adds the nodes that make a case's first output of the same inputs, or
-returns None where ONNX has no such layer. Weights are inputs too, as they are for the reference.
+A function for each operator adds the nodes that compute a case's first output from the same inputs,
+or returns None if ONNX has no such layer. Weights are inputs too, as they are for the reference.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _REDUCTIONS: Final = {
 
 
 def graph_of(case: Case, arrays: Arrays) -> tuple[Any, Arrays] | None:
-    """Return an ONNX model that makes a case's first output, and its inputs.
+    """Return an ONNX model that computes a case's first output, and its inputs.
 
-    None where no builder has the operator, or the case has fields that ONNX lacks.
+    None if no builder supports the operator, or the case has fields that ONNX lacks.
 
     Args:
         case: the case.

@@ -1,10 +1,10 @@
-"""Time the reference on layers of networks, beside ONNX Runtime's CPU provider.
+"""Time the reference on layers of networks, against ONNX Runtime's CPU provider.
 
 `python -m benchmarks.models [OPERATOR ...]`, in an environment that has onnx and onnxruntime too.
 Each layer is the FLOAT32 case of an entry in `cases/*/model.yaml`; both compute it in one process,
-in turn, with as many threads as OPENBLAS_NUM_THREADS says. Times are of the processor, because the
-machine may be shared. Where results differ by more than rounding, the line says so and counts for
-nothing, because then the work is not the same.
+in turn, with as many threads as OPENBLAS_NUM_THREADS says. Times are processor time, because the
+machine may be shared. If results differ by more than rounding, the line says so and does not count,
+because then the work is not the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dmlconf.tensors.datatypes import Array
 
 ROUNDS: Final = 5
 QUICK: Final = 0.1
-"""Seconds of one call up to which pairs are timed ROUNDS times; slower ones three times."""
+"""Calls of up to this many seconds are timed ROUNDS times in pairs; slower ones three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Ratio:
     Attributes:
         operator: the operator.
         case: the case's identifier.
-        milliseconds: of the reference.
+        milliseconds: the reference's time.
         times: the reference's time divided by the runtime's.
     """
 
@@ -67,11 +67,11 @@ def layers(operators: Sequence[str]) -> Iterator[Case]:
 
 
 def session_of(model: Any) -> onnxruntime.InferenceSession:
-    """Return what runs an ONNX model on the CPU."""
+    """Return a session that runs an ONNX model on the CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     options.log_severity_level = 4
-    # Threads that wait by spinning would take the processor from whatever runs next.
+    # Threads that spin while waiting would take the processor from whatever runs next.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -79,7 +79,7 @@ def session_of(model: Any) -> onnxruntime.InferenceSession:
 
 
 def same(ours: Array, theirs: Array) -> bool:
-    """Tell whether two results differ by no more than rounding."""
+    """Return whether two results differ by no more than rounding."""
     if ours.size != theirs.size:
         return False
     near = float(np.abs(ours).max(initial=0)) * 1e-3 + 1e-5
@@ -87,7 +87,7 @@ def same(ours: Array, theirs: Array) -> bool:
 
 
 def ratio(case: Case) -> Ratio | str:
-    """Return how long the reference takes beside the runtime, or why that tells nothing."""
+    """Return the reference's time relative to the runtime's, or why there is no valid ratio."""
     arrays = case.inputs()
     found = graph_of(case, arrays)
     if found is None:
@@ -96,7 +96,7 @@ def ratio(case: Case) -> Ratio | str:
     try:
         session = session_of(model)
         theirs = session.run(None, feeds)[0]
-    except Exception as error:  # Each of the runtime's errors is an Exception of its own module.
+    except Exception as error:  # The runtime's errors have their own types, all Exceptions.
         return f"ONNX Runtime: {str(error).splitlines()[0][:100]}"
     ours = next(iter(evaluate(case, arrays).values()))
     if not same(ours, theirs):
@@ -106,7 +106,7 @@ def ratio(case: Case) -> Ratio | str:
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Return the seconds of the processor that a call takes, in all threads."""
+    """Return the processor seconds that a call takes, in all threads."""
     began = time.process_time()
     function()
     return time.process_time() - began

@@ -1,4 +1,4 @@
-"""An ONNX graph that grows node by node."""
+"""An ONNX graph that is built node by node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Graph:
     """Nodes, the arrays that feed them, and constants."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start empty."""
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._feeds: dict[str, Array] = {}
@@ -43,7 +43,7 @@ class Graph:
         return name
 
     def model(self, output: str) -> tuple[Any, dict[str, Array]]:
-        """Return the model whose output is the one of this name, and the arrays of its inputs."""
+        """Return the model with the output of this name, and the arrays of its inputs."""
         inputs = [
             make.make_tensor_value_info(
                 name, make.np_dtype_to_tensor_dtype(array.dtype), array.shape

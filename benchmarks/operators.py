@@ -1,9 +1,9 @@
-"""Time the reference functions beside ONNX Runtime and onnx's reference evaluator.
+"""Time the reference functions against ONNX Runtime and onnx's reference evaluator.
 
 `python -m benchmarks.operators [FAMILY ...]`, in an environment that has onnx and onnxruntime too.
-Everything runs in one process, in turn, and ratios are taken pair by pair. Where results differ by
-more than rounding, it says so, because then the work is not the same. OPENBLAS_NUM_THREADS holds
-for NumPy and ONNX Runtime alike.
+Everything runs in one process, in turn, and ratios are taken pair by pair. If results differ by
+more than rounding, it says so, because then the work is not the same. OPENBLAS_NUM_THREADS applies
+to both NumPy and ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ THREADS: Final = int(os.environ.get("OPENBLAS_NUM_THREADS", "0"))
 """Threads of ONNX Runtime; 0 for as many as there are cores."""
 
 SLOW: Final = 0.3
-"""Seconds of one call from which on a peer is called once only."""
+"""A peer whose calls take this many seconds or more is called only once."""
 
 
 def timed(function: Callable[[], object]) -> float:
@@ -48,7 +48,7 @@ def timed(function: Callable[[], object]) -> float:
 
 
 def reference(workload: Workload) -> Callable[[], Any]:
-    """Return a call of the reference function; fields that are not told are None."""
+    """Return a call of the reference function; fields that are not given are None."""
     function = reference_function(workload.operator)
     fields = dict.fromkeys(inspect.signature(function).parameters) | dict(workload.arguments)
     return lambda: function(**fields)
@@ -74,7 +74,7 @@ def model(workload: Workload) -> tuple[Any, dict[str, Array]]:
 
 
 def same(ours: Any, theirs: Sequence[Array]) -> bool:
-    """Tell whether two results differ by no more than rounding."""
+    """Return whether two results differ by no more than rounding."""
     arrays = ours if isinstance(ours, tuple) else (ours,)
     return all(
         np.allclose(
@@ -85,12 +85,12 @@ def same(ours: Any, theirs: Sequence[Array]) -> bool:
 
 
 def ratios(workload: Workload) -> tuple[float, float, float]:
-    """Return the reference's milliseconds, and what share of each peer's time they are."""
+    """Return the reference's milliseconds, and their ratio to each peer's time."""
     ours = reference(workload)
     whole, feeds = model(workload)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
-    # Threads that wait by spinning would take the processor from whatever runs next.
+    # Threads that spin while waiting would take the processor from whatever runs next.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     session = onnxruntime.InferenceSession(
         whole.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -108,7 +108,7 @@ def ratios(workload: Workload) -> tuple[float, float, float]:
 
 
 def beside(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
-    """Return ours as a multiple of theirs, the median of pairs; not a number where theirs fails."""
+    """Return ours as a multiple of theirs, the median of pairs; NaN if theirs fails."""
     try:
         first = timed(theirs)
     except (TypeError, ValueError):

@@ -1,9 +1,9 @@
 """A bare loop around DirectML: no batches, no judging, no isolation. Runs inside the lab.
 
 For every case it creates, compiles and initialises the operator, uploads the inputs, dispatches as
-often as dmlconf does, and reads all memory back. What it needs to know of a case is made before the
-loop and not counted. It prints the cases, the refused ones, and the seconds of loop and opening,
-by the clock and of the processor.
+often as dmlconf does, and reads all memory back. Cases are prepared before the loop, which is not
+counted. It prints the numbers of cases and of refused ones, and the seconds of the loop and of
+opening the device, in wall time and processor time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ROOM = 1 << 26
 
 
 def work(paths: list[Path]) -> list[Work]:
-    """Return desc, places and bytes of every case, but for networks and great sizes."""
+    """Return desc, placement and bytes of every case, except networks and large sizes."""
     prepared = []
     for planned in load_suite(paths).plan():
         if "model" in planned.template.tags or "sizes" in planned.identifier:

@@ -1,7 +1,7 @@
 """The peer: onnx's node tests on its reference evaluator, in an environment that has onnx.
 
-`python peer_onnx.py PATTERN` runs the tests whose name fits, as onnx's documentation shows, and
-prints how many ran and how long they took without the time to start.
+`python peer_onnx.py PATTERN` runs the tests whose name matches, as onnx's documentation shows, and
+prints how many ran and how long they took, without the startup time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import warnings
 
 warnings.simplefilter("ignore")
 
-import onnx.backend.test  # noqa: E402  # Warnings must be off before its cases are made.
+import onnx.backend.test  # noqa: E402  # Warnings must be off before its cases are generated.
 from onnx.backend.base import Backend, BackendRep  # noqa: E402
 from onnx.reference import ReferenceEvaluator  # noqa: E402
 
@@ -38,7 +38,7 @@ class _Reference(Backend):  # type: ignore[misc]  # onnx has no types here.
 
 
 def main(pattern: str) -> None:
-    """Run the node tests whose name fits the pattern."""
+    """Run the node tests whose name matches the pattern."""
     tests = onnx.backend.test.BackendTest(_Reference, __name__)
     tests.include(pattern)
     suite = unittest.TestSuite()

@@ -1,4 +1,4 @@
-"""What a command and all processes below it take, watched from outside through /proc."""
+"""Resource usage of a command and all its descendants, watched from outside through /proc."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a command took.
+    """The usage of a command.
 
     Attributes:
         code: its exit code.
         output: what it wrote.
-        seconds: by the clock.
-        processor_seconds: of all processes, but for the last tenth of a second of each.
-        peaks: the most anonymous memory of each process, in bytes, the largest first.
+        seconds: wall time.
+        processor_seconds: of all processes, except the last tenth of a second of each.
+        peaks: the peak anonymous memory of each process, in bytes, the largest first.
     """
 
     code: int
@@ -37,7 +37,7 @@ class Usage:
 
 
 def watched(command: Sequence[str], cwd: Path) -> Usage:
-    """Run a command, and watch it and the processes below it."""
+    """Run a command, and watch it and its descendants."""
     began = time.perf_counter()
     running = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, text=True)
     peaks: dict[int, int] = {}
@@ -55,7 +55,7 @@ def watched(command: Sequence[str], cwd: Path) -> Usage:
 
 
 def _family(root: int) -> set[int]:
-    """Return the numbers of a process and of all below it."""
+    """Return the numbers of a process and of all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         fields = _stat(int(entry.name))
@@ -71,7 +71,7 @@ def _family(root: int) -> set[int]:
 
 
 def _stat(number: int) -> list[str]:
-    """Return the fields of a process behind its name, from its state on; none where it has ended.
+    """Return the fields of a process after its name, starting at its state; none if it has ended.
 
     Source: proc_pid_stat(5).
     """
@@ -82,7 +82,7 @@ def _stat(number: int) -> list[str]:
 
 
 def _usage(number: int) -> tuple[float, int]:
-    """Return the processor's seconds and the anonymous bytes of a process; 0 where it has ended."""
+    """Return the processor seconds and the anonymous bytes of a process; 0 if it has ended."""
     fields = _stat(number)
     seconds = (int(fields[11]) + int(fields[12])) / _TICKS if fields else 0.0
     try:

@@ -1,8 +1,8 @@
 """Measure reports of a large run with many failures: `python -m benchmarks.reports [LOG]`.
 
-The log is of the whole suite on `numpy`; without one, it is made first. Failures are made from its
-passes, as a driver would make them: where a condition holds, and by chance. Times are processor
-times, medians of processes' own repetitions, beside that of reading the log in the same run.
+The log is of the whole suite on `numpy`; without one, it is created first. Failures are generated
+from its passes, as a driver would cause them: where a condition holds, and at random. Times are
+processor times, medians of repetitions, compared with reading the log in the same run.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Test = Callable[[Verdict], bool]
 
 
 def conditions() -> dict[str, Test]:
-    """Return what makes passes fail, by name."""
+    """Return the tests that turn passes into failures, by name."""
     chance = random.Random(1)
     return {
         "FLOAT16 in DataTypes": lambda v: any("FLOAT16 " in str(f) for f in v.facts.values()),
-        "a fifth, by chance": lambda v: chance.random() < 0.22,
+        "a fifth, at random": lambda v: chance.random() < 0.22,
     }
 
 
@@ -73,7 +73,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 @contextmanager
 def whole_log(given: list[str]) -> Iterator[Path]:
-    """Give the log of the whole suite, the user's or one that is made now."""
+    """Yield the log of the whole suite, either the user's or a new one."""
     if given:
         yield Path(given[0])
         return
@@ -92,7 +92,7 @@ def lines(log: RunLog, *, quiet: bool = False, verbose: bool = False) -> int:
 
 
 def main(given: list[str]) -> None:
-    """Print what was measured."""
+    """Print the measurements."""
     with whole_log(given) as path:
         peer = seconds(lambda: read_log(path, own=True))
         log = read_log(path, own=True)

@@ -1,4 +1,4 @@
-"""Measure dmlconf beside its peer, in one run: `python -m benchmarks.run`."""
+"""Measure dmlconf against its peer, in one run: `python -m benchmarks.run`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Sample:
 
 
 def sample(command: Sequence[str], environment: dict[str, str] | None = None) -> Sample:
-    """Run a process to its end, and return what it took."""
+    """Run a process to its end, and return its usage."""
     with tempfile.TemporaryFile() as output:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -86,7 +86,7 @@ def ratio(samples: list[Sample], others: list[Sample]) -> float:
 
 
 def make_peer(directory: Path) -> str:
-    """Install the peer into an environment of its own, and return its Python."""
+    """Install the peer into its own environment, and return its Python."""
     venv.create(directory, with_pip=True)
     python = str(directory / ("Scripts" if os.name == "nt" else "bin") / "python")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "onnx"], check=True)
@@ -130,9 +130,9 @@ def throughput(dmlconf: str, peer: str, directory: Path) -> None:
     whole_theirs = theirs / seconds(samples["peer"])
     run_ours, run_theirs = ours / footer["seconds"], theirs / inside
     print(f"throughput, {ours:,} cases of dmlconf, {theirs} of the peer ({words[2]} failed)")
-    print(f"  whole process      {whole_ours:,.0f} and {whole_theirs:,.1f} cases a second, "
+    print(f"  whole process      {whole_ours:,.0f} and {whole_theirs:,.1f} cases per second, "
           f"ratio {whole_ours / whole_theirs:,.0f}")  # fmt: skip
-    print(f"  run alone          {run_ours:,.0f} and {run_theirs:,.0f} cases a second, "
+    print(f"  run alone          {run_ours:,.0f} and {run_theirs:,.0f} cases per second, "
           f"ratio {run_ours / run_theirs:,.1f}")  # fmt: skip
 
 
@@ -147,8 +147,8 @@ def growth(dmlconf: str, directory: Path) -> None:
         footer = json.loads(log.read_text("utf-8").splitlines()[-1])
         assert sum(footer["summary"].values()) == count
         each = taken.seconds / count * 1e6
-        told = f"{taken.seconds:7.2f} s, {each:4.0f} us a case, peak {taken.mebibytes:.0f} MiB"
-        print(f"  {count:>7,}            {told}")
+        text = f"{taken.seconds:7.2f} s, {each:4.0f} us per case, peak {taken.mebibytes:.0f} MiB"
+        print(f"  {count:>7,}            {text}")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ QUIET: Final = ("run", "cases", "-b", "numpy", "--quiet")
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A checkout of dmlconf with its environment, and folders of its own for logs and the cache."""
+    """A checkout of dmlconf with its environment, and its own folders for logs and the cache."""
 
     folder: Path
     scratch: Path
@@ -50,7 +50,7 @@ Measure = Callable[[Checkout], float]
 
 
 def processor_time(*arguments: str) -> Measure:
-    """Return what measures the processor time of a command and the processes that it starts."""
+    """Return a measure of the processor time of a command and the processes that it starts."""
 
     def measure(checkout: Checkout) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -62,7 +62,7 @@ def processor_time(*arguments: str) -> Measure:
 
 
 def first_verdict(*, cache: bool) -> Measure:
-    """Return what measures the time until a run of the suite has logged its first verdict."""
+    """Return a measure of the time until a run of the suite has logged its first verdict."""
 
     def measure(checkout: Checkout) -> float:
         log = checkout.scratch / "first.jsonl"
@@ -85,7 +85,7 @@ MEASURES: Final[Mapping[str, Measure]] = {
     "one case, processor time": processor_time(*QUIET, "--case", ONE_CASE),
     "run -o GATHER, processor time": processor_time(*QUIET, "-o", "GATHER"),
     "first verdict of the suite": first_verdict(cache=True),
-    "first verdict, nothing kept": first_verdict(cache=False),
+    "first verdict, without cache": first_verdict(cache=False),
     "whole suite, processor time": processor_time(*QUIET, "-j", "auto"),
 }
 
@@ -98,7 +98,7 @@ def main(folders: list[Path]) -> None:
         for name, measure in MEASURES.items():
             for checkout in checkouts:
                 checkout.scratch.mkdir(exist_ok=True)
-                measure(checkout)  # Fills the caches of the files and of dmlconf.
+                measure(checkout)  # Fills the file cache and dmlconf's cache.
             rounds = [[measure(checkout) for checkout in checkouts] for _ in range(RUNS)]
             medians = [statistics.median(each) for each in zip(*rounds, strict=True)]
             text = f"{name:32}" + "".join(f"{median:9.2f} s" for median in medians)

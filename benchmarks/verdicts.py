@@ -1,8 +1,8 @@
 """Compare the verdicts of two run logs: `python -m benchmarks.verdicts BEFORE AFTER`.
 
-For changes of the code that must change no verdict: it compares status, kind of reason, and the
-rule and margin of each output. Cases that only one log has are counted and are no difference, so a
-run of some operators can be compared with one of all. The exit code is 1 where verdicts differ.
+For code changes that must not change any verdict: it compares status, kind of reason, and the rule
+and margin of each output. Cases that only one log has are counted but are not a difference, so a
+run of some operators can be compared with one of all. The exit code is 1 if verdicts differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_SHOWN: Final = 40
 
 
 def verdicts(log: Path) -> dict[str, Mapping[str, Any]]:
-    """Return what is compared of each case, by its identifier."""
+    """Return the compared parts of each case's verdict, by its identifier."""
     with log.open(encoding="utf-8") as lines:
         records = map(json.loads, lines)
         return {
@@ -37,7 +37,7 @@ def compared(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main(before: Path, after: Path) -> int:
-    """Print the cases whose verdicts differ, and return 1 if there are some."""
+    """Print the cases whose verdicts differ, and return 1 if there are any."""
     old, new = verdicts(before), verdicts(after)
     both = [case for case in old if case in new]
     kinds: Counter[str] = Counter()

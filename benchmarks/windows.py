@@ -1,4 +1,4 @@
-"""What windows and matrices are timed on: layers of networks, of every kind of convolution."""
+"""Workloads for windows and matrices: layers of networks, with every kind of convolution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UINT8: Final = DataType.UINT8
 
 
 def windows() -> Iterator[Workload]:
-    """Yield every workload; the arrays of one are made when it is its turn."""
+    """Yield every workload; its arrays are generated on demand."""
     for family in (_matrices, _convolutions, _quantized_convolutions, _poolings, _max_poolings):
         yield from family()
 
@@ -183,13 +183,13 @@ def _pooling(
     *,
     outputs: int = 1,
 ) -> Workload:
-    """Return a pooling of an image, with the same window in both of its dimensions."""
+    """Return a pooling of an image, with the same window in both dimensions."""
     operator = name.split()[0]
     spatial = _outputs(image.shape[2:], (size, size), stride, dilation, padding, forward=True)
-    window, beside = _spatial(2, stride, dilation, padding, 1)
-    del window["GroupCount"], beside["group"]
+    window, node_attributes = _spatial(2, stride, dilation, padding, 1)
+    del window["GroupCount"], node_attributes["group"]
     if not operator.endswith(("POOLING1", "POOLING2")) or "OutputIndicesTensor" in (fields or {}):
-        del window["Dilations"], beside["dilations"]
+        del window["Dilations"], node_attributes["dilations"]
     arguments = {
         "InputTensor": image,
         "OutputTensor": desc(*image.shape[:2], *spatial),
@@ -197,11 +197,11 @@ def _pooling(
         **window,
         **(fields or {}),
     }
-    beside |= {"kernel_shape": [size, size], **(attributes or {})}
+    node_attributes |= {"kernel_shape": [size, size], **(attributes or {})}
     if node.startswith("Global"):
-        beside = {}
+        node_attributes = {}
     what = f"{name}, {image.shape[1]} channels, {image.shape[2]}x{image.shape[3]}"
-    return Workload("pooling", what, operator, arguments, node, [image], beside, outputs)
+    return Workload("pooling", what, operator, arguments, node, [image], node_attributes, outputs)
 
 
 def _spatial(

@@ -1,8 +1,8 @@
 """Measure a worker's memory over a run in the Wine lab: `python -m benchmarks.worker_memory`.
 
 DirectML keeps every pipeline until its device closes, so a worker grows with each new operator.
-Each run takes a shard of the suite, in one worker, with a limit for its growth; the processes of
-the lab are measured from outside, ten times a second.
+Each run takes a shard of the suite, in one worker, with a limit on its growth; the lab's processes
+are measured from outside, ten times a second.
 """
 
 from __future__ import annotations

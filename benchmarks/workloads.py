@@ -1,6 +1,6 @@
-"""What the references are timed on: a million elements, or a layer of a real network.
+"""Workloads for timing the references: a million elements, or a layer of a real network.
 
-Each workload is told twice, as a DirectML operator's arguments and as an ONNX operator's node.
+Each workload is described twice, as a DirectML operator's arguments and as an ONNX operator's node.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Workload:
     """One operator with its inputs.
 
     Attributes:
-        family: what the figures are put together by.
-        name: the operator, and what else tells the workload from others.
+        family: the group by which figures are summarized.
+        name: the operator, and what else distinguishes the workload from others.
         operator: the DirectML operator.
         arguments: its fields; inputs are arrays, those left out are None.
         node: the ONNX operator.
-        feeds: its inputs in turn, None where one is absent.
+        feeds: its inputs in order, None for absent ones.
         attributes: its attributes.
         outputs: how many outputs it has.
     """
@@ -76,13 +76,13 @@ class Workload:
 
 
 def workloads() -> Iterator[Workload]:
-    """Yield every workload; the arrays of one are made when it is its turn."""
+    """Yield every workload; its arrays are generated on demand."""
     for family in (_element_wise, _activations, _moves, _indexing, _reductions, _resizes):
         yield from family()
 
 
 def random_tensor(*sizes: int, seed: int = 1, low: float = 0.1, high: float = 2.0) -> Array:
-    """Return uniformly distributed FLOAT32 numbers, the same ones each time."""
+    """Return uniformly distributed FLOAT32 numbers, the same each time."""
     return np.random.default_rng(seed).uniform(low, high, sizes).astype(np.float32)
 
 

@@ -1,1 +1,1 @@
-"""What runs cases: the protocol, the registry, and the backends that come with dmlconf."""
+"""Backends, which run cases: the protocol, the registry, and the built-in backends."""

@@ -1,4 +1,4 @@
-"""What devices do over their lifetime, beside running operators: checks and their results."""
+"""Checks of devices over their lifetime, apart from running operators, and their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CheckResult", "CheckStatus", "Checked", "DeviceChecks", "OnResult"]
 
 
 class CheckStatus(StrEnum):
-    """The judgement on one check, with the meanings that verdicts on cases have."""
+    """The status of one check; the values mean what they mean for cases."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -24,18 +24,18 @@ class CheckStatus(StrEnum):
 
     @property
     def fails(self) -> bool:
-        """Whether one such result makes the command fail."""
+        """Whether a result with this status makes the command fail."""
         return self in (CheckStatus.FAILED, CheckStatus.BROKEN)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What came of one check.
+    """The result of one check.
 
     Attributes:
         name: the check's name.
-        status: the judgement.
-        message: what was seen, in one sentence.
+        status: its status.
+        message: what was observed, in one sentence.
         seconds: how long it took.
     """
 
@@ -46,7 +46,7 @@ class CheckResult:
 
 
 OnResult = Callable[[int, str, CheckResult], None]
-"""Is called with an adapter's index, its description and a result, as soon as that is reached."""
+"""Called with an adapter's index, its description and a result, as soon as there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class DeviceChecks:
     """The checks of every adapter of this machine.
 
     Attributes:
-        file: what DirectML was loaded from.
+        file: the file that DirectML was loaded from.
         adapters: in the system's order.
     """
 

@@ -1,7 +1,7 @@
-"""Circumstances: the ways in which an application uses an operator that a plain run does not.
+"""Circumstances: ways in which applications use an operator and a plain run does not.
 
 A plain run binds each operator once and dispatches it twice with the same inputs. A backend that
-can do more names its circumstances in its capabilities, and has the method of `Exerciser`.
+can do more names its circumstances in its capabilities and implements `Exerciser`.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ class Circumstance(StrEnum):
 
 SHOWS: Final[Mapping[Circumstance, str]] = {
     Circumstance.REPEATED: "stale inputs, and scratch or persistent memory of an earlier dispatch",
-    Circumstance.REBOUND: "bindings that outlive their table's next binding, and tables mixed up",
-    Circumstance.OFFSET: "offsets that are rounded or ignored, and tensor sizes taken for granted",
-    Circumstance.OWNED: "data that DirectML should have copied, and another one's copy",
-    Circumstance.ALIASED: "outputs written before all that depends on the input was read",
+    Circumstance.REBOUND: "bindings that survive a rebind of their table, and mixed-up tables",
+    Circumstance.OFFSET: "offsets that are rounded or ignored, and assumed tensor sizes",
+    Circumstance.OWNED: "data that DirectML did not copy, and use of another instance's copy",
+    Circumstance.ALIASED: "outputs written before all dependent input was read",
     Circumstance.VOLATILE: "descriptors that are read before the list is submitted",
     Circumstance.EVICTED: "memory and operators that do not survive an eviction",
-    Circumstance.INTERLEAVED: "state that dispatches, lists or threads share, and fences ignored",
-    Circumstance.LONG: "memory that is not given back, and what goes wrong after many dispatches",
+    Circumstance.INTERLEAVED: "state shared by dispatches, lists or threads, and ignored fences",
+    Circumstance.LONG: "memory leaks, and errors that appear only after many dispatches",
 }
-"""What each circumstance shows where something is wrong."""
+"""The bugs that each circumstance reveals."""
 
 CHEAP: Final = (
     Circumstance.REPEATED,
@@ -74,12 +74,12 @@ CHEAP: Final = (
     Circumstance.OFFSET,
     Circumstance.OWNED,
 )
-"""Those that cost less than half of a plain run: what a run exercises by default."""
+"""Circumstances that cost less than half of a plain run; the default of a run."""
 
 
 ALL: Final = "all"
 NONE: Final = "none"
-"""What stands for every circumstance that a backend has, and for none."""
+"""Names for all circumstances of a backend, and for none."""
 
 
 def chosen_circumstances(
@@ -88,9 +88,9 @@ def chosen_circumstances(
     """Return the circumstances of a run, in the order in which they are run.
 
     Args:
-        names: as `parse_circumstances` returns them; none for those that cost little.
-        capabilities: what the backend has.
-        backend: its name, for people.
+        names: as `parse_circumstances` returns them; if empty, the cheap ones.
+        capabilities: those of the backend.
+        backend: its name, for messages.
 
     Raises:
         BackendError: the backend lacks a circumstance that was named.
@@ -102,10 +102,10 @@ def chosen_circumstances(
     lacking = [name for name in names if name != NONE and name not in has]
     if lacking:
         listed = ", ".join(lacking)
-        message = f"{backend} cannot run cases {listed}"
+        message = f"{backend} does not support --circumstances {listed}"
         raise BackendError(
-            f"{message}: it has no circumstances" if not has else message,
-            f"Without --circumstances {','.join(lacking)} it runs them plainly",
+            f"{message}: it supports none" if not has else message,
+            f"Without --circumstances {','.join(lacking)}, it runs cases plainly",
         )
     return tuple(each for each in Circumstance if each in names)
 
@@ -130,13 +130,13 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """What one dispatch left, or several with the same inputs that left the same.
+    """The results of one dispatch, or of several with the same inputs and results.
 
     Attributes:
-        variation: which inputs it had, as `dmlconf.cases.variation.varied` numbers them.
+        variation: number of its inputs, as in `dmlconf.cases.variation.varied`.
         arrays: the outputs by tensor.
-        faults: what it must not have done beside.
-        times: how many dispatches left this.
+        faults: other misbehavior, apart from the values.
+        times: how many dispatches had these results.
     """
 
     variation: int
@@ -147,12 +147,12 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Exercised:
-    """A case ran under a circumstance.
+    """The results of a case under a circumstance.
 
     Attributes:
-        dispatches: what the dispatches left, in order of first appearance.
+        dispatches: distinct results, in order of first appearance.
         seconds: how long it took.
-        faults: what is wrong with the whole and with no dispatch.
+        faults: those of the whole, not of a single dispatch.
     """
 
     dispatches: tuple[Dispatch, ...]
@@ -162,22 +162,22 @@ class Exercised:
 
 @dataclass(frozen=True, slots=True)
 class Inapplicable:
-    """A circumstance that does not concern the case; the reason says why."""
+    """The circumstance does not apply to the case, for the given reason."""
 
     reason: str
 
 
 UnderCircumstance = Exercised | Inapplicable | Rejection | Breakdown
-"""What came of a case under a circumstance."""
+"""The outcome of a case under a circumstance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exercises:
-    """What came of an `Exercise`.
+    """The outcomes of an `Exercise`.
 
     Attributes:
-        plain: of the plain run.
-        under: by circumstance; nothing where the plain run gave no outputs.
+        plain: that of the plain run.
+        under: by circumstance; empty if the plain run had no outputs.
     """
 
     plain: Outcome
@@ -185,19 +185,19 @@ class Exercises:
 
 
 class Exerciser(Protocol):
-    """A backend that runs a case under a circumstance."""
+    """A backend that can run cases under circumstances."""
 
     def exercise(self, case: Case, circumstance: Circumstance) -> UnderCircumstance:
-        """Run a case under a circumstance that the backend's capabilities name."""
+        """Run a case under one of the circumstances that the backend's capabilities name."""
         ...
 
 
 def exercises_of(
     cases: Iterable[Case], circumstances: tuple[Circumstance, ...]
 ) -> Iterator[Case | Exercise]:
-    """Yield what a worker is to do with each case.
+    """Yield each case with the circumstances, or alone if a worker runs it only plainly.
 
-    A case that must be refused, and one that compares two forms of a graph, runs plainly.
+    Cases that must be refused, and cases that compare two forms of a graph, run only plainly.
     """
     for case in cases:
         related = isinstance(case, GraphCase) and case.relation is not None

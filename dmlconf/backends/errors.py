@@ -1,8 +1,8 @@
-"""Why a backend cannot be used, in kinds with fields.
+"""Errors for backends that cannot be used.
 
-What can fail when: an option or its value is wrong (`OptionError`, `UnknownChoiceError`), a native
-library is missing or is another one (`LibraryError`), a recording cannot be read or is of other
-cases (`RecordingError`, `StaleRecordingError`), and worker processes do not start (`ProcessError`).
+An option or its value is wrong (`OptionError`, `UnknownChoiceError`), a native library is missing
+or is the wrong one (`LibraryError`), a recording cannot be read or does not match the cases
+(`RecordingError`, `StaleRecordingError`), or worker processes do not start (`ProcessError`).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ __all__ = [
 
 
 class OptionError(BackendError):
-    """What stands behind a backend's name does not say how to make it."""
+    """The options after a backend's name are not valid."""
 
 
 class UnknownChoiceError(OptionError):
-    """An option names something that there is not.
+    """An option names something unknown.
 
     Attributes:
-        what: what is chosen, such as `fault`.
-        name: what was named.
-        known: what could be.
+        what: the kind of thing that is chosen, such as `fault`.
+        name: the unknown name.
+        known: the valid names.
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
         self.what, self.name, self.known = what, name, tuple(known)
         near = nearest(name, self.known)
-        advice = f"did you mean {near}?" if near else f"one of {', '.join(self.known)}"
+        advice = f"did you mean {near}?" if near else f"use one of {', '.join(self.known)}"
         super().__init__(f"there is no {what} {name!r}: {advice}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -48,15 +48,15 @@ class UnknownChoiceError(OptionError):
 
 
 class LibraryError(BackendError):
-    """A native library is not there, cannot be loaded, or lacks a function."""
+    """A native library is missing, cannot be loaded, or lacks a function."""
 
 
 class ProcessError(BackendError):
-    """Worker processes cannot be started, or end as they start."""
+    """Worker processes cannot be started, or end during startup."""
 
 
 class RecordingError(BackendError):
-    """A file or folder is no recording that can be read.
+    """A file or folder is not a readable recording.
 
     Attributes:
         path: the file or folder.
@@ -72,7 +72,7 @@ class RecordingError(BackendError):
 
 
 class StaleRecordingError(BackendError):
-    """A recording to compare with has another desc or other inputs for some cases.
+    """A recording to compare with has a different desc or different inputs for some cases.
 
     Attributes:
         path: the recording.
@@ -83,8 +83,8 @@ class StaleRecordingError(BackendError):
     def __init__(self, path: Path, cases: Sequence[str], selected: int, hint: str) -> None:
         self.path, self.cases, self.selected = path, tuple(cases), selected
         super().__init__(
-            f"{path} is stale: it has another desc or other inputs for {len(cases):,} of the "
-            f"{selected:,} selected cases:",
+            f"{path} is stale: it has a different desc or different inputs for {len(cases):,} of "
+            f"the {selected:,} selected cases:",
             hint,
         )
 

@@ -1,4 +1,4 @@
-"""The options that stand behind a backend's name: `crash,on=example-1`."""
+"""The options after a backend's name, such as `crash,on=example-1`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dmlconf.backends.errors import UnknownChoiceError
 __all__ = ["BOTH", "choose", "split_options", "variants_of"]
 
 BOTH: Final = "both"
-"""The value of an option that stands for each of two values in turn."""
+"""The value of an option that means each of its two values in turn."""
 
 
 def split_options(text: str) -> tuple[list[str], dict[str, str]]:
@@ -28,7 +28,7 @@ def split_options(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def choose(what: str, name: str, known: Iterable[str]) -> str:
-    """Return the name, if it is known.
+    """Return the name if it is known.
 
     Raises:
         UnknownChoiceError: it is not; the message lists the known names and suggests the nearest.
@@ -40,16 +40,16 @@ def choose(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def variants_of(text: str, choices: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the options that `NAME=both` stands for, each by what tells it from the others.
+    """Return the variants that `NAME=both` means, each by what distinguishes it from the others.
 
-    `half=both,adapter=1` becomes `half=off,adapter=1` under `half=off`, and the same with `on`.
+    `half=both,adapter=1` gives `half=off,adapter=1` with key `half=off`, and likewise for `on`.
 
     Args:
-        text: what stands behind a backend's name.
-        choices: options that may be `both`, with the two values, the usual one first.
+        text: the options after a backend's name.
+        choices: options that may be `both`, with their two values, the default first.
 
     Returns:
-        nothing where no option is `both`.
+        an empty mapping if no option is `both`.
     """
     parts = text.split(",")
     both = [name for name in choices if f"{name}={BOTH}" in parts]

@@ -13,7 +13,7 @@ _END_SECONDS: Final = 5.0
 
 
 def how_it_ended(process: BaseProcess) -> str:
-    """Say how a process ended that has closed its pipe, which it does a little before its end."""
+    """Return how a process ended, which has closed its pipe and may be about to end."""
     process.join(_END_SECONDS)
     code = process.exitcode
     if code is None:

@@ -32,9 +32,9 @@ class _Counters(ctypes.Structure):
 
 
 def committed_bytes() -> int:
-    """Return the bytes that the process has committed.
+    """Return the bytes that this process has committed.
 
-    On Linux they are those that are resident; where neither can be had, 0.
+    On Linux these are the resident bytes. 0 if neither is available.
     """
     if sys.platform == "win32":
         counters = _Counters(cb=ctypes.sizeof(_Counters))

@@ -1,4 +1,4 @@
-"""What a backend is, and what it makes of a case."""
+"""The protocol of backends, and the outcomes of cases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BackendError(ExpectedError):
 
     Attributes:
         message: why.
-        hint: what to do, on lines of its own; None where the message says all.
+        hint: what to do, on separate lines; None if the message says it all.
     """
 
     def __init__(self, message: str = "", hint: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Environment:
     Attributes:
         backend: the backend's name.
         version: its version.
-        adapter: the device's description, or None where there is none.
+        adapter: the device's description, or None if there is no device.
         driver: the driver's version, or None.
         details: anything else that a result may depend on: files with their digests, flags.
     """
@@ -71,13 +71,13 @@ class Capabilities:
     Attributes:
         feature_level: the highest feature level that it supports.
         data_types: the tensor data types that it supports.
-        memory: bytes that all tensors of a case may take; None where only the machine limits them.
+        memory: bytes that all tensors of a case may take; None if only the machine limits them.
         half_precision: whether it was asked to compute FLOAT16 outputs in FLOAT16 throughout, as
-            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; rules for sums are wider then.
-        circumstances: names of the circumstances under which it runs cases; it has the method of
-            `dmlconf.backends.circumstances.Exerciser` then.
-        compiles_graphs: whether it compiles graphs as one, so that their nodes one by one may give
-            other bits.
+            DML_EXECUTION_FLAG_ALLOW_HALF_PRECISION_COMPUTATION does; this widens rules for sums.
+        circumstances: names of the circumstances under which it runs cases; if there are any, it
+            implements `dmlconf.backends.circumstances.Exerciser`.
+        compiles_graphs: whether it compiles a graph as a whole, so that running its nodes one by
+            one may give different bits.
     """
 
     feature_level: FeatureLevel
@@ -89,7 +89,7 @@ class Capabilities:
 
 
 class FaultKind(StrEnum):
-    """What a backend can see of an operator's conduct, whatever the values of the outputs."""
+    """Misbehavior of an operator that a backend can detect, whatever the values of the outputs."""
 
     GUARD_BAND = "guard band touched"
     INPUT = "input changed"
@@ -102,12 +102,12 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that an operator must not do, right values or not.
+    """Something that an operator must not do, whether or not its values are right.
 
     Attributes:
         kind: what it did.
-        message: the particulars.
-        output: the tensor whose elements it concerns; empty where it concerns no elements.
+        message: the details.
+        output: the tensor whose elements it concerns; empty if it concerns no elements.
         elements: their row-major indices.
     """
 
@@ -124,12 +124,12 @@ class Outputs:
     Attributes:
         arrays: one array per output tensor, shaped like its Sizes.
         seconds: how long it took.
-        faults: what the operator did wrong beside the values, the gravest first. Arrays that come
-            with faults are to be looked at, not to be trusted.
-        dispatch_seconds: how long each dispatch took by the device's own clock; empty where it
-            has none.
+        faults: what the operator did wrong apart from the values, the gravest first. Arrays with
+            faults are for inspection only and are not to be trusted.
+        dispatch_seconds: how long each dispatch took by the device's own clock; empty if it has
+            none.
         samples: what is known of outputs that are not in `arrays`; a recording may have them.
-        warnings: what the driver or a debug layer warned of; they fail nothing.
+        warnings: warnings of the driver or a debug layer; they do not fail the case.
     """
 
     arrays: Mapping[str, Array]
@@ -146,12 +146,12 @@ class Rejection:
 
     Attributes:
         stage: the call that refused it, such as `CreateOperator`.
-        hresult: name of the HRESULT.
-        constraints: names of the constraints that the backend says are broken, if it can tell.
+        hresult: the name of the HRESULT.
+        constraints: names of the constraints that the backend reports as violated, if it can.
         seconds: how long it took.
-        node: name of the graph's node that was refused; empty where all of the case was.
-        message: why, as the driver or a debug layer says; empty where neither does.
-        warnings: what the driver or a debug layer warned of.
+        node: name of the graph's node that was refused; empty if the whole case was.
+        message: why, according to the driver or a debug layer; empty if neither says so.
+        warnings: warnings of the driver or a debug layer.
     """
 
     stage: str
@@ -164,7 +164,7 @@ class Rejection:
 
 
 class BreakdownKind(StrEnum):
-    """How a backend can break down."""
+    """The ways in which a backend can break down."""
 
     CRASH = "crash"
     HANG = "hang"
@@ -179,7 +179,7 @@ class Breakdown:
 
     Attributes:
         kind: how it broke down.
-        message: the particulars.
+        message: the details.
         diagnostics: what its process wrote to standard error.
         seconds: how long it took.
     """
@@ -191,7 +191,7 @@ class Breakdown:
 
     @property
     def device_lost(self) -> bool:
-        """Whether the process has no device any more that could run a further case."""
+        """Whether the process no longer has a device that could run another case."""
         return self.kind in (BreakdownKind.DEVICE_REMOVED, BreakdownKind.HANG)
 
 
@@ -201,7 +201,7 @@ Outcome = Outputs | Rejection | Breakdown
 class Backend(Protocol):
     """Something that runs cases. It never judges its own results.
 
-    A backend is made, used and closed by one thread, in dmlconf's process or in a worker.
+    A backend is created, used and closed by one thread, in dmlconf's process or in a worker.
     """
 
     def environment(self) -> Environment:
@@ -213,22 +213,22 @@ class Backend(Protocol):
         ...
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case, in order, each as soon as it is known."""
+        """Yield one outcome for each case, in order and as soon as it is known."""
         ...
 
     def close(self) -> None:
-        """Give back all that the backend holds; called once, at the end."""
+        """Release everything that the backend holds; called once, at the end."""
         ...
 
 
 @runtime_checkable
 class WaitsForDevice(Protocol):
-    """A backend that can end its own waits for a device, and make a hang of each."""
+    """A backend that can time out its own waits for a device and report each as a hang."""
 
     def limit_waits(self, seconds: float) -> None:
         """Set how long one wait may take; called once, before the first case.
 
-        A worker process sets less than a case may take, so that the backend's own words arrive
+        A worker process sets less than a case may take, so that the backend's own message arrives
         before the process is ended.
         """
         ...

@@ -1,4 +1,4 @@
-"""Find backends by name: those that come with dmlconf, and those of installed plugins."""
+"""Find backends by name: the built-in ones, and those of installed plugins."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class BackendName:
     """A backend as named on the command line, such as `miniature:crash,on=example-1`.
 
     Attributes:
-        name: what stands before the colon.
-        options: what stands behind it.
+        name: the part before the colon.
+        options: the part after it.
     """
 
     name: str
@@ -68,12 +68,12 @@ class BackendName:
 
 
 def backend_names() -> list[str]:
-    """Return the names of all backends that can be used."""
+    """Return the names of all available backends."""
     return [*_BUILT_IN, *(name for name in _plugins() if name not in _BUILT_IN)]
 
 
 def option_words(name: str) -> tuple[str, ...]:
-    """Return what may stand behind the colon of a backend that comes with dmlconf, for completion.
+    """Return the words that may follow the colon of a built-in backend, for completion.
 
     A word that ends in `=` needs a value.
     """
@@ -97,7 +97,7 @@ def parse(text: str) -> BackendName:
 
 
 def create(backend: BackendName) -> Backend:
-    """Make a backend.
+    """Create a backend.
 
     Raises:
         BackendError: it cannot be used.
@@ -118,7 +118,7 @@ def create(backend: BackendName) -> Backend:
 
 
 def variants(backend: BackendName) -> Mapping[str, BackendName]:
-    """Return the variants that a backend's options stand for, by label; nothing for a single one.
+    """Return the variants that a backend's options mean, by label; empty if there is only one.
 
     `directml:metacommands=both` has the variants `metacommands=on` and `metacommands=off`.
     Plugins have none: this process does not load them.
@@ -136,7 +136,7 @@ def survey_adapters(path: str | None = None) -> Survey:
     """Return what DirectML can do on each adapter of this machine.
 
     Args:
-        path: the file of DirectML, or None to look for it.
+        path: the file of DirectML, or None to search for it.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
@@ -153,9 +153,9 @@ def check_devices(
     """Check the devices of every adapter of this machine.
 
     Args:
-        path: the file of DirectML, or None to look for it.
+        path: the file of DirectML, or None to search for it.
         identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0, to compute with.
-        on_result: is called with each result as it is reached.
+        on_result: called with each result as soon as there is one.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
@@ -166,7 +166,7 @@ def check_devices(
 
 
 def _plugins() -> Mapping[str, Callable[[], Callable[[str], Backend]]]:
-    # Reading the metadata of all installed packages takes time, so only plugins pay for it.
+    # Reading the metadata of all installed packages takes time, so do it only for plugins.
     from importlib.metadata import entry_points
 
     return {point.name: point.load for point in entry_points(group=ENTRY_POINT_GROUP)}

@@ -1,4 +1,4 @@
-"""What a backend's results are results of: the software and the device, apart from where it ran."""
+"""The subject of a backend's results: the software and the device, wherever it ran."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Subject = tuple[Any, ...]
 
 
 def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's record; of a replay, that of the recorded backend."""
+    """Return an environment's record; for a replay, that of the recorded backend."""
     record: Mapping[str, Any]
     record = asdict(environment) if isinstance(environment, Environment) else environment
     if record["backend"] == "recording":
@@ -38,25 +38,25 @@ def tested_environment(environment: Environment | Mapping[str, Any]) -> Mapping[
 
 
 def subject_of(environment: Environment | Mapping[str, Any]) -> Subject:
-    """Return the subject of an environment; of a replay, that of the recorded backend."""
+    """Return the subject of an environment; for a replay, that of the recorded backend."""
     record = tested_environment(environment)
     digests = {key: value for key, value in record["details"].items() if key.endswith("sha256")}
     return *(record[key] for key in ("backend", "version", "adapter", "driver")), digests
 
 
 def device_details(details: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's details without those that tell where or when it ran."""
+    """Return an environment's details without those that say where or when it ran."""
     return {key: value for key, value in details.items() if key not in _PLACE}
 
 
 def is_independent(recorded: Mapping[str, Any], subject: Subject) -> bool:
-    """Tell whether what was recorded in an environment may judge a subject."""
+    """Return whether results recorded in an environment may be used to judge a subject."""
     both_reference = str(recorded["backend"]) == REFERENCE == str(subject[0])
     return not both_reference and subject_of(recorded) != subject
 
 
 def same_source(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether two recorded environments are of one device, one software and its options."""
+    """Return whether two recorded environments have the same device, software and options."""
     if subject_of(one) != subject_of(other):
         return False
     keys = (one["details"].keys() | other["details"].keys()) - _PLACE

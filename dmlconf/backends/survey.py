@@ -1,4 +1,4 @@
-"""What DirectML can do on the adapters of this machine, for whoever asks the registry."""
+"""What DirectML can do on the adapters of this machine, as the registry returns it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Surveyed:
     """One adapter.
 
     Attributes:
-        adapter: what the system says of it.
-        capabilities: what DirectML can do on it; None where it cannot be used.
-        refusal: why it cannot be used; None where it can.
+        adapter: what the system reports about it.
+        capabilities: what DirectML can do on it; None if it cannot be used.
+        refusal: why it cannot be used; None if it can.
     """
 
     adapter: Adapter
@@ -33,7 +33,7 @@ class Survey:
     """DirectML and the adapters of this machine.
 
     Attributes:
-        file: what DirectML was loaded from.
+        file: the file that DirectML was loaded from.
         adapters: in the system's order.
     """
 

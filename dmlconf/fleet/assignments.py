@@ -1,7 +1,7 @@
-"""Which worker runs which cases, and what becomes of them when it is lost.
+"""Which worker runs which cases, and what happens to them when it is lost.
 
-A worker that is lost costs time and no verdict: its cases go to others, one at a time, because any
-of them may have ended it. A case that has ended three workers is given to no fourth.
+Losing a worker costs time but no verdict: its cases go to others, one at a time, because any of
+them may have ended it. A case that has ended three workers is not given to a fourth.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from dmlconf.cases.model import PlannedCase
 __all__ = ["MOST_LOSSES", "Assignments", "Loss"]
 
 MOST_LOSSES: Final = 3
-"""So many workers a case may end before it is `broken`."""
+"""How many workers a case may end before it is `broken`."""
 
 _LARGEST_BATCH: Final = 256
 
 _SHORT_SECONDS: Final = 0.5
-"""A batch that takes less makes the next one larger: its way there and back takes milliseconds."""
+"""A batch that takes less makes the next one larger: a round trip takes milliseconds."""
 
 _LONG_SECONDS: Final = 2.0
-"""A batch that takes more makes the next one smaller: its verdicts come together."""
+"""A batch that takes more makes the next one smaller: its verdicts arrive all at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A case that ended as many workers as a case may.
+    """A case that ended the maximum number of workers.
 
     Attributes:
         case: the case.
@@ -49,7 +49,7 @@ class Assignments:
     """
 
     def __init__(self, plan: Sequence[PlannedCase]) -> None:
-        """Begin with nothing given out."""
+        """Start with nothing assigned."""
         self.unfinished = len(plan)
         self._left = iter(plan)
         self._singles: deque[PlannedCase] = deque()
@@ -58,7 +58,7 @@ class Assignments:
         self._losses: dict[str, tuple[str, ...]] = {}
 
     def batch(self, worker: str) -> list[PlannedCase]:
-        """Return the next cases for a worker that has none; nothing where none wait."""
+        """Return the next cases for a worker that has none; empty if none are waiting."""
         if self._singles:
             batch = [self._singles.popleft()]
         else:
@@ -68,11 +68,11 @@ class Assignments:
         return batch
 
     def done(self, worker: str, seconds: float) -> None:
-        """Note that all cases of a worker have their verdicts.
+        """Record that all cases of a worker have their verdicts.
 
         Args:
             worker: the worker.
-            seconds: how long they took, with their way there and back.
+            seconds: how long they took, including the round trip.
         """
         count, size = len(self._given.pop(worker)), self._size.get(worker, 1)
         self.unfinished -= count
@@ -82,15 +82,15 @@ class Assignments:
             self._size[worker] = max(size // 2, 1)
 
     def give_back(self, worker: str) -> None:
-        """Give the cases of a worker, which has not begun them, to others."""
+        """Put back the cases of a worker that has not started them, for others to run."""
         self._singles.extend(self._given.pop(worker, ()))
 
     def reassign(self, worker: str, name: str) -> list[Loss]:
-        """Give the cases of a lost worker to others, and return those that no other is to have.
+        """Give the cases of a lost worker to others, and return those that no other may get.
 
         Args:
             worker: the worker.
-            name: what people call it.
+            name: its name, for messages.
         """
         hopeless = []
         for planned in self._given.pop(worker, ()):

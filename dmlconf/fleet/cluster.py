@@ -1,7 +1,8 @@
 """A connection to Dask's scheduler: its workers, and calls that run on one of them.
 
-Calls are pinned to a worker, so that it is known who ran what. Schedulers and workers that hang or
-are cut off never answer, and Dask waits for them: whatever asks them has a thread of its own.
+Calls are pinned to a worker, so that it is known which one ran what. Schedulers and workers that
+hang or are cut off never answer, and Dask waits for them, so requests to them run in separate
+threads.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from dmlconf.fleet.patience import in_thread, within
 __all__ = ["Answer", "Cluster", "MissingDaskError", "WorkerInfo"]
 
 RESOURCE: Final = "adapter"
-"""The resource that makes a Dask worker one of ours."""
+"""The resource that marks a Dask worker as usable for dmlconf."""
 
 _REFRESH_SECONDS: Final = 0.5
 _SILENT_SECONDS: Final = 30.0
-"""After so long without a heartbeat a worker is given up."""
+"""Time without a heartbeat after which a worker is given up."""
 _CONNECT_SECONDS: Final = 15.0
 _SCHEDULER_SECONDS: Final = 20.0
-"""After so long without an answer the scheduler is given up."""
+"""Time without an answer after which the scheduler is given up."""
 _RESULT_SECONDS: Final = 30.0
-"""After so long a worker is given up that is done and does not hand over what it has."""
+"""Time after which a worker is given up that is done but does not deliver its result."""
 _FAREWELL_SECONDS: Final = 5.0
-"""How long to wait at the end for those that may hang."""
+"""How long to wait at the end for workers that may hang."""
 
 
 class MissingDaskError(BackendError):
-    """The package of Dask's scheduler is not installed."""
+    """Dask's scheduler package is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class WorkerInfo:
     """A worker, as the scheduler knows it.
 
     Attributes:
-        address: where it listens; a process that is started again has another one.
-        name: what people call it.
+        address: where it listens; a process that is restarted has another one.
+        name: its name, for messages.
         adapters: how many of the resource `adapter` it has.
     """
 
@@ -57,15 +58,15 @@ class WorkerInfo:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call on a worker came to.
+    """The result of a call on a worker.
 
     Attributes:
         call: the number that `Cluster.call` returned.
         worker: the worker's address.
         value: what the function returned.
-        error: what it raised; None where it returned.
-        lost: whether the worker was lost before it could tell.
-        done: whether the function came to its end there nonetheless.
+        error: what it raised; None if it returned.
+        lost: whether the worker was lost before it could report.
+        done: whether the function finished there nonetheless.
     """
 
     call: int
@@ -87,8 +88,8 @@ class _Seen:
 class Cluster:
     """A connection to a scheduler. Use as a context manager; leaving it closes the connection.
 
-    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, and `local:N` starts one with so many
-    workers on this machine. Security and time limits are those of Dask's own configuration.
+    `tcp://HOST:PORT` and `tls://HOST:PORT` name a scheduler, and `local:N` starts one with N
+    workers on this machine. Security and time limits come from Dask's own configuration.
     """
 
     def __init__(self, address: str) -> None:
@@ -143,7 +144,7 @@ class Cluster:
     def close(self) -> None:
         """End what still runs for this connection, and close it."""
         self._ended.set()
-        with suppress(Exception):  # What is gone needs no end.
+        with suppress(Exception):  # What is gone need not be ended.
             for future in self._futures.values():
                 future.release()
         with suppress(Exception):
@@ -162,19 +163,19 @@ class Cluster:
 
     @property
     def alive(self) -> bool:
-        """Whether the scheduler is there."""
+        """Whether the scheduler is reachable."""
         if self._client.status == "closed":
             return False
         return monotonic() - self._answered < _SCHEDULER_SECONDS
 
     @property
     def workers(self) -> Mapping[str, WorkerInfo]:
-        """The workers with an adapter that are there, by address."""
+        """The connected workers with an adapter, by address."""
         return self._workers
 
     @property
     def others(self) -> int:
-        """How many workers are there without an adapter."""
+        """How many connected workers have no adapter."""
         return self._others
 
     def call(self, worker: str, function: Callable[..., Any], *arguments: Any) -> int:
@@ -192,23 +193,23 @@ class Cluster:
         return number
 
     def forget(self, call: int) -> None:
-        """Wait no more for an answer."""
+        """Stop waiting for an answer."""
         future = self._futures.pop(call, None)
         if future is not None:
             with suppress(Exception):
                 future.release()
 
     def tell_all(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Run a function on each worker, beside its tasks, and wait a moment for it."""
+        """Run a function on each worker, in parallel with its tasks, and wait briefly for it."""
         workers = list(self._workers)
-        with suppress(Exception):  # Those that are gone need not know.
+        with suppress(Exception):  # Workers that are gone need no call.
             within(
                 _FAREWELL_SECONDS,
                 lambda: self._client.run(function, *arguments, workers=workers, on_error="ignore"),
             )
 
     def answer(self, seconds: float) -> Answer | None:
-        """Return the next answer; None where none comes within so many seconds."""
+        """Return the next answer; None if none arrives within this many seconds."""
         try:
             answer = self._answers.get(timeout=seconds)
         except Empty:
@@ -216,7 +217,7 @@ class Cluster:
         return None if self._futures.pop(answer.call, None) is None else answer
 
     def _fetched(self, number: int, worker: str, future: Any) -> Answer:
-        """Fetch what a worker has, which may be gone by now with its worker."""
+        """Fetch a worker's result, which may be gone by now along with the worker."""
         if future.status in ("cancelled", "lost"):
             return Answer(number, worker, lost=True)
         done = future.status == "finished"
@@ -235,7 +236,7 @@ class Cluster:
 
     def _refresh_on(self) -> None:
         while not self._ended.wait(_REFRESH_SECONDS):
-            with suppress(Exception):  # The scheduler is gone or away; time will tell.
+            with suppress(Exception):  # The scheduler may be gone; `alive` decides.
                 self._refresh()
 
     def _refresh(self) -> None:
@@ -259,7 +260,7 @@ def _client_class() -> Any:
     import distributed
 
     class Client(distributed.Client):  # type: ignore[misc]  # Dask has no types here.
-        """One that was refused has nothing to close, and Dask would wait for half a minute."""
+        """A client whose deletion does nothing; after a refusal Dask would wait half a minute."""
 
         def __del__(self) -> None:
             pass
@@ -268,14 +269,14 @@ def _client_class() -> Any:
 
 
 def _silence_dask() -> None:
-    """Keep Dask from telling of each worker that is lost, which is told of here."""
+    """Keep Dask from logging each lost worker, which dmlconf reports itself."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     for name in (*names, "distributed", "asyncio", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _local_cluster(workers: int) -> Any:
-    """Start a scheduler and workers on this machine, for trying it out."""
+    """Start a scheduler and workers on this machine, to try it out."""
     import dask
     from distributed import LocalCluster
 

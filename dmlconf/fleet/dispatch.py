@@ -1,4 +1,4 @@
-"""Run a plan on a scheduler's workers: verdicts come as they are reached, from whoever is there."""
+"""Run a plan on a scheduler's workers; verdicts come as they are reached, from any of them."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _PREPARE_SECONDS: Final = 300.0
 """How long a worker may take to load the suite and open its backend."""
 
 _SPARE_SECONDS: Final = 60.0
-"""How much longer than its cases may take a batch is waited for."""
+"""How long to wait for a batch beyond the time limits of its cases."""
 
 _MOST_ATTEMPTS: Final = 3
-"""So often a worker is prepared whose answers do not arrive."""
+"""How often to try to prepare a worker whose answers do not arrive."""
 
 _WITHOUT_WORKERS_SECONDS: Final = 60.0
-"""How long to wait for a worker where there is none: processes are started again in seconds."""
+"""How long to wait for a worker if there is none: processes restart within seconds."""
 
 
 _JOIN_SECONDS: Final = 5.0
-"""How long to wait for one with an adapter where there are others without."""
+"""How long to wait for a worker with an adapter if there are only others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Member:
 
     Attributes:
         info: as the scheduler knows it.
-        prepared: what it runs on.
+        prepared: its environment and capabilities.
     """
 
     info: WorkerInfo
@@ -57,7 +57,7 @@ class Member:
 
 
 def same_device(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether two environments are of one adapter, driver and software under test."""
+    """Return whether two environments have the same adapter, driver and software under test."""
     from dmlconf.backends.subject import same_source
 
     return same_source(one, other)
@@ -73,12 +73,12 @@ class Fleet:
     def __init__(
         self, cluster: Cluster, job: Job, on_trouble: Callable[[str], None] = lambda message: None
     ) -> None:
-        """Take a connection.
+        """Use a connection.
 
         Args:
             cluster: the connection.
             job: what all workers need to know.
-            on_trouble: is called with what people should know of workers that are lost or refused.
+            on_trouble: called with a message for the user when a worker is lost or refused.
         """
         self._cluster = cluster
         self._job = job
@@ -93,10 +93,10 @@ class Fleet:
         self._cluster.tell_all(finish, self._job.identifier)
 
     def prepare(self) -> list[Member]:
-        """Prepare all workers that are there, and return them.
+        """Prepare all connected workers, and return them.
 
         Raises:
-            BackendError: there is none, or one of them cannot run the job.
+            BackendError: there are none, or one of them cannot run the job.
         """
         began = monotonic()
         while not self._cluster.workers:
@@ -114,12 +114,12 @@ class Fleet:
             if not self._cluster.alive:
                 raise BackendError(f"the scheduler {self._cluster.address} is gone")
         if refusals or not self.members:
-            raise BackendError("\n".join(refusals or ["no worker is left"]))
+            raise BackendError("\n".join(refusals or ["no workers are left"]))
         return sorted(self.members.values(), key=lambda member: member.info.name)
 
     def _no_workers(self) -> BackendError:
         others = self._cluster.others
-        there = f"{others:,} without the resource" if others else "no other either"
+        there = f"{others:,} without one" if others else "no others"
         return BackendError(
             f"the scheduler {self._cluster.address} has no worker with an adapter, and {there}",
             "Start them with: dask worker ADDRESS --resources adapter=1",
@@ -130,15 +130,15 @@ class Fleet:
     ) -> Generator[tuple[Verdict, Batch | None], None, None]:
         """Run the plan, and yield a verdict on each case, as soon as its batch is done.
 
-        With the first verdict of a batch comes the batch.
+        The first verdict of a batch comes with the batch.
 
-        Workers that join meanwhile are taken where they are like the others. Where the scheduler is
-        gone, or for a minute every worker, the rest of the plan has no verdict.
+        Workers that join meanwhile are used if they are like the others. If the scheduler is gone,
+        or all workers for a minute, the rest of the plan has no verdict.
 
         Args:
             plan: what to run.
             members: the workers to run it on.
-            waivers: failures that are accepted, also of cases that end their workers.
+            waivers: accepted failures, including those of cases that end their workers.
 
         Raises:
             InvalidFilesError: a case of a matrix cannot be built.
@@ -156,17 +156,17 @@ class Fleet:
                     run.members[answer.worker] = member
             elif answer is not None:
                 yield from self._returned(run, answer, waivers)
-            if not self._goes_on(run):
+            if not self._can_continue(run):
                 return
 
-    def _goes_on(self, run: _Run) -> bool:
+    def _can_continue(self, run: _Run) -> bool:
         if not self._cluster.alive:
             self._on_trouble(f"the scheduler {self._cluster.address} is gone")
             return False
         if run.members or self._preparing:
             run.with_workers = monotonic()
         elif monotonic() - run.with_workers > _WITHOUT_WORKERS_SECONDS:
-            self._on_trouble(f"the scheduler {self._cluster.address} has no worker any more")
+            self._on_trouble(f"the scheduler {self._cluster.address} has no workers left")
             return False
         return True
 
@@ -181,12 +181,12 @@ class Fleet:
             if batch:
                 names = [planned.identifier for planned in batch]
                 call = self._cluster.call(address, run_cases, self._job.identifier, names)
-                # A case may take its time twice, if it is tried again alone.
+                # A case may take its time twice, if it is retried alone.
                 patience = _SPARE_SECONDS + 2 * self._job.limits.timeout * len(batch)
                 run.busy[address] = call, monotonic(), monotonic() + patience
 
     def _lose(self, run: _Run, waivers: Waivers) -> Iterator[tuple[Verdict, None]]:
-        """Take the cases back of workers that are gone or overdue."""
+        """Take back the cases of workers that are gone or overdue."""
         now = monotonic()
         for address, member in list(run.members.items()):
             overdue = address in run.busy and now > run.busy[address][2]
@@ -206,7 +206,7 @@ class Fleet:
         self.members.pop(address, None)
         if address in run.busy:
             self._cluster.forget(run.busy.pop(address)[0])
-        self._on_trouble(f"worker {name} {why}; others take its cases")
+        self._on_trouble(f"worker {name} {why}; others take over its cases")
         for loss in run.assignments.reassign(address, name):
             yield _broken(loss, waivers), None
 
@@ -217,7 +217,7 @@ class Fleet:
         if member is None or run.busy.get(answer.worker, (0,))[0] != answer.call:
             return
         if answer.lost:
-            if answer.done:  # Its cases did it no harm.
+            if answer.done:  # Its cases did not end it.
                 run.assignments.give_back(answer.worker)
             why = "cannot be reached" if answer.done else "is gone"
             yield from self._reassign(run, member, waivers, why)
@@ -238,7 +238,7 @@ class Fleet:
             yield replace(verdict, worker=member.info.name), None if index else batch
 
     def _prepare_new(self) -> None:
-        """Prepare the workers that are there and were never asked."""
+        """Prepare the connected workers that have not been asked yet."""
         known = {info.address for info, _ in self._preparing.values()}
         for address, info in self._cluster.workers.items():
             if address not in known and address not in self.members | dict.fromkeys(self._refused):
@@ -246,10 +246,10 @@ class Fleet:
                 self._preparing[call] = info, monotonic() + _PREPARE_SECONDS
 
     def _admitted(self, answer: Answer, like: Mapping[str, Any] | None = None) -> list[str]:
-        """Take a worker's answer to `prepare`; return why it cannot be used."""
+        """Handle a worker's answer to `prepare`; return why it cannot be used."""
         info, _ = self._preparing.pop(answer.call)
         if info.address not in self._cluster.workers:
-            return []  # Its process may be started again, with another address.
+            return []  # Its process may restart with another address.
         if answer.lost:
             self._unreached[info.address] += 1
             if self._unreached[info.address] < _MOST_ATTEMPTS:
@@ -263,13 +263,13 @@ class Fleet:
             if like is None or same_device(like, answer.value.record):
                 self.members[info.address] = Member(info, answer.value)
                 return []
-            reason = "its adapter, driver or DirectML is another than that of the run"
+            reason = "its adapter, driver or DirectML differs from that of the run"
         self._refused.add(info.address)
         return [f"worker {info.name} ({info.address}) cannot be used: {reason}"]
 
     def _overdue_preparations(self) -> list[str]:
-        """Give up the workers that take too long to be ready, or are gone; return complaints."""
-        complaints = []
+        """Give up workers that take too long to prepare, or are gone; return messages."""
+        messages = []
         for call, (info, deadline) in list(self._preparing.items()):
             if info.address not in self._cluster.workers:
                 self._cluster.forget(call)
@@ -278,11 +278,11 @@ class Fleet:
                 self._cluster.forget(call)
                 del self._preparing[call]
                 self._refused.add(info.address)
-                complaints.append(
+                messages.append(
                     f"worker {info.name} ({info.address}) was not ready after "
                     f"{_PREPARE_SECONDS:.0f} seconds"
                 )
-        return complaints
+        return messages
 
 
 class _Run:
@@ -297,10 +297,10 @@ class _Run:
 
 
 def _broken(loss: Loss, waivers: Waivers) -> Verdict:
-    """Return the verdict on a case that ended one worker after the other."""
+    """Return the verdict on a case that ended one worker after another."""
     case = valid_case(loss.case)
     names = ", ".join(loss.workers)
-    message = f"{len(loss.workers)} workers were lost while they ran it: {names}"
+    message = f"{len(loss.workers)} workers were lost while running it: {names}"
     breakdown = Breakdown(BreakdownKind.CRASH, message)
     verdict = waivers.applied(case, breakdown, judge(case, breakdown, no_expectation))
     return replace(verdict, worker=loss.workers[-1])

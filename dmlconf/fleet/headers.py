@@ -1,4 +1,4 @@
-"""What differs between the headers of two logs: those of one run differ in nothing."""
+"""Differences between the headers of two logs; logs of one run have none."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Difference", "environment_differences", "plan_differences", "selecti
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which two runs differ.
+    """One difference between two runs.
 
     Attributes:
-        name: what it is.
-        one: its value in the one run, as JSON has it.
-        other: its value in the other.
+        name: what differs.
+        one: its value in the first run, as in JSON.
+        other: its value in the other run.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Difference:
     other: Any
 
     def text(self, one: str, other: str) -> str:
-        """Return it in words; the arguments say which run is which."""
+        """Return it as text; the arguments name the runs."""
         return f"{self.name}: {_text(self.one)} {one}, {_text(self.other)} {other}"
 
 
@@ -43,16 +43,16 @@ _FIELDS: Final = {
 
 
 _FILES: Final = ("case_list", "failed", "waivers")
-"""Options that name files: digests of the planned cases and of the waivers tell their content."""
+"""Options that name files; digests of the planned cases and waivers cover their content."""
 
 _FOLDER: Final = re.compile(r"(recording:|path=)[^,]*[/\\]")
-"""The folder of a file that the name of a backend has; machines have it in different places."""
+"""The folder of a file in a backend's name; it differs between machines."""
 
 
 def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield what two runs differ in beside environments and shards.
+    """Yield the differences between two runs apart from environments and shards.
 
-    What one of the logs lacks because an older version wrote it is not compared.
+    Fields that one of the logs lacks because an older version wrote it are not compared.
     """
     mine, theirs = _plain(asdict(one)), _plain(asdict(other))
     for name, key in _FIELDS.items():
@@ -70,7 +70,7 @@ def plan_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 
 def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield what differs in the parts of one plan that two runs took."""
+    """Yield the differences between the parts of a plan that two runs took."""
     shards = [_shard(header) for header in (one, other)]
     if shards[0] != shards[1]:
         yield Difference("shard", *shards)
@@ -79,7 +79,7 @@ def selection_differences(one: Header, other: Header) -> Iterator[Difference]:
 
 
 def environment_differences(one: Header, other: Header) -> Iterator[Difference]:
-    """Yield what the environments of two runs differ in, beside their places."""
+    """Yield the differences between the environments of two runs, apart from where they ran."""
     mine, theirs = _plain(one.environment), _plain(other.environment)
     details = [device_details(environment.pop("details")) for environment in (mine, theirs)]
     for environment in (mine, theirs):
@@ -95,7 +95,7 @@ def _unequal(prefix: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> I
 
 
 def _anywhere(value: Any) -> Any:
-    """Return a value without the folders that it names."""
+    """Return a value without the folders in it."""
     return _FOLDER.sub(r"\1", value) if isinstance(value, str) else value
 
 
@@ -113,6 +113,6 @@ def _shard(header: Header) -> str | None:
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return data as a log gives it back, which has no tuples."""
+    """Return data as read from a log, without tuples."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(data), default=str))
     return plain

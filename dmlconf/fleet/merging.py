@@ -1,6 +1,6 @@
 """Merge the logs of shards, or of several parts of a run, into the log of one run.
 
-All logs are read first, to see what each holds and that all are of one run, and then again, to
+All logs are read first, to see what each holds and that all are from one run, and then again, to
 copy their verdicts: merging takes memory for identifiers, not for verdicts.
 """
 
@@ -24,7 +24,7 @@ _MOST_NAMED: Final = 5
 
 
 class MergeError(InvalidLogError):
-    """Logs that are not of one run, or disagree; the message names them and says in what."""
+    """Logs that are not from one run, or disagree; the message says which ones and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class _Part:
     Attributes:
         path: the file.
         header: its first line.
-        footer: its last line; None where its run died.
+        footer: its last line; None if its run died.
     """
 
     path: Path
@@ -49,9 +49,9 @@ class Merger:
     Attributes:
         parts: the logs.
         owners: for each case that ran, the number of the first log that has a verdict on it.
-        unreached: likewise for each case that ran in none, of the first log that has it.
-        shared: the cases that ran in several.
-        named: whether each verdict tells its log, because their environments differ.
+        unreached: for each case that ran in none, the number of the first log that has it.
+        shared: the cases that ran in several logs.
+        named: whether each verdict names its log, because the environments differ.
     """
 
     parts: list[_Part] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Merger:
         """Read one of the logs.
 
         Raises:
-            InvalidLogError: it is no run log, or contradicts itself.
+            InvalidLogError: it is not a run log, or contradicts itself.
         """
         number = len(self.parts)
         log = read_log(path, keep=lambda verdict: replace(verdict, figures={}, facts={}))
@@ -81,7 +81,7 @@ class Merger:
                 self.unreached.pop(case, None)
 
     def require_one_run(self, *, other_environments: bool = False) -> None:
-        """Refuse logs that are not of one run.
+        """Raise `MergeError` if the logs are not from one run.
 
         Args:
             other_environments: whether environments may differ.
@@ -97,11 +97,11 @@ class Merger:
             hint = ""
             if not other_environments:
                 if environments and not different:
-                    hint = "\n--other-environments merges them nonetheless"
+                    hint = "\n--other-environments merges them anyway"
                 different += environments
             if different:
                 lines = [f"  {each.text('there', 'here')}" for each in different]
-                message = f"{part.path} is of another run than {first.path}; these differ:"
+                message = f"{part.path} is from a different run than {first.path}; these differ:"
                 raise MergeError(_printed([message, *lines]) + hint)
 
     def write(self, stream: IO[str]) -> None:
@@ -145,10 +145,10 @@ class Merger:
         )
 
     def _merged_shards(self) -> Mapping[str, Any] | None:
-        """Return the shards that there are, where others are missing.
+        """Return the shards that are present, if others are missing.
 
-        Nothing where all cases are in logs, or logs are of no shards or of several divisions of the
-        plan: then what is missing is no shard.
+        None if the logs have all cases, or are not shards of a single division of the plan: then
+        what is missing is not a shard.
         """
         shards = [part.header.shard for part in self.parts]
         divisions = {shard and (shard["count"], shard.get("balanced_by")) for shard in shards}
@@ -160,7 +160,7 @@ class Merger:
         return {"count": count, "numbers": numbers} if len(numbers) < count else None
 
     def ended_early(self) -> list[str]:
-        """Say of which logs the runs did not reach all their cases."""
+        """Return a message for each log whose run did not reach all its cases."""
         return [
             printable(f"{part.path}{_shard_text(part.header)} ended early")
             for part in self.parts
@@ -173,7 +173,7 @@ class Merger:
         return [{"name": str(part.path), "environment": dict(part.header.environment)}]
 
     def _verdicts(self) -> Iterator[tuple[Verdict, int]]:
-        """Yield each case's verdict with its place, those that did not run behind all others."""
+        """Yield each case's verdict with its place; cases that did not run come last."""
         overlap = _Overlap(self.shared)
         for number, part in enumerate(self.parts):
             for verdict, place in _logged(part):
@@ -196,14 +196,14 @@ class Merger:
 
 
 class _Overlap:
-    """The cases that ran in several logs, on which all of these must agree."""
+    """The cases that ran in several logs; these must agree on them."""
 
     def __init__(self, cases: Iterable[str]) -> None:
         self._seen: dict[str, tuple[Verdict, Path] | None] = dict.fromkeys(cases)
         self._disagreements: list[str] = []
 
     def see(self, verdict: Verdict, path: Path) -> None:
-        """Take the verdict of one of the logs."""
+        """Record the verdict of one of the logs."""
         if verdict.case not in self._seen:
             return
         first = self._seen[verdict.case]
@@ -235,14 +235,14 @@ def _printed(lines: Iterable[str]) -> str:
 
 
 def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
-    """Yield the verdicts of a log with their places; the first attempt where its run died."""
+    """Yield the verdicts of a log with their places; first attempts if its run died."""
     attempts: dict[str, tuple[Verdict, int]] = {}
     for number, record, _ in log_lines(part.path, own=True):
         if record["record"] not in ("verdict", "attempt"):
             continue
         verdict, place = verdict_of(record), record.get("place")
         if place is None:
-            message = "the log is of an older dmlconf, which did not write the places of cases"
+            message = "the log is from an older dmlconf, which did not write the places of cases"
             raise MergeError(f"{part.path}:{number}: {message}")
         if record["record"] == "attempt":
             attempts.setdefault(verdict.case, (verdict, place))
@@ -253,7 +253,7 @@ def _logged(part: _Part) -> Iterator[tuple[Verdict, int]]:
 
 
 def _lasting(verdict: Verdict) -> Verdict:
-    """Return a verdict without what two runs may differ in."""
+    """Return a verdict without the parts that may differ between two runs."""
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
     return replace(
         verdict, reason=reason, seconds=0.0, dispatch_seconds=(), location="", attempts=(),

@@ -1,4 +1,4 @@
-"""Calls that may never end, because they wait for processes that hang or are cut off."""
+"""Calls that may never return, because they wait for processes that hang or are cut off."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _Result = TypeVar("_Result")
 
 
 def in_thread(function: Callable[[], None]) -> None:
-    """Start a function beside this thread; it ends with the process at the latest."""
+    """Start a function in another thread; it ends with the process at the latest."""
     threading.Thread(target=function, name="dmlconf-cluster", daemon=True).start()
 
 
 def within(seconds: float, function: Callable[[], _Result]) -> _Result:
-    """Return what a function returns, or give it up; it goes on in a thread of its own then.
+    """Return a function's result within a time limit; past it, the function keeps its own thread.
 
     Raises:
-        TimeoutError: it takes longer than so many seconds.
+        TimeoutError: it takes longer than that many seconds.
     """
     result: Future[_Result] = Future()
 
     def run() -> None:
         try:
             result.set_result(function())
-        except BaseException as error:  # Raised again where it is waited for.
+        except BaseException as error:  # Raised again in the waiting thread.
             result.set_exception(error)
 
     in_thread(run)

@@ -1,7 +1,7 @@
-"""What a scheduler's worker does: open the backend once, then run and judge the cases it is given.
+"""The worker side of a scheduler: open the backend once, then run and judge the given cases.
 
-The functions are called by the scheduler's tasks. Each job has one session in a worker's process,
-with a thread of its own, because isolated processes end with the thread that started them.
+The scheduler's tasks call these functions. Each job has one session in a worker's process, with its
+own thread, because isolated processes end with the thread that started them.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from dmlconf.runner.waivers import Waiver, effective_waivers
 __all__ = ["Batch", "Job", "Prepared", "Refusal", "finish", "prepare", "run_cases"]
 
 _IDLE_SECONDS: Final = 600.0
-"""After so long without cases a session ends: whoever began it may be gone."""
+"""Time without cases after which a session ends: its client may be gone."""
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all workers of a run need to know.
+    """The description of a run that all its workers need.
 
     Attributes:
-        identifier: tells jobs apart.
+        identifier: identifies the job.
         dmlconf: the version that planned the run.
         suite_digest: SHA-256 of its case files.
         catalogue_digest: SHA-256 of its catalogue.
-        paths: where the suite is, as given; none for the bundled one.
-        operators: of the planned cases.
+        paths: where the suite is, as given; empty for the bundled one.
+        operators: those of the planned cases.
         challenge: changes the data of generated cases; None for no change.
-        backend: what runs the cases.
-        against: gives the expected values that cases do not state.
-        limits: how a worker runs.
-        substrate: what lies below DirectML.
-        waivers: failures that are accepted.
-        compare_unfused: whether each graph's nodes run one by one as well, as `compares_unfused`
+        backend: the backend that runs the cases.
+        against: the source of expected values that cases do not state.
+        limits: the limits of a worker.
+        substrate: the platform below DirectML.
+        waivers: accepted failures.
+        compare_unfused: whether each graph's nodes also run one by one, as `compares_unfused`
             takes it.
         circumstances: names, as `chosen_circumstances` takes them.
     """
@@ -84,7 +84,7 @@ class Prepared:
 
     Attributes:
         environment: what its backend runs on.
-        capabilities: what that can run.
+        capabilities: what its backend can run.
         record: the environment as a log's header has it.
     """
 
@@ -95,11 +95,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A worker cannot run the job, or no further cases of it.
+    """A worker cannot run the job, or cannot continue it.
 
     Attributes:
         message: why.
-        again: whether to prepare it anew, because its process has never heard of the job.
+        again: whether to prepare it again, because its process does not know the job.
     """
 
     message: str
@@ -108,11 +108,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a worker made of some cases.
+    """A worker's results for some cases.
 
     Attributes:
         verdicts: one for each.
-        stale: for each recording that may be asked, cases of which it turned out to be stale.
+        stale: for each recording that is compared with, the cases for which it is stale.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -196,7 +196,7 @@ class _Session:
 
 
 class _OtherSuiteError(BackendError):
-    """The suite of this machine is not that of the job."""
+    """This machine's suite differs from the job's."""
 
 
 _SESSIONS: Final[dict[str, _Session]] = {}
@@ -204,13 +204,13 @@ _LOCK: Final = threading.RLock()
 
 
 def prepare(job: Job) -> Prepared | Refusal:
-    """Open the job's backend in this process, and end what other jobs left."""
+    """Open the job's backend in this process, and end the sessions of other jobs."""
     if job.dmlconf != dmlconf.__version__:
         versions = f"dmlconf {dmlconf.__version__} there, {job.dmlconf} here"
-        return Refusal(f"it has another version: {versions}")
-    # Dask marks its workers as daemons, which may have no processes of their own; these end by
-    # themselves when their parent does.
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # Python has no public setting for a process that runs already.
+        return Refusal(f"it has a different version: {versions}")
+    # Dask marks its workers as daemons, which may not start processes; dmlconf's end by themselves
+    # when their parent does.
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # Python has no public way to set it for a running process.
     with _LOCK:
         for other in [each for each in _SESSIONS if each != job.identifier]:
             finish(other)

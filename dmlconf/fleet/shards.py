@@ -1,8 +1,8 @@
-"""Shards: parts of a plan, chosen by identifiers alone, so that machines need not talk.
+"""Shards: parts of a plan, chosen by identifiers alone, so that machines need not communicate.
 
-A case's shard does not depend on the other cases, so cases that are added move none. Where measured
-seconds are given, the cases that have some are spread so that all shards take as long; the others
-go by their identifiers.
+A case's shard does not depend on the other cases, so added cases do not move any. If measured
+seconds are given, the cases that have them are distributed so that all shards take equally long;
+the others go by their identifiers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shard:
     """One of several parts of a plan.
 
     Attributes:
-        number: which one, from 1.
+        number: its number, from 1.
         count: how many there are.
     """
 
@@ -44,10 +44,10 @@ class Selected:
     """The cases of a plan that a run takes.
 
     Attributes:
-        cases: these cases.
-        places: the place of each in the whole plan; None where they are all of it.
+        cases: the selected cases.
+        places: the place of each in the whole plan; None if they are all of it.
         digest: `cases_digest` of them.
-        record: the shard, as the log's header has it; None where they are the whole plan.
+        record: the shard, as the log's header has it; None if they are the whole plan.
     """
 
     cases: Sequence[PlannedCase]
@@ -60,11 +60,11 @@ def parse_shard(text: str) -> Shard:
     """Return the shard that a text such as `3/8` names.
 
     Raises:
-        ValueError: it names none.
+        ValueError: it does not name one.
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no shard; write the number and the count, as 3/8")
+        raise ValueError(f"{text!r} is not a shard; write the number and the count, such as 3/8")
     shard = Shard(int(match[1]), int(match[2]))
     if not 1 <= shard.number <= shard.count:
         raise ValueError(f"there is no shard {shard}: numbers run from 1 to the count")
@@ -72,7 +72,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def shard_number(identifier: str, count: int) -> int:
-    """Return the number of the shard that has a case, from 1, by its identifier alone."""
+    """Return the number, from 1, of the shard that has a case, by its identifier alone."""
     digest = sha256(identifier.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) % count + 1
 
@@ -80,7 +80,7 @@ def shard_number(identifier: str, count: int) -> int:
 def balanced(seconds: Mapping[str, float], count: int) -> dict[str, int]:
     """Return the number of the shard, from 1, of each case whose seconds are known.
 
-    The longest case comes first, and each goes to the shard with the least work so far.
+    Longest first, each case goes to the shard with the least work so far.
 
     Args:
         seconds: by identifier.

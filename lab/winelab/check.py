@@ -20,11 +20,11 @@ print(f"Windows Python {platform.python_version()}", *libraries, sep=", ")
 """
 
 IDENTITY: Final = windows(f"{CHECKOUT}/lab/smoke.yaml")
-"""A case that returns its input, so that a lab in which nothing is computed does not pass."""
+"""A case that returns its input, so that a lab that computes nothing does not pass."""
 
 
 def check(python: Callable[..., int]) -> int:
-    """Run the checks, each only if those before it pass; return the first exit code that is not 0.
+    """Run the checks, each only if the previous ones pass; return the first nonzero exit code.
 
     Args:
         python: runs Windows CPython in the lab with the given arguments.

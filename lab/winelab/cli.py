@@ -25,22 +25,22 @@ __all__ = ["CANNOT_BE_USED", "SCRIPT", "main"]
 SCRIPT: Final = CHECKOUT / "lab" / "lab.py"
 
 CANNOT_BE_USED: Final = 4
-"""The exit code that dmlconf has for a backend that cannot be used, too."""
+"""The exit code, the same as dmlconf's for a backend that cannot be used."""
 
 INTERRUPTED: Final = 128 + signal.SIGINT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command and return the exit code."""
+    """Run one command, and return the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    behind: list[str] = []
+    further: list[str] = []
     if given[:1] == ["versions"] and "--" in given:
         place = given.index("--")
-        given, behind = given[:place], given[place + 1 :]
+        given, further = given[:place], given[place + 1 :]
     options = _parser().parse_args(given)
     try:
         if options.command == "versions":
-            return _versions(options, behind)
+            return _versions(options, further)
         return _carry_out(options)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -55,21 +55,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("build", help="build the lab, unless it is built")
-    for name, told in {
+    for name, summary in {
         "run": "run a dmlconf command: run -- list cases/",
         "python": "run Windows Python: python -- script.py",
     }.items():
-        passing = commands.add_parser(name, help=told)
+        passing = commands.add_parser(name, help=summary)
         passing.add_argument(
             "--directml-version", metavar="VERSION", help="use this release of DirectML"
         )
         passing.add_argument("arguments", nargs=argparse.REMAINDER, metavar="-- ARGS")
     several = commands.add_parser("versions", help="fetch releases of DirectML, and test them")
-    several.add_argument("versions", nargs="*", metavar="VERSION", help="all where none is named")
+    several.add_argument("versions", nargs="*", metavar="VERSION", help="default: all")
     several.add_argument(
         "--run",
         action="store_true",
-        help="run the whole suite on each that has no log of it yet; what stands behind -- are "
+        help="run the whole suite on each release without a log of it; arguments after -- are "
         "further options of dmlconf run",
     )
     several.add_argument(
@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=LOGS,
         metavar="FOLDER",
-        help=f"the logs, below the current directory; {LOGS} where not given",
+        help=f"folder of the logs, below the current directory; default: {LOGS}",
     )
     several.add_argument("--page", action="store_true", help="print docs/versions.md from the logs")
     several.add_argument(
@@ -89,9 +89,11 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("path", help="print where the lab is, or will be")
     removal = commands.add_parser("remove", help="remove the lab")
     removal.add_argument(
-        "--all", action="store_true", help="labs of other recipes and releases of DirectML as well"
+        "--all",
+        action="store_true",
+        help="also remove labs of other recipes, and releases of DirectML",
     )
-    # The lab calls itself with these, among mounts and processes of its own.
+    # The lab calls itself with these, among its own mounts and processes.
     inner = commands.add_parser("_build")
     inner.add_argument("directory", type=Path)
     inner = commands.add_parser("_run")
@@ -135,11 +137,11 @@ def _layers(log: Path) -> None:
 
 @contextmanager
 def _dmlconf() -> Iterator[None]:
-    """Import pages that read logs as dmlconf does, which nothing else here needs."""
+    """Report a missing dmlconf, which only pages that read logs need."""
     try:
         yield
     except ImportError as error:
-        message = f"{error}: call lab.py with the Python of an environment that has dmlconf"
+        message = f"{error}: run lab.py with the Python of an environment that has dmlconf"
         raise LabError(message) from error
 
 
@@ -165,7 +167,7 @@ def _versions(options: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def _given(arguments: list[str]) -> list[str]:
-    """Return what stands behind the `--`, with paths as the lab sees them."""
+    """Return the arguments after `--`, with paths as the lab sees them."""
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]
     return [translate(argument, Path.cwd(), CHECKOUT) for argument in arguments]

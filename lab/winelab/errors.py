@@ -1,5 +1,5 @@
-"""What can fail in the lab: something it needs is missing, a step of the build fails, it is not
-built, or an argument names a path that the lab does not see.
+"""The error of the lab: something it needs is missing, a build step failed, it is not built, or an
+argument names a path that the lab does not see.
 """
 
 from __future__ import annotations
@@ -8,4 +8,4 @@ __all__ = ["LabError"]
 
 
 class LabError(Exception):
-    """The lab cannot do what is asked; the message says why and what to do."""
+    """The lab cannot do what was requested; the message says why and what to do."""

@@ -23,7 +23,7 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 def require(commands: Mapping[str, str]) -> None:
-    """Check that commands exist, each of which comes with a Debian package.
+    """Check that commands exist; each comes from a Debian package.
 
     Raises:
         LabError: this is not Linux, its user is not root, or a command is missing.
@@ -31,7 +31,7 @@ def require(commands: Mapping[str, str]) -> None:
     if not sys.platform.startswith("linux"):
         raise LabError("the Wine lab needs Linux; on Windows, dmlconf needs no lab")
     if os.geteuid() != 0:
-        raise LabError("the Wine lab mounts its own file system and must be used as root")
+        raise LabError("the Wine lab mounts its own file system and must be run as root")
     missing = {command: package for command, package in commands.items() if not find(command)}
     if missing:
         raise LabError(
@@ -41,7 +41,7 @@ def require(commands: Mapping[str, str]) -> None:
 
 
 def find(command: str) -> str | None:
-    """Return where a command is, system administrators' folders included."""
+    """Return where a command is, including system administrators' folders."""
     return shutil.which(command, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
@@ -49,7 +49,7 @@ def supervise(command: Sequence[str], *, network: bool) -> int:
     """Run a command among its own processes and mounts, all of which end with it.
 
     The first Ctrl-C is passed on, so that the command can finish its work; a second one, or the end
-    of its time of grace, ends everything at once. So does the end of this process.
+    of the grace period, ends everything at once. So does the end of this process.
 
     Returns:
         The command's exit code; 128 and the signal's number if a signal ended it.
@@ -94,12 +94,12 @@ def supervise(command: Sequence[str], *, network: bool) -> int:
 
 
 def _output(name: str) -> int | None:
-    """Say where output goes: never straight to a terminal, which Wine would take over."""
+    """Return where output goes: never straight to a terminal, which Wine would take over."""
     return subprocess.PIPE if os.isatty(1 if name == "stdout" else 2) else None
 
 
 def _pump(source: IO[Any] | None, target: int) -> threading.Thread | None:
-    """Pass on what comes out of a pipe, as it comes."""
+    """Forward a pipe's output as it arrives."""
     if source is None:
         return None
     descriptor = source.fileno()

@@ -1,4 +1,4 @@
-"""`docs/layers.md`: what the layers of networks do on DirectML in the lab, by operator."""
+"""`docs/layers.md`: results of network layers on DirectML in the lab, by operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HEAD: Final = """\
 # Layers of networks on DirectML
 
 The [layers of published networks](models.md), run on DirectML in the [Wine lab](wine-lab.md), on a
-processor. This page is made by
+processor. To generate this page:
 
 ```sh
 python3 lab/lab.py run -- run cases/ --tag model -b directml -j 2 \\
@@ -28,9 +28,9 @@ python3 lab/lab.py run -- run cases/ --tag model -b directml -j 2 \\
 """
 
 _COLUMNS: Final = """\
-`Time` is what the backend took: making the inputs, compilation, two dispatches and reading the
-outputs, but not the reference; a batch's is spread evenly over its cases. `Longest` is the longest
-time of a case on the device, both dispatches together.
+`Time` is what the backend took: generating the inputs, compilation, two dispatches and reading the
+outputs, but not the reference; a batch's time is spread evenly over its cases. `Longest` is the
+longest time of a case on the device, both dispatches together.
 
 | Operator | Cases | Passed | Unsupported | Others | Time | Each | Longest |
 |---|---:|---:|---:|---:|---:|---:|---:|
@@ -44,7 +44,7 @@ def page(log_file: Path) -> str:
         log_file: the log of a run of the cases with the tag `model`.
 
     Raises:
-        LabError: the file is no log, or of a run that did not finish or took other cases.
+        LabError: the file is not a log, or its run did not finish or had other cases.
     """
     log = _read(log_file)
     operators: defaultdict[str, list[Verdict]] = defaultdict(list)
@@ -61,7 +61,9 @@ def _read(path: Path) -> RunLog:
     except (InvalidLogError, OSError) as error:
         raise LabError(str(error)) from error
     if not log.complete:
-        raise LabError(f"{path} is of a run that did not finish; go on with: run --resume {path}")
+        raise LabError(
+            f"{path} is from a run that did not finish; continue it with: run --resume {path}"
+        )
     others = [verdict.case for verdict in log.verdicts if "model" not in verdict.tags]
     if others:
         raise LabError(f"{path} has cases without the tag model, such as {others[0]}")

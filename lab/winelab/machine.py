@@ -16,7 +16,7 @@ __all__ = ["call", "furnish", "in_tree", "mount", "start_display"]
 DISPLAY_SECONDS: Final = 30
 
 LAST_LINES: Final = 12
-"""How much of a failed command's output its error shows."""
+"""Number of output lines that the error of a failed command shows."""
 
 DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 
@@ -26,7 +26,7 @@ def call(*command: str | Path, log: IO[str], env: Mapping[str, str] | None = Non
 
     Args:
         command: the command.
-        log: gets its output.
+        log: receives its output.
         env: its environment; this process's if None.
 
     Raises:
@@ -50,7 +50,7 @@ def call(*command: str | Path, log: IO[str], env: Mapping[str, str] | None = Non
 
 
 def mount(*arguments: str | Path) -> None:
-    """Mount something; it is gone when this process and its namespace are."""
+    """Mount something; the mount ends with this process and its namespace."""
     done = subprocess.run(
         ["mount", *map(str, arguments)], check=False, capture_output=True, text=True
     )
@@ -62,7 +62,7 @@ def mount(*arguments: str | Path) -> None:
 
 
 def furnish(tree: Path) -> None:
-    """Give a tree what programs expect of a machine: processes, few devices, room for files."""
+    """Give a tree what programs expect: processes, a few devices, room for files."""
     mount("-t", "proc", "proc", tree / "proc")
     mount("--rbind", "/sys", tree / "sys")
     mount("-t", "tmpfs", "tmpfs", tree / "tmp")
@@ -86,7 +86,7 @@ def start_display(tree: Path, environment: Mapping[str, str]) -> dict[str, str]:
     It ends with the process namespace.
 
     Raises:
-        LabError: it does not get ready.
+        LabError: it does not become ready.
     """
     ready, theirs = os.pipe()
     with open(ready, encoding="ascii") as answer:  # noqa: PTH123 - a descriptor, not a path

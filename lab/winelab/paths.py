@@ -13,14 +13,14 @@ from winelab.tree import CHECKOUT, windows
 __all__ = ["translate"]
 
 BETWEEN: Final = re.compile(r"([=:,])")
-"""What may stand before a path within an argument, as in `--log=FILE` and `junit:FILE`."""
+"""Characters that may precede a path within an argument, as in `--log=FILE` and `junit:FILE`."""
 
 
 def translate(argument: str, here: Path, checkout: Path) -> str:
     """Return an argument as the lab needs it.
 
     Paths beneath the current directory become relative to it, others in the checkout become the
-    lab's; whatever is no absolute path and does not leave the current directory stays as it is.
+    lab's; whatever is not absolute and does not leave the current directory stays as it is.
 
     Raises:
         LabError: it names a path that the lab does not see.

@@ -1,4 +1,4 @@
-"""The recipe of the lab, its digest, and where the lab that follows it lies."""
+"""The recipe of the lab, its digest, and where the lab lies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER: Final = Path(__file__).resolve().parents[1]
 CHECKOUT: Final = FOLDER.parent
 
 INGREDIENTS: Final = ("recipe.toml", "launcher.c", "winelab/build.py", "winelab/tree.py")
-"""The files that decide what is in the lab; another lab is built when one of them changes."""
+"""The files that determine the lab's content; if one of them changes, a new lab is built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """Where a lab lies, built or not.
+    """The location of a lab, built or not.
 
     Attributes:
         path: its directory, named by the digest of its recipe.
@@ -76,17 +76,17 @@ class Lab:
 
     @property
     def mount_point(self) -> Path:
-        """An empty directory, on which each run mounts its own view of the tree."""
+        """An empty directory, where each run mounts its own view of the tree."""
         return self.path / "view"
 
     @property
     def unfinished(self) -> Path:
-        """Where the lab is while it is built."""
+        """Where the lab is while it is being built."""
         return self.path.with_suffix(".unfinished")
 
     @property
     def build_log(self) -> Path:
-        """What the tools said while the lab was built."""
+        """The output of the tools that built the lab."""
         return self.path.with_suffix(".log")
 
     @property
@@ -100,7 +100,7 @@ class Lab:
 
 
 def digest(folder: Path = FOLDER) -> str:
-    """Return the digest of all files that decide what is in the lab."""
+    """Return the digest of all files that determine the lab's content."""
     whole = hashlib.sha256()
     for name in INGREDIENTS:
         content = (folder / name).read_bytes()
@@ -118,5 +118,5 @@ def cache_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def this_lab() -> Lab:
-    """Return the lab that this checkout's recipe makes."""
+    """Return the lab of this checkout's recipe."""
     return Lab(cache_directory() / digest())

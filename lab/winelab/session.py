@@ -1,4 +1,4 @@
-"""Run a program in the lab, on a view of it that is thrown away afterwards."""
+"""Run a program in the lab, on a view of it that is discarded afterwards."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["environment_for", "run", "run_inside"]
 RUN_COMMANDS: Final = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount"}
 
 NO_DEVICE: Final = 103
-"""The launcher's exit code when Direct3D 12 gives no device."""
+"""The launcher's exit code if Direct3D 12 has no device."""
 
 PASSED_ON: Final = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "WINEDEBUG")
 """The caller's environment variables that programs in the lab see, besides DMLCONF_*."""
 
 OUTSIDE: Final = ("DMLCONF_DIRECTML", "DMLCONF_LAB", "DMLCONF_LAB_MIRROR")
-"""Those that mean something only where the caller is."""
+"""Variables that have a meaning only outside the lab."""
 
 
 def run(lab: Lab, script: Path, arguments: Sequence[str], version: str | None = None) -> int:
@@ -38,11 +38,11 @@ def run(lab: Lab, script: Path, arguments: Sequence[str], version: str | None = 
     Args:
         lab: the lab.
         script: the script that runs `run_inside` when called with `_run`, a directory, arguments.
-        arguments: what Windows CPython is given.
+        arguments: the arguments of Windows CPython.
         version: the release of DirectML to use, or None for the lab's own.
 
     Raises:
-        LabError: the lab is not built or cannot be used, or the release was not fetched.
+        LabError: the lab is not built or not usable, or the release was not fetched.
     """
     require(RUN_COMMANDS)
     if not lab.is_built():
@@ -57,7 +57,7 @@ def environment_for(caller: Mapping[str, str], version: str | None = None) -> di
     """Return the environment of programs in the lab.
 
     Args:
-        caller: the environment of who starts them.
+        caller: the environment of the caller.
         version: the release of DirectML to use, or None for the lab's own.
 
     Raises:
@@ -88,7 +88,7 @@ def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
     if releases_directory().is_dir():
         (tree / INSIDE[1:]).mkdir()
         mount("--bind", "-o", "ro", releases_directory(), tree / INSIDE[1:])
-    # Ctrl-C is for the program: this process must outlive it to pass its exit code on.
+    # Ctrl-C is for the program: this process must outlive it to return its exit code.
     signal.signal(signal.SIGINT, lambda *_: None)
     interpreter = windows(f"{PYTHON}/python.exe")
     command = in_tree(tree, "wine", interpreter, *arguments, directory=HERE)
@@ -98,13 +98,13 @@ def run_inside(lab: Lab, version: str | None, arguments: Sequence[str]) -> int:
         code = _wait_for(subprocess.Popen(command, env=environment))
         if code != NO_DEVICE:
             return code
-        # Nothing ran yet. Seldom, Wine does not see the display in time: start both again.
+        # Nothing has run yet. Rarely, Wine does not see the display in time: restart both.
         os.kill(-1, signal.SIGKILL)
     return code
 
 
 def _wait_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a process, and reap all that are orphaned meanwhile."""
+    """Wait for a process, and reap all that become orphans meanwhile."""
     while True:
         pid, status = os.wait()
         if pid == process.pid:

@@ -18,7 +18,7 @@ LOGS: Final = Path("directml-versions")
 """Where the logs are kept unless the user names another folder, below the current directory."""
 
 _TESTED: Final = ("cases", "dmlconf", "schemas", "lab/substrate.yaml")
-"""What decides the verdicts, besides DirectML and the lab."""
+"""What the verdicts depend on, besides DirectML and the lab."""
 
 _SUFFIXES: Final = (".yaml", ".json", ".py", ".dmlrec")
 
@@ -29,7 +29,7 @@ def log_file(logs: Path, release: Release) -> Path:
 
 
 def suite_digest(arguments: Iterable[str], checkout: Path = CHECKOUT) -> str:
-    """Return the digest of all that decides a run's verdicts.
+    """Return the digest of everything that a run's verdicts depend on.
 
     Args:
         arguments: the options of the run.
@@ -54,14 +54,14 @@ def run_suite(
     """Run the suite on each release that has no complete log of the same suite and options.
 
     Args:
-        releases: what to run it on.
+        releases: the releases to run it on.
         logs: the folder of the logs, below the current directory.
         arguments: further options of `dmlconf run`.
         dmlconf: runs dmlconf in the lab with a version of DirectML and arguments; returns its
             exit code.
 
     Returns:
-        0, or the first exit code that is another; all releases are run in any case.
+        0, or the first nonzero exit code; all releases are run in any case.
     """
     logs.mkdir(parents=True, exist_ok=True)
     digest = suite_digest(arguments)
@@ -77,7 +77,7 @@ def run_suite(
         stamp.unlink(missing_ok=True)
         command = ["run", str(CHECKOUT / "cases"), "-b", "directml", "-j", "auto", "--quiet"]
         if not any(each.startswith("--circumstances") for each in arguments):
-            command += ["--circumstances", "none"]  # Releases are compared by their plain runs.
+            command += ["--circumstances", "none"]  # Compare releases by their plain runs.
         codes.append(dmlconf(release.version, [*command, *arguments, "--log", str(log)]))
         if _complete(log):
             stamp.write_text(digest)
@@ -85,7 +85,7 @@ def run_suite(
 
 
 def _footer(log: Path) -> dict[str, object]:
-    """Return the last line of a log if it is a footer; an empty one for a run that died."""
+    """Return the last line of a log if it is a footer; empty for a run that died."""
     if not log.is_file():
         return {}
     lines = log.read_bytes().rstrip().rpartition(b"\n")
@@ -101,7 +101,7 @@ def _complete(log: Path) -> bool:
 
 
 def _exit_code(log: Path) -> int:
-    """Return the exit code with which the run of a complete log ended."""
+    """Return the exit code of the run of a complete log."""
     summary = _footer(log)["summary"]
     assert isinstance(summary, dict)
     return int(any(summary[status] for status in ("failed", "broken", "stale")))

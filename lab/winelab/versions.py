@@ -1,4 +1,4 @@
-"""The releases of DirectML that the lab can run: where they come from, and where they are kept."""
+"""The releases of DirectML that the lab can run: where they come from and where they are stored."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Release:
 
     @property
     def file(self) -> Path:
-        """Where the library is kept, fetched or not."""
+        """Where the library is stored, fetched or not."""
         return releases_directory() / self.version / "DirectML.dll"
 
 
@@ -65,7 +65,7 @@ def releases(folder: Path = FOLDER) -> list[Release]:
 
 
 def chosen(versions: Sequence[str]) -> list[Release]:
-    """Return the releases of these versions, or all of them where none is named.
+    """Return the releases of these versions, or all releases if none are named.
 
     Raises:
         LabError: there is no such version.
@@ -73,17 +73,17 @@ def chosen(versions: Sequence[str]) -> list[Release]:
     known = {release.version: release for release in releases()}
     for version in versions:
         if version not in known:
-            raise LabError(f"no DirectML {version} here; the versions are {', '.join(known)}")
+            raise LabError(f"there is no DirectML {version}; the versions are {', '.join(known)}")
     return [known[version] for version in versions or known]
 
 
 def releases_directory() -> Path:
-    """Return the directory that holds the libraries, whatever lab runs them."""
+    """Return the directory that holds the libraries, for all labs."""
     return cache_directory() / "directml"
 
 
 def library(version: str) -> str:
-    """Return what a program in the lab calls the library of a version.
+    """Return the path of a version's library inside the lab.
 
     Raises:
         LabError: there is no such version, or it was not fetched.
@@ -91,7 +91,7 @@ def library(version: str) -> str:
     [release] = chosen([version])
     if not release.file.is_file():
         command = f"python3 lab/lab.py versions {version}"
-        raise LabError(f"DirectML {version} is not here; fetch it with: {command}")
+        raise LabError(f"DirectML {version} was not fetched; fetch it with: {command}")
     return windows(f"{INSIDE}/{version}/DirectML.dll")
 
 
@@ -100,10 +100,10 @@ def fetch(release: Release, download: Callable[[Release, Path], None] | None = N
 
     Args:
         release: the release.
-        download: puts its wheel into a folder; pip where there is none.
+        download: puts its wheel into a folder; pip if None.
 
     Raises:
-        LabError: it cannot be had, or a file is not the pinned one.
+        LabError: it cannot be fetched, or a file is not the pinned one.
     """
     if release.file.is_file():
         verified(release.file.read_bytes(), release.sha256, str(release.file))
@@ -113,7 +113,7 @@ def fetch(release: Release, download: Callable[[Release, Path], None] | None = N
         (download or _download)(release, folder)
         content = _unpacked(release, folder / release.wheel)
     release.file.parent.mkdir(parents=True, exist_ok=True)
-    # A file gets its name when it is complete.
+    # A file gets its final name when it is complete.
     unfinished = release.file.with_suffix(".unfinished")
     unfinished.write_bytes(content)
     unfinished.replace(release.file)
@@ -124,10 +124,10 @@ def _unpacked(release: Release, wheel: Path) -> bytes:
     try:
         packed = wheel.read_bytes()
     except OSError as error:
-        raise LabError(f"{release.wheel} was not downloaded: {error.strerror}") from error
+        raise LabError(f"{release.wheel} could not be downloaded: {error.strerror}") from error
     verified(packed, release.wheel_sha256, release.wheel)
     with zipfile.ZipFile(wheel) as archive:
-        # In older wheels the package lies in a folder of its own, NAME.data/purelib.
+        # In older wheels the package lies in a separate folder, NAME.data/purelib.
         [member] = [name for name in archive.namelist() if name.endswith(_MEMBER)]
         return verified(archive.read(member), release.sha256, member)
 
@@ -146,4 +146,4 @@ def _download(release: Release, folder: Path) -> None:
     ]  # fmt: skip
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
-        raise LabError(f"{release.wheel} was not downloaded:\n{done.stderr.strip()}")
+        raise LabError(f"{release.wheel} could not be downloaded:\n{done.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""`docs/versions.md` and `docs/scoreboard.md`: what the suite says of each release of DirectML."""
+"""`docs/versions.md` and `docs/scoreboard.md`: the suite's results on each release of DirectML."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ __all__ = ["page", "scoreboard_page", "section_of_faults"]
 _HEAD: Final = """\
 # Versions of DirectML
 
-What the suite says of the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of
-it is measured there. DirectML's own kernels are the same on every device, but those for shader
-model 6 do not run in the lab. This page is made by
+The suite's results on the releases of DirectML that the [Wine lab](wine-lab.md) runs. All of them
+are measured there. DirectML's own kernels are the same on every device, but those for shader
+model 6 do not run in the lab. To generate this page:
 
 ```sh
 python3 lab/lab.py versions --run
 .venv/bin/python lab/lab.py versions --page > docs/versions.md
 ```
 
-[scoreboard.md](scoreboard.md) has them by operator, and [reports.md](reports.md) shows two of them
-compared case by case.
+[scoreboard.md](scoreboard.md) has the results by operator, and [reports.md](reports.md) compares
+two releases case by case.
 """
 
 _SCOREBOARD_HEAD: Final = """\
 # Scoreboard of DirectML's releases
 
-Operators by release, each cell with the share that passed of the cases that passed or failed. A
-case that needs a newer feature level than a release has is `unsupported` there; `waived` is what
-fails for a [known fault](versions.md#known-faults) of the release. This page is made by
+Operators by release: each cell is the share that passed of the cases that passed or failed. A case
+that needs a newer feature level than a release has is `unsupported` there; `waived` cases fail
+because of a [known fault](versions.md#known-faults) of the release. To generate this page:
 
 ```sh
 python3 lab/lab.py versions --run
 .venv/bin/python lab/lab.py versions --scoreboard > docs/scoreboard.md
 ```
 
-`dmlconf report directml-versions/*.jsonl --report html:scoreboard.html` makes a page of the same
-logs that leads to each failure.
+`dmlconf report directml-versions/*.jsonl --report html:scoreboard.html` generates a page from the
+same logs that links to each failure.
 """
 
 _NO_CHOICE: Final = {"against", "circumstances", "compare_unfused", "substrate"}
-"""Options that tell how cases are run and judged, not which."""
+"""Options that affect how cases are run and judged, not which."""
 
 _FAULTS_HEAD: Final = """\
 ## Known faults
 
-What DirectML itself does wrong, from `schemas/known-faults.yaml`. A case that fails for one of
+Faults of DirectML itself, from `schemas/known-faults.yaml`. A case that fails because of one of
 these is `waived` on every device, with the reason `known fault of DirectML`. A case that passes
-nonetheless, such as by a driver's own implementation, has passed. Each fault names the first and
-the last of the versions above that have it.
+nonetheless, for example because of a driver's own implementation, has passed. Each fault names the
+first and the last of the versions above that have it.
 """
 
 
@@ -86,11 +86,11 @@ def page(chosen: Sequence[Release], logs: Path) -> str:
     """Return the page.
 
     Args:
-        chosen: the releases that it is about, the oldest first.
-        logs: the folder of their logs, as `versions --run` made them.
+        chosen: the releases to show, the oldest first.
+        logs: the folder of their logs, as written by `versions --run`.
 
     Raises:
-        LabError: a log is missing, of another DirectML, of part of the suite or of another suite.
+        LabError: a log is missing, or from another DirectML, a part of the suite or another suite.
     """
     runs = _runs(chosen, logs)
     parts = [_HEAD, *_counts(runs), *_changes(runs), *_failures(runs), section_of_faults()]
@@ -101,11 +101,11 @@ def scoreboard_page(chosen: Sequence[Release], logs: Path) -> str:
     """Return the page of all operators and releases.
 
     Args:
-        chosen: the releases that it is about, the oldest first.
-        logs: the folder of their logs, as `versions --run` made them.
+        chosen: the releases to show, the oldest first.
+        logs: the folder of their logs, as written by `versions --run`.
 
     Raises:
-        LabError: a log is missing, of another DirectML, of part of the suite or of another suite.
+        LabError: a log is missing, or from another DirectML, a part of the suite or another suite.
     """
     runs = _runs(chosen, logs)
     files = [release.version for release in chosen]
@@ -117,9 +117,9 @@ def _runs(chosen: Sequence[Release], logs: Path) -> list[_Run]:
     runs = [_Run(release, _read(log_file(logs, release), release)) for release in chosen]
     suites = {run.log.header.suite_digest for run in runs}
     if len(suites) > 1:
-        raise LabError("the logs are of different suites; run versions --run again")
+        raise LabError("the logs are from different suites; run versions --run again")
     if len({_selection(run.log) for run in runs}) > 1:
-        raise LabError("the logs are of different parts of the suite; run versions --run again")
+        raise LabError("the logs are from different parts of the suite; run versions --run again")
     return runs
 
 
@@ -127,13 +127,13 @@ def _read(path: Path, release: Release) -> RunLog:
     try:
         log = read_log(path)
     except (InvalidLogError, OSError) as error:
-        told = f"{error}; make it with: python3 lab/lab.py versions --run {release.version}"
-        raise LabError(told) from error
+        message = f"{error}; create it with: python3 lab/lab.py versions --run {release.version}"
+        raise LabError(message) from error
     version = log.header.environment["version"]
     if version != release.version:
-        raise LabError(f"{path} is of DirectML {version}, not of {release.version}")
+        raise LabError(f"{path} is from DirectML {version}, not {release.version}")
     if not log.complete:
-        raise LabError(f"{path} is of a run that did not finish")
+        raise LabError(f"{path} is from a run that did not finish")
     return log
 
 
@@ -142,7 +142,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 def _selection(log: RunLog) -> str:
-    """Return what was chosen of the suite; nothing where all of it was."""
+    """Return how the suite was filtered; empty if it was not."""
     chosen = {name: value for name, value in log.header.options.items() if name not in _NO_CHOICE}
     parts = (
         f"{name}: {', '.join(map(str, value)) if isinstance(value, list) else value}"
@@ -157,7 +157,7 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
     kinds = [ReasonKind.FEATURE_LEVEL, ReasonKind.SUBSTRATE, ReasonKind.NOT_DOCUMENTED]
     yield f"## Verdicts on {selected:,} cases\n"
     if selection:
-        yield f"These are a part of the suite (`{selection}`), and so are all figures below.\n"
+        yield f"These cases are part of the suite (`{selection}`); so are all figures below.\n"
     yield _row(["DirectML", "Feature level", "Package", "Built", "Passed", "Failed", "Broken",
                 "Known faults", "Unchecked", "Newer level", "No kernel in the lab",
                 "Not documented"])  # fmt: skip
@@ -173,16 +173,16 @@ def _counts(runs: Sequence[_Run]) -> Iterator[str]:
         figures = (f"{count:,}" for count in counts)
         yield _row([release.version, run.level, release.package, release.date, *figures])
     yield (
-        "\nThe last three are `unsupported`: cases that need a newer feature level than the\n"
-        "release has, kernels for shader model 6 only, and what a release refuses that no table\n"
-        "of support lists.\n"
+        "\nThe last three columns are `unsupported`: cases that need a newer feature level than\n"
+        "the release has, kernels for shader model 6 only, and what a release refuses that no\n"
+        "table of support lists.\n"
     )
 
 
 def _changes(runs: Sequence[_Run]) -> Iterator[str]:
-    """Yield what changes from each release to the next: level, cases that it can run, faults."""
+    """Yield the changes from each release to the next: level, cases that it can run, faults."""
     yield "## What changes\n"
-    yield _row(["From", "To", "Feature level", "Cases that become possible", "Mended", "Came in"])
+    yield _row(["From", "To", "Feature level", "Cases that become possible", "Fixed", "Introduced"])
     yield "|---|---|---|---:|---|---|"
     for before, after in pairwise(runs):
         level = after.level if after.level == before.level else f"{before.level} to {after.level}"
@@ -214,7 +214,7 @@ def _names(faults: Iterable[KnownFault]) -> str:
 
 
 def _failures(runs: Sequence[_Run]) -> Iterator[str]:
-    """Yield what fails without an explanation, if anything does."""
+    """Yield the failures without an explanation, if there are any."""
     lines = [
         f"- {run.release.version}: `{verdict.case}`: {verdict.reason.kind}"
         for run in runs
@@ -228,7 +228,7 @@ def _failures(runs: Sequence[_Run]) -> Iterator[str]:
 
 
 def section_of_faults() -> str:
-    """Return the page's section on the known faults, which needs no logs."""
+    """Return the page's section on known faults, which needs no logs."""
     known = {parse_version(release.version): release.version for release in releases()}
     return "\n".join([_FAULTS_HEAD, *(_fault(fault, known) for fault in read_known_faults())])
 
@@ -240,7 +240,7 @@ def _fault(fault: KnownFault, known: Mapping[tuple[int, ...] | None, str]) -> st
     how = ", compiled as a graph" if fault.graph else ""
     if fault.circumstance is not None:
         how += f", only when {fault.circumstance}"
-    alone = " Its cases run in a process of their own." if fault.alone else ""
+    alone = " Its cases run in a separate process." if fault.alone else ""
     concerned = sorted(fault.cases or ())
     cases = "".join(f"\n- `{case}`" for case in concerned) or "\n- every case"
     if fault.when is not None:

@@ -47,7 +47,7 @@ def test_an_unknown_choice_suggests_the_nearest_or_lists_all() -> None:
         create(parse("miniature:zeroes"))
     assert (caught.value.what, caught.value.name) == ("fault", "zeroes")
     assert str(UnknownChoiceError("fault", "x", ["zeros", "crash"])).endswith(
-        "'x': one of zeros, crash"
+        "'x': use one of zeros, crash"
     )
 
 

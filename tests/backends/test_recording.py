@@ -203,7 +203,7 @@ def test_what_the_recording_cannot_tell_is_a_breakdown_that_says_why(tmp_path: P
     stale, missing = replayed(path, other, built(tmp_path, nameless))
     assert stale == Breakdown(
         BreakdownKind.ERROR,
-        "the recording has another desc or other inputs for this case; record it again",
+        "the recording has a different desc or different inputs for this case; record it again",
     )
     assert missing == Breakdown(BreakdownKind.ERROR, "the recording has no such case")
 
@@ -323,13 +323,13 @@ def test_refuses_archives_of_something_else(tmp_path: Path) -> None:
 def test_refuses_a_later_form_before_anything_else(tmp_path: Path) -> None:
     content = recording_bytes(recording({}))
     path = changed(tmp_path / "x.dmlrec", content, format=3, cases=None, new="")
-    assert "a recording of form 3; this dmlconf reads forms 1 and 2" in refusal(path)
+    assert "a recording of format 3; this dmlconf reads formats 1 and 2" in refusal(path)
 
 
 @pytest.mark.parametrize("manifest", [b"[]", b"1", b"{}", b'{"format": true}', b'{"format": "1"}'])
 def test_refuses_a_manifest_without_its_form(tmp_path: Path, manifest: bytes) -> None:
     path = packed(tmp_path / "x.dmlrec", {"recording.json": manifest, "outputs.bin": b""})
-    assert "without its form" in refusal(path)
+    assert "without a format number" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_refuses_members_that_would_fill_the_memory(
     path = written(tmp_path, actual)
     assert path.stat().st_size < 10_000
     monkeypatch.setattr(file, "MOST_BYTES", 500_000)
-    assert "larger than the 500,000 bytes" in refusal(path)
+    assert "larger than the limit of 500,000 bytes" in refusal(path)
     with pytest.raises(BackendError, match="too large"):
         recording_bytes(actual)
 
@@ -448,7 +448,7 @@ def test_refuses_a_case_that_is_there_twice(tmp_path: Path) -> None:
     (line,) = (line for line in text.splitlines() if line.startswith('"a"'))
     twice = text_changed(text, line, f"{line},\n{line}").encode()
     path = packed(tmp_path / "x.dmlrec", {**members, "recording.json": twice})
-    assert "the manifest has a key twice" in refusal(path)
+    assert "the manifest has a duplicate key" in refusal(path)
 
 
 def test_a_message_has_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
@@ -535,11 +535,11 @@ def relabelled(**changes: Any) -> Recording:
     [
         (
             {"backend": "numpy"},
-            "it names the backend numpy, but its environment is that of directml",
+            "it names the backend numpy, but its environment is from directml",
         ),
         (
             {"environment": {**ENVIRONMENT, "details": {}}},
-            "said to be of directml, but its environment lacks directml_sha256",
+            "claims to be from directml, but its environment lacks directml_sha256",
         ),
         (
             {"capabilities": Capabilities(FeatureLevel(2, 1), frozenset(DataType))},
@@ -587,7 +587,7 @@ def test_refuses_other_methods_of_compression(tmp_path: Path, method: int) -> No
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in unpacked(recording_bytes(relabelled())).items():
             archive.writestr(name, content)
-    with pytest.raises(BackendError, match="a member is compressed by another method"):
+    with pytest.raises(BackendError, match="a member uses an unsupported compression method"):
         read_recording(path)
 
 

@@ -95,7 +95,7 @@ def test_the_digest_covers_every_file(tmp_path: Path, tile: Case, fold: Case) ->
 
 def test_files_of_different_devices_are_no_backend(tmp_path: Path, tile: Case, fold: Case) -> None:
     stored(tmp_path, of(tile), of(fold, driver="32.0"))
-    with pytest.raises(BackendError, match="another backend, adapter or driver than"):
+    with pytest.raises(BackendError, match="different backends, adapters or drivers"):
         replayed(tmp_path, tile)
 
 
@@ -110,7 +110,7 @@ def test_a_folder_with_several_recordings_needs_a_name(tmp_path: Path, tile: Cas
 def test_a_folder_without_recordings_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "x.dmlrec").touch()
-    with pytest.raises(BackendError, match="holds no recording"):
+    with pytest.raises(BackendError, match="has no recording"):
         recording_path(tmp_path)
 
 
@@ -184,7 +184,7 @@ def test_the_head_is_read_whatever_the_layout(tmp_path: Path) -> None:
     path.write_bytes(recording_bytes(whole))
     assert read_head(path) == replace(whole, entries={})
     assert read_head(changed(path, recording_bytes(whole))) == replace(whole, entries={})
-    with pytest.raises(BackendError, match="form 9"):
+    with pytest.raises(BackendError, match="format 9"):
         read_head(changed(path, recording_bytes(whole), format=9))
 
 

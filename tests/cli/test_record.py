@@ -163,7 +163,7 @@ def test_stale_and_missing_cases_are_named_in_a_replay(tmp_path: Path, right: by
     done = dmlconf_here(tmp_path, "run", suite, "-b", f"recording:{path}")
     assert done.returncode == 1
     assert "BROKEN tile/tile/special: backend error" in done.stdout
-    assert "the recording has another desc or other inputs" in done.stdout
+    assert "the recording has a different desc or different inputs" in done.stdout
     assert "BROKEN tile/tile/unknown: backend error" in done.stdout
     assert "the recording has no such case" in done.stdout
 
@@ -177,7 +177,9 @@ def test_4_for_a_stale_recording_to_compare_with(tmp_path: Path, right: bytes) -
         tmp_path, "run", suite, "--against", f"recording:{path}", "--log", "log.jsonl"
     )
     assert done.returncode == 4
-    assert f"is stale: it has another desc or other inputs for {stale} of the " in done.stderr
+    assert (
+        f"is stale: it has a different desc or different inputs for {stale} of the " in done.stderr
+    )
     assert len([line for line in done.stderr.splitlines() if line.startswith("  tile/")]) == 10
     assert f"\n  and {stale - 10} more\n" in done.stderr
     assert done.stdout == ""

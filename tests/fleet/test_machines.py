@@ -96,7 +96,7 @@ def test_a_case_that_ends_three_workers_is_broken_and_no_other_is(
     reason = verdicts[-1].reason
     assert reason is not None
     assert reason.kind is ReasonKind.CRASH
-    assert reason.message.startswith("3 workers were lost while they ran it: lab-")
+    assert reason.message.startswith("3 workers were lost while running it: lab-")
 
 
 def test_different_adapters_are_refused_or_have_a_log_each(

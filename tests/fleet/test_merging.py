@@ -142,7 +142,7 @@ def test_refuses_another_run(
     edit(shards / "b.jsonl", change)
     done = dmlconf_here(shards, *MERGE)
     assert done.returncode == 3
-    assert "b.jsonl is of another run than a.jsonl" in done.stderr
+    assert "b.jsonl is from a different run than a.jsonl" in done.stderr
     assert difference in done.stderr
 
 

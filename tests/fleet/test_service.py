@@ -47,7 +47,7 @@ def test_runs_and_judges_the_cases_that_it_is_given(job: Job) -> None:
     [
         ({"suite_digest": "0" * 64}, "its suite ("),
         ({"catalogue_digest": "0" * 64}, "or catalogue differs from this machine's: SHA-256"),
-        ({"dmlconf": "9.9"}, "it has another version: dmlconf "),
+        ({"dmlconf": "9.9"}, "it has a different version: dmlconf "),
         ({"paths": ("nowhere",)}, "nowhere"),
         ({"backend": parse("recording:nowhere.dmlrec")}, "nowhere.dmlrec"),
     ],

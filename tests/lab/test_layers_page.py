@@ -37,7 +37,7 @@ def test_refuses_logs_of_other_cases_and_unfinished_ones(
         page(_log(tmp_path, replace(PASSED, tags=())))
     unfinished = _log(tmp_path, PASSED)
     unfinished.write_text("".join(unfinished.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(LabError, match="did not finish; go on with: run --resume"):
+    with pytest.raises(LabError, match="did not finish; continue it with: run --resume"):
         page(unfinished)
     assert cli.main(["layers", str(tmp_path / "none.jsonl")]) == cli.CANNOT_BE_USED
     assert "none.jsonl" in capsys.readouterr().err

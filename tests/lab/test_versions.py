@@ -68,7 +68,9 @@ class TestReleases:
         assert chosen([]) == releases()
 
     def test_an_unknown_version_is_refused_with_those_there_are(self) -> None:
-        with pytest.raises(LabError, match=r"no DirectML 1\.8\.1 here; the versions are 1\.8\.0, "):
+        with pytest.raises(
+            LabError, match=r"there is no DirectML 1\.8\.1; the versions are 1\.8\.0, "
+        ):
             chosen(["1.15.4", "1.8.1"])
 
 
@@ -121,7 +123,7 @@ class TestFetch:
 
     def test_a_download_that_brings_nothing_is_told(self) -> None:
         release, _ = download_of({})
-        with pytest.raises(LabError, match=r"\.whl was not downloaded"):
+        with pytest.raises(LabError, match=r"\.whl could not be downloaded"):
             fetch(release, lambda release, folder: None)
 
 
@@ -142,7 +144,7 @@ class TestInTheLab:
 
     def test_an_unknown_release_ends_with_4(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["versions", "1.8.1"]) == 4
-        assert "no DirectML 1.8.1 here" in capsys.readouterr().err
+        assert "there is no DirectML 1.8.1" in capsys.readouterr().err
 
     def test_remove_all_takes_the_releases_away(self, cache: Path) -> None:
         release, download = download_of({"onnxruntime/capi/DirectML.dll": DLL})
@@ -271,10 +273,10 @@ class TestPage:
         first, second = (log_file(tmp_path, release) for release in some)
         kept = second.read_text()
         second.unlink()
-        with pytest.raises(LabError, match=r"make it with: .* versions --run 1\.9\.1"):
+        with pytest.raises(LabError, match=r"create it with: .* versions --run 1\.9\.1"):
             page(some, tmp_path)
         second.write_text(first.read_text())
-        with pytest.raises(LabError, match=r"is of DirectML 1\.9\.0, not of 1\.9\.1"):
+        with pytest.raises(LabError, match=r"is from DirectML 1\.9\.0, not 1\.9\.1"):
             page(some, tmp_path)
         second.write_text("".join(kept.splitlines(keepends=True)[:-1]))
         with pytest.raises(LabError, match="did not finish"):

@@ -1,4 +1,4 @@
-"""The adapters of this machine, and how a user chooses one."""
+"""The adapters of this machine, and the choice of one by the user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dmlconf.backends.protocol import BackendError
 __all__ = ["Adapter", "Adapters", "choose_adapter"]
 
 WARP: Final = "warp"
-"""The name by which a user asks for Microsoft's software adapter."""
+"""The name with which a user selects Microsoft's software adapter."""
 
 _WARP_DEVICE: Final = (0x1414, 0x008C)
 
@@ -34,11 +34,11 @@ class Adapter:
         description: its name.
         vendor_id: the PCI vendor, such as 0x10de.
         device_id: the PCI device.
-        driver_version: as Windows writes it, or None where it is not known.
-        luid: the number that tells adapters apart until the machine starts again, in hexadecimal.
+        driver_version: as Windows writes it, or None if unknown.
+        luid: the number that identifies it until the machine restarts, in hexadecimal.
         dedicated_memory: bytes of its own memory.
         shared_memory: bytes of the machine's memory that it may use.
-        software: whether it is a program and no device.
+        software: whether it is implemented in software.
     """
 
     index: int
@@ -53,13 +53,13 @@ class Adapter:
 
     @property
     def memory(self) -> int | None:
-        """Bytes that it can reach in all; None for a program, which has those of the machine."""
+        """Total bytes that it can use; None for software, which uses the machine's memory."""
         reach = self.dedicated_memory + self.shared_memory
         return None if self.software or not self.shared_memory else reach
 
 
 class Adapters:
-    """The adapters of this machine; leaving it as a context manager gives them back.
+    """The adapters of this machine; leaving it as a context manager releases them.
 
     Attributes:
         found: the adapters in the system's order.
@@ -94,19 +94,19 @@ class Adapters:
         self.close()
 
     def close(self) -> None:
-        """Give the adapters back."""
+        """Release the adapters."""
         while self._native:
             self._native.pop().release()
 
     def native(self, adapter: Adapter) -> ComObject:
-        """Return the adapter's object, which stays this object's to release."""
+        """Return the adapter's native object; it remains owned by this object."""
         return self._native[adapter.index]
 
     def _list(self, libraries: Libraries) -> None:
         if sys.platform == "win32":
             for native in dxgi.dxgi_adapters(ctypes.WinDLL("dxgi.dll")):
                 self._add(native, _by_dxgi(native, len(self._native)))
-            # Windows before version 2004 has no DXCore, and Wine has only its name.
+            # Windows before version 2004 has no DXCore, and Wine has it in name only.
             with suppress(OSError, BackendError, HResultError, NativeFaultError):
                 self._add_by_dxcore(ctypes.WinDLL("dxcore.dll"))
         else:
@@ -167,23 +167,23 @@ def _luid_text(luid: LUID) -> str:
 
 
 def choose_adapter(selector: str | None, adapters: Iterable[Adapter]) -> Adapter:
-    """Return the adapter that the user asks for: by index, by part of its name, or `warp`.
+    """Return the adapter that the user selects: by index, by part of its name, or `warp`.
 
-    Without a wish it is the first that is a device, or the first of all where none is.
+    Without a selection it is the first hardware adapter, or the first of all if there is none.
 
     Raises:
-        BackendError: there is none, or several that the name fits.
+        BackendError: no adapter matches, or several do.
     """
     candidates = list(adapters)
     if not candidates:
-        raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
+        raise BackendError("no adapter supports Direct3D 12: is a driver installed?")
     if selector is None:
         return next((adapter for adapter in candidates if not adapter.software), candidates[0])
     fitting = [adapter for adapter in candidates if _fits(selector, adapter)]
     if len(fitting) == 1:
         return fitting[0]
     listed = "".join(f"\n  adapter={a.index}: {a.description}" for a in candidates)
-    reason = "several adapters fit" if fitting else "there is no adapter"
+    reason = "several adapters match" if fitting else "no adapter matches"
     raise BackendError(f"{reason} {selector!r}; the adapters are:{listed}")
 
 

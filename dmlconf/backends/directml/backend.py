@@ -1,13 +1,13 @@
 """The backend `directml[:OPTION=VALUE,...]`: real DirectML on one adapter.
 
 Options: `path=FILE` names DirectML; `adapter=INDEX`, `adapter=NAME` or `adapter=warp` the adapter;
-`metacommands=off` keeps the driver's own implementations out; `half=on` permits FLOAT16 for
+`metacommands=off` disables the driver's own implementations; `half=on` permits FLOAT16 for
 intermediate results; `debug=on` uses the debug layers; `compile=graph` compiles each operator as a
 graph of one node. `metacommands`, `half` and `compile` may be `both`: `dmlconf run` then runs each
-case in both variants, each on a backend of its own.
+case in both variants, each on its own backend.
 
-`BackendError` where DirectML or the adapter cannot be used. A case that DirectML refuses becomes a
-rejection; a device that is removed breaks down this case and all that follow, since no device works
+`BackendError` if DirectML or the adapter cannot be used. A case that DirectML refuses becomes a
+rejection; a removed device is a breakdown of this case and all that follow, since no device works
 in that process any more; an access violation ends the process, which can no longer be trusted.
 """
 
@@ -37,11 +37,11 @@ __all__ = ["OPTION_WORDS", "DirectMLBackend", "Options", "create", "parse_option
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What stands behind `directml:`.
+    """The options after `directml:`.
 
     Attributes:
-        path: the file of DirectML, or None to look for it.
-        adapter: index, part of the name, or `warp`; None leaves the choice to dmlconf.
+        path: the file of DirectML, or None to search for it.
+        adapter: index, part of the name, or `warp`; None if dmlconf chooses.
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         debug: whether the debug layers are used.
@@ -57,7 +57,7 @@ class Options:
 
     @property
     def flags(self) -> DML_EXECUTION_FLAGS:
-        """How operators are compiled."""
+        """The flags with which operators are compiled."""
         flags = DML_EXECUTION_FLAGS.NONE
         if not self.metacommands:
             flags |= DML_EXECUTION_FLAGS.DISABLE_META_COMMANDS
@@ -79,11 +79,11 @@ OPTION_WORDS: Final = (
     *(f"{_COMPILE}={value}" for value in _WAYS),
     *(f"{name}={BOTH}" for name in _VARIANTS),
 )
-"""What may stand behind `directml:`, for completion."""
+"""Words that may follow `directml:`, for completion."""
 
 
 def parse_options(text: str) -> Options:
-    """Read what stands behind `directml:` on the command line.
+    """Parse the options after `directml:` on the command line.
 
     Raises:
         BackendError: an option is unknown, or its value is.
@@ -96,13 +96,13 @@ def parse_options(text: str) -> Options:
         choose("option of the backend directml", name, (*_TEXTS, *_SWITCHES, _COMPILE))
         if value == BOTH and name in _VARIANTS:
             raise OptionError(
-                f"directml: {name}={BOTH} is for `dmlconf run`, which compares both: "
-                f"choose {' or '.join(_VARIANTS[name])} here"
+                f"directml: {name}={BOTH} works only with `dmlconf run`, which compares both; "
+                f"use {' or '.join(_VARIANTS[name])} here"
             )
         switch = name in _SWITCHES
         known = ("on", "off") if switch else _WAYS
         if switch or name == _COMPILE:
-            # `both` was dealt with above, and is named for whoever misspells it.
+            # `both` was handled above; it is listed here for suggestions.
             extra = (BOTH,) if name in _VARIANTS else ()
             choose(f"value of the option {name}", value, (*known, *extra))
         if name == _COMPILE:
@@ -142,7 +142,7 @@ class DirectMLBackend:
             owned.pop_all()
 
     def environment(self) -> Environment:
-        """Return which DirectML, which adapter and which driver it is."""
+        """Return the DirectML, the adapter and the driver in use."""
         file = self._libraries.file
         adapter = self._adapter
         return Environment(
@@ -174,7 +174,7 @@ class DirectMLBackend:
         return {"messages": self._device.messages is not None, "missing_debug_layers": missing}
 
     def capabilities(self) -> Capabilities:
-        """Return what DirectML says that the adapter can do."""
+        """Return the adapter's capabilities as DirectML reports them."""
         circumstances = frozenset(map(str, Circumstance))
         memory = self._adapter.memory
         return replace(
@@ -190,11 +190,11 @@ class DirectMLBackend:
         return self._exerciser.exercise(case, circumstance)
 
     def limit_waits(self, seconds: float) -> None:
-        """Set how long the device may take for one submission; 60 s where nobody does."""
+        """Set how long the device may take for one submission; the default is 60 s."""
         self._device.limit.seconds = seconds
 
     def close(self) -> None:
-        """Give back the device and its memory; one that hangs keeps them until the process ends."""
+        """Release the device and its memory; if it hangs, they are kept until the process ends."""
         if self._device.limit.exceeded:
             return
         self._exerciser.close()
@@ -203,7 +203,7 @@ class DirectMLBackend:
 
 
 def create(argument: str) -> DirectMLBackend:
-    """Make the backend from what stands behind `directml:` on the command line.
+    """Create the backend from the options after `directml:` on the command line.
 
     Raises:
         BackendError: it cannot be used.
@@ -212,5 +212,5 @@ def create(argument: str) -> DirectMLBackend:
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like stand for."""
+    """Return the options of each variant that `metacommands=both` and the like mean."""
     return variants_of(argument, _VARIANTS)

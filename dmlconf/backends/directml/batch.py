@@ -1,4 +1,4 @@
-"""Cases that run together, and where each one's memory lies, so that no two share a byte."""
+"""Cases that run together, and where their memory lies, so that no two share a byte."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MOST_DESCRIPTORS: Final = 1 << 12
 MOST_WORK: Final = 1 << 28
 """Terms that a submission of several cases may compute, as `dmlconf.cases.work` counts them.
 
-Windows may remove a device whose submission takes more than 2 s, and WSL ends one of more than 10 s
-as an error. A batch computes each case twice. A device of 1 GFLOP/s, which no GPU is below, and the
-processor in the Wine lab is about, takes half a second for as much.
+Windows may remove a device whose submission takes more than 2 s, and WSL fails one of more than
+10 s. A batch computes each case twice. A device of 1 GFLOP/s takes half a second for this much; no
+GPU is slower, and the processor in the Wine lab is about that fast.
 """
 
 
@@ -37,8 +37,8 @@ class Prepared:
         case: the case.
         compiled: its operator or graph.
         placement: where the tensors lie in the case's arena.
-        seconds: how long that took.
-        work: about how many terms the device computes in a dispatch.
+        seconds: how long compiling took.
+        work: approximate number of terms that the device computes in a dispatch.
     """
 
     case: Case
@@ -50,7 +50,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A case of a batch, with its places in the memory of all.
+    """A case of a batch, with its offsets in the batch's memory.
 
     Attributes:
         prepared: the case.
@@ -76,8 +76,8 @@ class Batch:
         arena: bytes of all arenas.
         temporary: bytes of all scratch memory.
         persistent: bytes of all persistent memory.
-        descriptors: of all.
-        work: about how many terms the device computes in a dispatch of each.
+        descriptors: number of all descriptors.
+        work: approximate number of terms that the device computes in one dispatch of each.
     """
 
     members: list[Member] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Batch:
         return iter(self.members)
 
     def add(self, prepared: Prepared) -> bool:
-        """Take a case in, unless there is no room; a single case always has room."""
+        """Add a case and return True, unless there is no room; the first case always fits."""
         compiled, placement = prepared.compiled, prepared.placement
         member = Member(
             prepared,

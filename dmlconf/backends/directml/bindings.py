@@ -24,8 +24,8 @@ class Resources:
 
     Attributes:
         arena: holds all tensors.
-        temporary: scratch memory, or None where none is needed.
-        persistent: what the initialiser leaves to the operator, or None.
+        temporary: scratch memory, or None if none is needed.
+        persistent: what the initialiser leaves for the operator, or None.
     """
 
     arena: Region
@@ -40,7 +40,7 @@ def bind_initializer(
     placement: Placement,
     resources: Resources,
 ) -> None:
-    """Bind the inputs that DirectML takes over, scratch memory, and the operator's persistent one.
+    """Bind the inputs that DirectML takes over, scratch, and the operator's persistent memory.
 
     Args:
         table: the binding table of the initialiser.
@@ -62,7 +62,7 @@ def bind_initializer(
         table.call("BindInputs", 1, ctypes.byref(binding))
     _bind_whole(table, "BindTemporaryResource", resources.temporary, needs.TemporaryResourceSize)
     if resources.persistent:
-        # The persistent memory is what the initialiser puts out.
+        # The persistent memory is the initialiser's output.
         whole = _range(resources.persistent, 0, operator_needs.PersistentResourceSize)
         binding = DML_BINDING_DESC(DML_BINDING_TYPE.BUFFER, ctypes.addressof(whole))
         table.call("BindOutputs", 1, ctypes.byref(binding))
@@ -82,7 +82,7 @@ def bind_operator(
         placement: where the tensors lie.
         resources: the buffers.
     """
-    # What DirectML took over at the initialisation must not be bound again.
+    # Inputs that DirectML took over at initialisation must not be bound again.
     inputs = [None if place is None or place.owned else place for place in placement.inputs]
     _bind_tensors(table, "BindInputs", inputs, resources.arena)
     _bind_tensors(table, "BindOutputs", placement.outputs, resources.arena)

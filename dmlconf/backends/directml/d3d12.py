@@ -51,7 +51,7 @@ POINTER: Final = ctypes.c_void_p
 
 
 class D3D_FEATURE_LEVEL(IntEnum):
-    """What a Direct3D device can do at least."""
+    """Minimum capabilities of a Direct3D device."""
 
     GENERIC_1_0 = 0x100
     CORE_1_0 = 0x1000
@@ -59,14 +59,14 @@ class D3D_FEATURE_LEVEL(IntEnum):
 
 
 class D3D12_COMMAND_LIST_TYPE(IntEnum):
-    """What a command list may contain."""
+    """Types of command lists."""
 
     DIRECT = 0
     COMPUTE = 2
 
 
 class D3D12_HEAP_TYPE(IntEnum):
-    """Where a resource lies."""
+    """Types of heaps, where resources lie."""
 
     DEFAULT = 1
     UPLOAD = 2
@@ -74,19 +74,19 @@ class D3D12_HEAP_TYPE(IntEnum):
 
 
 class D3D12_QUERY_HEAP_TYPE(IntEnum):
-    """What the queries of a heap ask."""
+    """Types of query heaps."""
 
     TIMESTAMP = 1
 
 
 class D3D12_QUERY_TYPE(IntEnum):
-    """What a query asks."""
+    """Types of queries."""
 
     TIMESTAMP = 2
 
 
 class D3D12_RESOURCE_STATES(IntFlag):
-    """What a resource is ready for."""
+    """States of a resource."""
 
     COMMON = 0
     UNORDERED_ACCESS = 0x8
@@ -96,43 +96,43 @@ class D3D12_RESOURCE_STATES(IntFlag):
 
 
 class LUID(ctypes.Structure):
-    """A number that tells adapters apart until the machine starts again."""
+    """A number that identifies an adapter until the machine restarts."""
 
     _fields_ = (("LowPart", ctypes.c_uint32), ("HighPart", ctypes.c_int32))
 
 
 class D3D12_COMMAND_QUEUE_DESC(ctypes.Structure):
-    """How a command queue is made."""
+    """The description of a command queue."""
 
     _fields_ = (("Type", UINT), ("Priority", ctypes.c_int32), ("Flags", UINT), ("NodeMask", UINT))
 
 
 class D3D12_DESCRIPTOR_HEAP_DESC(ctypes.Structure):
-    """How a descriptor heap is made."""
+    """The description of a descriptor heap."""
 
     _fields_ = (("Type", UINT), ("NumDescriptors", UINT), ("Flags", UINT), ("NodeMask", UINT))
 
 
 class D3D12_QUERY_HEAP_DESC(ctypes.Structure):
-    """How a heap of queries is made."""
+    """The description of a query heap."""
 
     _fields_ = (("Type", UINT), ("Count", UINT), ("NodeMask", UINT))
 
 
 class D3D12_CPU_DESCRIPTOR_HANDLE(ctypes.Structure):
-    """Where a descriptor is for the processor."""
+    """The address of a descriptor for the CPU."""
 
     _fields_ = (("ptr", SIZE_T),)
 
 
 class D3D12_GPU_DESCRIPTOR_HANDLE(ctypes.Structure):
-    """Where a descriptor is for the device."""
+    """The address of a descriptor for the GPU."""
 
     _fields_ = (("ptr", UINT64),)
 
 
 class D3D12_HEAP_PROPERTIES(ctypes.Structure):
-    """Where a resource lies, in full."""
+    """The complete description of a resource's heap."""
 
     _fields_ = (
         ("Type", UINT),
@@ -144,13 +144,13 @@ class D3D12_HEAP_PROPERTIES(ctypes.Structure):
 
 
 class DXGI_SAMPLE_DESC(ctypes.Structure):
-    """How many samples a texture has."""
+    """The number of samples of a texture."""
 
     _fields_ = (("Count", UINT), ("Quality", UINT))
 
 
 class D3D12_RESOURCE_DESC(ctypes.Structure):
-    """How a resource is made."""
+    """The description of a resource."""
 
     _fields_ = (
         ("Dimension", UINT),
@@ -167,7 +167,7 @@ class D3D12_RESOURCE_DESC(ctypes.Structure):
 
 
 class D3D12_RESOURCE_TRANSITION_BARRIER(ctypes.Structure):
-    """A change of a resource's state."""
+    """A state transition of a resource."""
 
     _fields_ = (
         ("pResource", POINTER),
@@ -178,7 +178,7 @@ class D3D12_RESOURCE_TRANSITION_BARRIER(ctypes.Structure):
 
 
 class D3D12_RESOURCE_BARRIER(ctypes.Structure):
-    """A barrier; of the header's union the member `Transition`, which is the largest."""
+    """A barrier; of the header's union only the largest member, `Transition`."""
 
     _fields_ = (("Type", UINT), ("Flags", UINT), ("Transition", D3D12_RESOURCE_TRANSITION_BARRIER))
 
@@ -259,7 +259,7 @@ ID3D12_DEVICE5: Final = Interface(
         ),
     ),
 )
-"""ID3D12Device5 with what it inherits from ID3D12Device1 to 4."""
+"""ID3D12Device5, including the methods of ID3D12Device1 to 4."""
 
 ID3D12_COMMAND_QUEUE: Final = Interface(
     "ID3D12CommandQueue",

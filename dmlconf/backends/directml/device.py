@@ -49,10 +49,10 @@ class Device:
         recorder: the IDMLCommandRecorder.
         queue: the ID3D12CommandQueue.
         commands: the ID3D12GraphicsCommandList.
-        fence: of the queue.
-        limit: how long a submission may take; where one took longer, the device cannot be used.
-        messages: what the debug layers say; None where none was asked for or is active.
-        missing_layers: which debug layers were asked for and are not there, and why; else empty.
+        fence: the fence of the queue.
+        limit: how long a submission may take; if one took longer, the device cannot be used.
+        messages: messages of the debug layers; None if none was requested or is active.
+        missing_layers: requested debug layers that are not available, and why; else empty.
     """
 
     def __init__(self, libraries: Libraries, adapter: ComObject, *, debug: bool = False) -> None:
@@ -111,7 +111,7 @@ class Device:
                 return create_dml(libraries, self.d3d, lowest, dml.DML_CREATE_DEVICE_FLAGS.DEBUG)
             except HResultError as error:
                 self.missing_layers += (
-                    f"DirectML's ({error}): it needs DirectML.Debug.dll beside DirectML.dll",
+                    f"DirectML's ({error}): it needs DirectML.Debug.dll next to DirectML.dll",
                 )
         return create_dml(libraries, self.d3d, lowest)
 
@@ -128,7 +128,7 @@ class Device:
     def _create_d3d(
         self, libraries: Libraries, adapter: ComObject
     ) -> tuple[ComObject, D3D12_COMMAND_LIST_TYPE]:
-        """Return a device, and the kind of its queue: devices that only compute lack the direct."""
+        """Return a device and its queue type: compute-only devices lack direct queues."""
         create = function(
             libraries.d3d12, "D3D12CreateDevice", POINTER, ctypes.c_uint32, *NEW_OBJECT
         )
@@ -154,10 +154,10 @@ class Device:
         return self._owned.enter_context(self.d3d.create(name, interface, *arguments))
 
     def close(self) -> None:
-        """Give back the device and all that belongs to it.
+        """Release the device and everything that belongs to it.
 
-        A device that hangs keeps everything until the process ends: to release a queue that still
-        works may wait for it without end.
+        If the device hangs, everything is kept until the process ends: releasing a queue that is
+        still busy may block forever.
         """
         if self.limit.exceeded:
             self._owned.pop_all()
@@ -190,10 +190,10 @@ class Device:
     def ask(
         self, feature: dml.DML_FEATURE, query: ctypes.Structure, answer: ctypes.Structure
     ) -> None:
-        """Ask CheckFeatureSupport, which fills the answer.
+        """Call CheckFeatureSupport, which fills the answer.
 
         Raises:
-            HResultError: it refuses the question.
+            HResultError: it refuses the query.
         """
         sizes = ctypes.sizeof(query), ctypes.sizeof(answer)
         self.dml.call(
@@ -202,9 +202,9 @@ class Device:
         )  # fmt: skip
 
     def begin(self, heap: DescriptorHeap) -> None:
-        """Begin a new list of commands, whose dispatches use the heap."""
+        """Start a new command list, whose dispatches use the heap."""
         if self._recording:
-            # What was recorded and never submitted, for an exception, is thrown away.
+            # Discard what was recorded but not submitted because of an exception.
             with suppress(HResultError):
                 self.commands.call("Close")
         self._recording = True
@@ -223,7 +223,7 @@ class Device:
         before: D3D12_RESOURCE_STATES,
         after: D3D12_RESOURCE_STATES,
     ) -> None:
-        """Record that buffers change their state."""
+        """Record a state transition of buffers."""
         barriers = (d3d12.D3D12_RESOURCE_BARRIER * len(buffers))(
             *(
                 d3d12.D3D12_RESOURCE_BARRIER(
@@ -239,7 +239,7 @@ class Device:
         self.commands.call("ResourceBarrier", len(buffers), barriers)
 
     def dispatch(self, dispatchable: ComObject, table: ComObject) -> None:
-        """Record a dispatch, and that what follows waits for what it writes."""
+        """Record a dispatch, and a barrier so that what follows waits for its writes."""
         self.recorder.call("RecordDispatch", self.commands, dispatchable, table)
         barrier = d3d12.D3D12_RESOURCE_BARRIER(_BARRIER_UAV)
         self.commands.call("ResourceBarrier", 1, ctypes.byref(barrier))
@@ -255,7 +255,7 @@ class Device:
         self.wait()
 
     def execute(self) -> None:
-        """Give the queue what was recorded.
+        """Submit what was recorded to the queue.
 
         Raises:
             HResultError: the list cannot be closed, or the device was removed.
@@ -267,7 +267,7 @@ class Device:
         self.fence.signal()
 
     def wait(self) -> None:
-        """Wait until all that was executed is done.
+        """Wait until all submitted work is done.
 
         Raises:
             HResultError: the device was removed.
@@ -277,7 +277,7 @@ class Device:
         self.check_removed()
 
     def submit_open_list(self) -> None:
-        """Submit a list of commands that is not closed, for which Direct3D removes the device."""
+        """Submit a command list that is not closed, for which Direct3D removes the device."""
         with (
             self.d3d.create(
                 "CreateCommandAllocator", d3d12.ID3D12_COMMAND_ALLOCATOR, self._kind
@@ -291,10 +291,10 @@ class Device:
             self.queue.call("ExecuteCommandLists", 1, lists)
 
     def check_removed(self) -> None:
-        """Ask both devices whether they are gone.
+        """Raise an error if either device was removed.
 
         Raises:
-            HResultError: one is; the call is `GetDeviceRemovedReason`.
+            HResultError: one was; the call is `GetDeviceRemovedReason`.
         """
         self.d3d.call("GetDeviceRemovedReason")
         self.dml.call("GetDeviceRemovedReason")
@@ -306,16 +306,16 @@ def create_dml(
     minimum: int,
     flags: dml.DML_CREATE_DEVICE_FLAGS = dml.DML_CREATE_DEVICE_FLAGS.NONE,
 ) -> ComObject:
-    """Return a new IDMLDevice, which is the caller's to release.
+    """Return a new IDMLDevice, which the caller must release.
 
     Args:
         libraries: the native libraries.
         d3d: the ID3D12Device.
         minimum: the DML_FEATURE_LEVEL that it must have.
-        flags: how it is made.
+        flags: its creation flags.
 
     Raises:
-        HResultError: it cannot be made.
+        HResultError: it cannot be created.
     """
     create = function(
         libraries.directml, "DMLCreateDevice1", POINTER, ctypes.c_uint32, ctypes.c_uint32,

@@ -1,6 +1,6 @@
-"""Check the devices of every adapter, each check in a process of its own.
+"""Check the devices of every adapter, each check in its own process.
 
-A driver that ends its process, or that never returns, costs one check and no other.
+A driver that ends its process, or never returns, affects only one check.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def check_devices(
     """Run every check on every adapter.
 
     Args:
-        path: the file of DirectML, or None to look for it.
+        path: the file of DirectML, or None to search for it.
         identities: cases of ELEMENT_WISE_IDENTITY that need feature level 1_0.
-        on_result: is called with each result as it is reached.
+        on_result: called with each result as soon as there is one.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
@@ -52,7 +52,7 @@ def check_devices(
         results = []
         for name in CHECKS:
             if entry.refusal is not None:
-                # An adapter need not be one for Direct3D 12 or DirectML, as older NPUs are not.
+                # An adapter need not support Direct3D 12 or DirectML; older NPUs do not.
                 declined = "DXGI_ERROR_UNSUPPORTED" in entry.refusal
                 status = CheckStatus.UNSUPPORTED if declined else CheckStatus.BROKEN
                 result = CheckResult(name, status, entry.refusal)
@@ -92,7 +92,7 @@ def _in_process(
 def _work(
     connection: Connection, path: str | None, index: int, name: str, identities: tuple[Case, ...]
 ) -> None:
-    # Ctrl-C reaches the whole process group; ending this process is for dmlconf to do.
+    # Ctrl-C reaches the whole process group; dmlconf itself ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     began = perf_counter()
     status = CheckStatus.BROKEN

@@ -1,4 +1,4 @@
-"""The interfaces, structures and constants of DirectML.h that have nothing to do with an operator.
+"""The interfaces, structures and constants of DirectML.h that are not about operators.
 
 Members and constants are spelled as in the header.
 """
@@ -59,14 +59,14 @@ FEATURE_LEVELS: Final = tuple(
 
 
 class DML_FEATURE(IntEnum):
-    """What CheckFeatureSupport can be asked."""
+    """Queries of CheckFeatureSupport."""
 
     TENSOR_DATA_TYPE_SUPPORT = 0
     FEATURE_LEVELS = 1
 
 
 class DML_EXECUTION_FLAGS(IntFlag):
-    """How operators are compiled."""
+    """Flags for compiling operators."""
 
     NONE = 0
     ALLOW_HALF_PRECISION_COMPUTATION = 1
@@ -75,14 +75,14 @@ class DML_EXECUTION_FLAGS(IntFlag):
 
 
 class DML_CREATE_DEVICE_FLAGS(IntFlag):
-    """How a device is made."""
+    """Flags for creating a device."""
 
     NONE = 0
     DEBUG = 1
 
 
 class DML_BINDING_TYPE(IntEnum):
-    """What a binding holds."""
+    """Types of bindings."""
 
     NONE = 0
     BUFFER = 1
@@ -90,7 +90,7 @@ class DML_BINDING_TYPE(IntEnum):
 
 
 class DML_FEATURE_QUERY_TENSOR_DATA_TYPE_SUPPORT(ctypes.Structure):
-    """Which data type is asked for."""
+    """The data type to query."""
 
     _fields_ = (("DataType", UINT),)
 
@@ -102,19 +102,19 @@ class DML_FEATURE_DATA_TENSOR_DATA_TYPE_SUPPORT(ctypes.Structure):
 
 
 class DML_FEATURE_QUERY_FEATURE_LEVELS(ctypes.Structure):
-    """Which feature levels are asked for."""
+    """The feature levels to query."""
 
     _fields_ = (("RequestedFeatureLevelCount", UINT), ("RequestedFeatureLevels", POINTER))
 
 
 class DML_FEATURE_DATA_FEATURE_LEVELS(ctypes.Structure):
-    """The highest supported one of the feature levels."""
+    """The highest supported feature level among those queried."""
 
     _fields_ = (("MaxSupportedFeatureLevel", UINT),)
 
 
 class DML_BINDING_TABLE_DESC(ctypes.Structure):
-    """What a binding table is for, and its range of descriptors."""
+    """The dispatchable of a binding table, and its range of descriptors."""
 
     _fields_ = (
         ("Dispatchable", POINTER),
@@ -125,7 +125,7 @@ class DML_BINDING_TABLE_DESC(ctypes.Structure):
 
 
 class DML_BINDING_PROPERTIES(ctypes.Structure):
-    """What a dispatchable needs."""
+    """The requirements of a dispatchable."""
 
     _fields_ = (
         ("RequiredDescriptorCount", UINT),
@@ -147,7 +147,7 @@ class DML_BUFFER_BINDING(ctypes.Structure):
 
 
 class DML_BUFFER_ARRAY_BINDING(ctypes.Structure):
-    """Ranges of buffers, one for each input of an operator under initialisation."""
+    """Ranges of buffers, one for each input of an operator that is initialised."""
 
     _fields_ = (("BindingCount", UINT), ("Bindings", POINTER))
 

@@ -1,4 +1,4 @@
-"""Adapters by DXCore, as in WSL 2; on Windows it also knows devices that only compute.
+"""Adapters from DXCore, as in WSL 2; on Windows it also lists compute-only devices.
 
 Members and constants are spelled as in dxcore_interface.h.
 """
@@ -42,7 +42,7 @@ DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML: Final = "b71b0d41-1088-422f-a27c-0250
 
 
 class DXCoreAdapterProperty(IntEnum):
-    """What DXCore can tell of an adapter."""
+    """Adapter properties that DXCore can report."""
 
     InstanceLuid = 0
     DriverVersion = 1
@@ -54,7 +54,7 @@ class DXCoreAdapterProperty(IntEnum):
 
 
 class DXCoreHardwareID(ctypes.Structure):
-    """Which device it is."""
+    """The identification of a device."""
 
     _fields_ = (
         ("vendorID", ctypes.c_uint32),
@@ -103,9 +103,9 @@ IDXCORE_ADAPTER_FACTORY: Final = Interface(
 
 
 def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
-    """Yield every adapter that can compute by Direct3D 12; each is the caller's to release.
+    """Yield every adapter that can compute with Direct3D 12; the caller must release each.
 
-    Those that only run machine learning, as NPUs do, come last; one of both kinds comes twice.
+    Those that only run machine learning, such as NPUs, come last; one of both kinds comes twice.
 
     Args:
         library: libdxcore.so or dxcore.dll.
@@ -117,7 +117,7 @@ def dxcore_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
     create = function(library, "DXCoreCreateAdapterFactory", *NEW_OBJECT)
     with new_object("DXCoreCreateAdapterFactory", create, IDXCORE_ADAPTER_FACTORY) as factory:
         yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_CORE_COMPUTE)
-        # A DXCore that is older than the attribute refuses it.
+        # A DXCore older than the attribute refuses it.
         with suppress(HResultError):
             yield from _adapters(factory, DXCORE_ADAPTER_ATTRIBUTE_D3D12_GENERIC_ML)
 
@@ -132,7 +132,7 @@ def _adapters(factory: ComObject, attribute: str) -> Iterator[ComObject]:
 
 
 def read_property(adapter: ComObject, which: DXCoreAdapterProperty, into: Any) -> Any:
-    """Read a property into a ctypes value, which stays as it is where there is no such property."""
+    """Read a property into a ctypes value, which stays unchanged if there is no such property."""
     if adapter.call("IsPropertySupported", which):
         try:
             adapter.call("GetProperty", which, ctypes.sizeof(into), ctypes.byref(into))

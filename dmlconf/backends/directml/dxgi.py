@@ -1,4 +1,4 @@
-"""Adapters by DXGI, as on Windows.
+"""Adapters from DXGI, as on Windows.
 
 Members and constants are spelled as in dxgi.h.
 """
@@ -46,7 +46,7 @@ DXGI_ERROR_NOT_FOUND: Final = 0x887A0002
 
 
 class DXGI_ADAPTER_DESC1(ctypes.Structure):
-    """What DXGI tells of an adapter."""
+    """DXGI's description of an adapter."""
 
     _fields_ = (
         ("Description", ctypes.c_uint16 * 128),
@@ -107,7 +107,7 @@ _IDXGI_DEVICE: Final = "54ec77fa-1377-44e6-8c32-88fd5f44c84c"
 
 
 def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
-    """Yield every adapter that DXGI lists; each is the caller's to release.
+    """Yield every adapter that DXGI lists; the caller must release each.
 
     Args:
         library: dxgi.dll.
@@ -130,14 +130,14 @@ def dxgi_adapters(library: ctypes.CDLL) -> Iterator[ComObject]:
 
 
 def description(adapter: ComObject) -> DXGI_ADAPTER_DESC1:
-    """Return what DXGI tells of the adapter."""
+    """Return DXGI's description of the adapter."""
     desc = DXGI_ADAPTER_DESC1()
     adapter.call("GetDesc1", ctypes.byref(desc))
     return desc
 
 
 def driver_version(adapter: ComObject) -> str | None:
-    """Return the version of the adapter's driver, or None where DXGI does not know it."""
+    """Return the version of the adapter's driver, or None if DXGI does not know it."""
     version = ctypes.c_int64()
     interface = GUID.parse(_IDXGI_DEVICE)
     try:

@@ -46,11 +46,11 @@ _Heap = D3D12_HEAP_TYPE
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the dispatches of a case made.
+    """The results of a case's dispatches.
 
     Attributes:
         arrays: the outputs by tensor.
-        faults: what must not have happened.
+        faults: misbehavior apart from the values.
         dispatch_seconds: how long each dispatch took by the device's clock, if it has one.
     """
 
@@ -69,12 +69,12 @@ class _Bound:
 
 
 class Executor:
-    """Runs cases on one device, with buffers and descriptors that it keeps from batch to batch."""
+    """Runs cases on one device, with buffers and descriptors that are kept from batch to batch."""
 
     def __init__(
         self, device: Device, flags: dml.DML_EXECUTION_FLAGS, *, graph: bool = False
     ) -> None:
-        """Make the descriptor heap and the bytes that poison memory.
+        """Create the descriptor heap and the buffer of fill bytes.
 
         Args:
             device: where to run.
@@ -96,22 +96,22 @@ class Executor:
 
     @property
     def operators(self) -> OperatorCache:
-        """What compiles operators, and keeps them."""
+        """The cache that compiles operators."""
         return self._operators
 
     def close(self) -> None:
-        """Give back the operators, the buffers and the heap."""
+        """Release the operators, the buffers and the heap."""
         self._operators.close()
         self._timestamps.close()
         self._buffers.release()
         self._heap.release()
 
     def prepare(self, case: Case) -> Prepared:
-        """Compile a case; what is returned can be run until the next `run` has ended.
+        """Compile a case; the result can be run until the next `run` has ended.
 
         Raises:
             HResultError: DirectML refuses the case, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows told.
+            NativeFaultError: DirectML crashed, and Windows reported it.
         """
         began = perf_counter()
         compilation = plan(case, as_graph=self._graph)
@@ -120,21 +120,21 @@ class Executor:
         return Prepared(case, compiled, placement, perf_counter() - began, work_of(case))
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Give back operators beyond so many; none that was prepared may be run any more."""
+        """Release operators beyond a maximum; nothing prepared earlier may be run any more."""
         self._operators.trim(most)
 
     def run(self, batch: Batch) -> list[Result]:
-        """Initialise the operators, dispatch each twice, and return what they made, in order.
+        """Initialise the operators, dispatch each twice, and return their results, in order.
 
         Raises:
             HResultError: a call failed, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows told.
+            NativeFaultError: DirectML crashed, and Windows reported it.
         """
         if len(batch) == 1 and (batch.arena > LARGE_BYTES or batch.work > MOST_WORK):
             return [self._run_large(next(iter(batch)), batch)]
         inputs = [member.prepared.case.inputs() for member in batch]
         owned = any(member.prepared.placement.any_owned() for member in batch)
-        # The device refuses what is too large before this process fills as much memory.
+        # The device refuses what is too large before this process allocates as much memory.
         upload = self._buffer("upload", batch.arena * (_ROUNDS + owned), _Heap.UPLOAD)
         readback = self._buffer("readback", batch.arena * _ROUNDS, _Heap.READBACK)
         self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -161,9 +161,9 @@ class Executor:
         return results
 
     def _run_large(self, member: Member, batch: Batch) -> Result:
-        """Do the same for one case, by pieces and one dispatch after the other.
+        """Do the same for one case, in pieces and one dispatch after the other.
 
-        The process then holds an image of the arena before and one after a dispatch, and no more.
+        The process then holds only two images of the arena, before and after a dispatch.
         """
         device, clock, placement = self._device, self._timestamps, member.prepared.placement
         arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
@@ -216,7 +216,7 @@ class Executor:
     def _record(
         self, batch: Batch, owned: bool, upload: Buffer, readback: Buffer, owner: ExitStack
     ) -> None:
-        """Record initialisations and dispatches; the stack owns what must live until they ran."""
+        """Record initialisations and dispatches; the stack owns what must outlive their run."""
         device, clock = self._device, self._timestamps
         arena = self._buffer("arena", batch.arena, _Heap.DEFAULT)
         temporary = self._optional("temporary", batch.temporary)
@@ -284,7 +284,7 @@ class Executor:
         )
 
     def _fill(self, buffer: Buffer | None, size: int, poison: int) -> None:
-        """Record that a buffer is filled with a poison."""
+        """Record filling a buffer with a fill value."""
         for offset in range(0, size if buffer else 0, _POISON_BYTES):
             assert buffer is not None
             count = min(_POISON_BYTES, size - offset)
@@ -304,7 +304,7 @@ class Executor:
 
 
 class _Inputs(Mapping[str, Array]):
-    """A case's inputs, each made when it is asked for, so that one at a time is in memory."""
+    """A case's inputs, each created on access, so that only one at a time is in memory."""
 
     def __init__(self, case: Case) -> None:
         self._case = case

@@ -1,4 +1,4 @@
-"""The fence of a queue, and a wait for it that always ends."""
+"""The fence of a queue, and a wait for it that always returns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dmlconf.backends.directml.vtable import ComObject
 __all__ = ["WAIT_SECONDS", "Fence", "FenceTimeoutError", "WaitLimit"]
 
 WAIT_SECONDS: Final = 60.0
-"""How long a wait may take, unless whoever opened the device says otherwise."""
+"""How long a wait may take, unless the opener of the device sets another limit."""
 
 _FIRST_POLL_SECONDS: Final = 0.00005
 _LONGEST_POLL_SECONDS: Final = 0.002
@@ -22,10 +22,10 @@ _WAIT_TIMEOUT: Final = 0x887A_0027
 
 
 class FenceTimeoutError(HResultError):
-    """A device did not finish what it was given.
+    """A device did not finish its work in time.
 
     Attributes:
-        seconds: how long it was waited for.
+        seconds: how long the wait took.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -41,8 +41,8 @@ class WaitLimit:
     """How long waits for a device may take.
 
     Attributes:
-        seconds: the longest wait for what a queue was given.
-        exceeded: whether one took longer; nothing that the device still uses can be released then.
+        seconds: the longest wait for a queue.
+        exceeded: whether a wait took longer; then nothing the device still uses can be released.
     """
 
     seconds: float = WAIT_SECONDS
@@ -53,19 +53,19 @@ class Fence:
     """Counts the submissions of one queue.
 
     It is polled: SetEventOnCompletion takes a Windows event on Windows and a file descriptor in
-    WSL, and without an event it blocks for as long as the device likes.
+    WSL, and without an event it blocks for as long as the device takes.
     """
 
     def __init__(self, d3d: ComObject, queue: ComObject, limit: WaitLimit) -> None:
-        """Begin with no submission.
+        """Create the fence, with no submissions.
 
         Args:
             d3d: the ID3D12Device.
             queue: the ID3D12CommandQueue.
-            limit: of all queues of the device.
+            limit: the limit of all queues of the device.
 
         Raises:
-            HResultError: there can be no fence.
+            HResultError: the fence cannot be created.
         """
         self._fence = d3d.create("CreateFence", ID3D12_FENCE, 0, 0)
         self._queue = queue
@@ -73,11 +73,11 @@ class Fence:
         self._submissions = 0
 
     def release(self) -> None:
-        """Give back the ID3D12Fence."""
+        """Release the ID3D12Fence."""
         self._fence.release()
 
     def signal(self) -> None:
-        """Let the queue say when all that it was given is done.
+        """Let the queue signal when all its work so far is done.
 
         Raises:
             HResultError: the device was removed.
@@ -86,20 +86,20 @@ class Fence:
         self._queue.call("Signal", self._fence, self._submissions)
 
     def delay(self, other: ComObject) -> None:
-        """Let another queue wait for what this one has been given.
+        """Let another queue wait for this queue's work so far.
 
         Args:
-            other: the ID3D12CommandQueue that waits, on the device.
+            other: the ID3D12CommandQueue that waits on the device.
         """
         other.call("Wait", self._fence, self._submissions)
 
     def wait(self) -> None:
-        """Wait until all that the queue was given is done; a removed device ends every wait.
+        """Wait until all the queue's work is done; device removal ends every wait.
 
         Raises:
             FenceTimeoutError: it takes longer than the limit.
         """
-        # A queue that was given up is not waited for again.
+        # Do not wait again for a queue that was given up.
         end = monotonic() + (0.0 if self._limit.exceeded else self._limit.seconds)
         pause = _FIRST_POLL_SECONDS
         while self._fence.call("GetCompletedValue") < self._submissions:

@@ -1,4 +1,4 @@
-"""Compile graphs, as applications do that compile whole models."""
+"""Compile graphs, as applications that compile whole models do."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ POINTER: Final = ctypes.c_void_p
 
 
 class DML_GRAPH_NODE_TYPE(IntEnum):
-    """What a node is."""
+    """Types of nodes."""
 
     INVALID = 0
     OPERATOR = 1
@@ -47,7 +47,7 @@ class DML_GRAPH_NODE_TYPE(IntEnum):
 
 
 class DML_GRAPH_EDGE_TYPE(IntEnum):
-    """What an edge connects."""
+    """Types of edges."""
 
     INVALID = 0
     INPUT = 1
@@ -62,7 +62,7 @@ class DML_OPERATOR_GRAPH_NODE_DESC(ctypes.Structure):
 
 
 class DML_CONSTANT_DATA_GRAPH_NODE_DESC(ctypes.Structure):
-    """Data as a node, from feature level 6_2 on."""
+    """Data as a node, since feature level 6_2."""
 
     _fields_ = (("Data", POINTER), ("DataSize", ctypes.c_size_t), ("Name", ctypes.c_char_p))
 
@@ -74,7 +74,7 @@ class DML_GRAPH_NODE_DESC(ctypes.Structure):
 
 
 class DML_INPUT_GRAPH_EDGE_DESC(ctypes.Structure):
-    """From an input of the graph to an input of a node."""
+    """An edge from an input of the graph to an input of a node."""
 
     _fields_ = (
         ("GraphInputIndex", UINT),
@@ -85,7 +85,7 @@ class DML_INPUT_GRAPH_EDGE_DESC(ctypes.Structure):
 
 
 class DML_OUTPUT_GRAPH_EDGE_DESC(ctypes.Structure):
-    """From an output of a node to an output of the graph."""
+    """An edge from an output of a node to an output of the graph."""
 
     _fields_ = (
         ("FromNodeIndex", UINT),
@@ -96,7 +96,7 @@ class DML_OUTPUT_GRAPH_EDGE_DESC(ctypes.Structure):
 
 
 class DML_INTERMEDIATE_GRAPH_EDGE_DESC(ctypes.Structure):
-    """From an output of a node to an input of another one."""
+    """An edge from an output of a node to an input of another."""
 
     _fields_ = (
         ("FromNodeIndex", UINT),
@@ -134,7 +134,7 @@ class NodeRefusalError(HResultError):
     """CreateOperator refused the operator of a node.
 
     Attributes:
-        node: the node's name; empty where the graph has only one.
+        node: the node's name; empty if the graph has only one.
     """
 
     def __init__(self, node: str, error: HResultError) -> None:
@@ -151,7 +151,7 @@ def create_operator(device: ComObject, node: Node) -> ComObject:
 
     Raises:
         NodeRefusalError: DirectML refuses the desc, or the device is gone.
-        NativeFaultError: DirectML crashed, and Windows told.
+        NativeFaultError: DirectML crashed, and Windows reported it.
     """
     desc = NativeDesc(node.operator, node.desc)
     try:
@@ -166,12 +166,12 @@ def compile_graph(device: ComObject, plan: GraphPlan, flags: dml.DML_EXECUTION_F
     Args:
         device: the IDMLDevice.
         plan: the graph.
-        flags: how to compile.
+        flags: flags for compiling.
 
     Raises:
         NodeRefusalError: DirectML refuses the operator of a node.
         HResultError: DirectML is older than feature level 2_1, or refuses the graph.
-        NativeFaultError: DirectML crashed, and Windows told.
+        NativeFaultError: DirectML crashed, and Windows reported it.
     """
     with ExitStack() as owner:
         desc = _NativeGraph(device, plan, owner)
@@ -184,7 +184,7 @@ class _NativeGraph:
     """A `DML_GRAPH_DESC` in memory, with everything that it points to.
 
     Attributes:
-        structure: what CompileGraph takes; it is valid as long as this object and its owner live.
+        structure: the argument of CompileGraph; valid as long as this object and its owner live.
     """
 
     def __init__(self, device: ComObject, plan: GraphPlan, owner: ExitStack) -> None:

@@ -9,7 +9,7 @@ __all__ = ["GUID"]
 
 
 class GUID(ctypes.Structure):
-    """A `GUID` of the Windows headers, made from its usual text."""
+    """A `GUID` of the Windows headers, created from its usual text form."""
 
     _fields_ = (
         ("Data1", ctypes.c_uint32),
@@ -20,10 +20,10 @@ class GUID(ctypes.Structure):
 
     @classmethod
     def parse(cls, text: str) -> GUID:
-        """Return the GUID that is written so, as in `8efb471d-616c-4f49-90f7-127bb763fa51`.
+        """Return the GUID of a text such as `8efb471d-616c-4f49-90f7-127bb763fa51`.
 
         Raises:
-            ValueError: the text is no GUID.
+            ValueError: the text is not a GUID.
         """
         return cls.from_buffer_copy(UUID(text).bytes_le)
 

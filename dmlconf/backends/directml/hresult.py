@@ -9,7 +9,7 @@ __all__ = ["HRESULTS", "HResultError", "failed", "is_removal", "meaning", "name"
 
 HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
     0x00000000: ("S_OK", "it succeeded"),
-    0x00000001: ("S_FALSE", "it succeeded, and did nothing or only a part"),
+    0x00000001: ("S_FALSE", "it succeeded, but did nothing or only part of the work"),
     0x087A0001: ("DXGI_STATUS_OCCLUDED", "the window is not visible"),
     0x087A0002: ("DXGI_STATUS_CLIPPED", "part of the window was not drawn"),
     0x087A0004: ("DXGI_STATUS_NO_REDIRECTION", "the output is not redirected"),
@@ -17,11 +17,11 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
     0x087A0006: ("DXGI_STATUS_GRAPHICS_VIDPN_SOURCE_IN_USE", "another application owns the output"),
     0x087A0007: ("DXGI_STATUS_MODE_CHANGED", "the display mode changed"),
     0x087A0008: ("DXGI_STATUS_MODE_CHANGE_IN_PROGRESS", "the display mode is changing"),
-    0x80004001: ("E_NOTIMPL", "it is not implemented"),
+    0x80004001: ("E_NOTIMPL", "not implemented"),
     0x80004002: ("E_NOINTERFACE", "the object lacks the interface"),
     0x80004003: ("E_POINTER", "a pointer is null or invalid"),
     0x80004004: ("E_ABORT", "it was aborted"),
-    0x80004005: ("E_FAIL", "it failed, and does not say why"),
+    0x80004005: ("E_FAIL", "unspecified failure"),
     0x8000FFFF: ("E_UNEXPECTED", "something unexpected happened"),
     0x80070005: ("E_ACCESSDENIED", "access is denied"),
     0x80070006: ("E_HANDLE", "a handle is invalid"),
@@ -40,9 +40,9 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
     0x887A0006: ("DXGI_ERROR_DEVICE_HUNG", "the device took too long or got malformed commands"),
     0x887A0007: ("DXGI_ERROR_DEVICE_RESET", "the device failed because of a malformed command"),
     0x887A000A: ("DXGI_ERROR_WAS_STILL_DRAWING", "the device was busy"),
-    0x887A000B: ("DXGI_ERROR_FRAME_STATISTICS_DISJOINT", "statistics of frames were interrupted"),
+    0x887A000B: ("DXGI_ERROR_FRAME_STATISTICS_DISJOINT", "frame statistics were interrupted"),
     0x887A000C: ("DXGI_ERROR_GRAPHICS_VIDPN_SOURCE_IN_USE", "another application owns the output"),
-    0x887A0020: ("DXGI_ERROR_DRIVER_INTERNAL_ERROR", "the driver met an error of its own"),
+    0x887A0020: ("DXGI_ERROR_DRIVER_INTERNAL_ERROR", "the driver had an internal error"),
     0x887A0021: ("DXGI_ERROR_NONEXCLUSIVE", "a counter is in use elsewhere"),
     0x887A0022: ("DXGI_ERROR_NOT_CURRENTLY_AVAILABLE", "the resource is not available now"),
     0x887A0023: ("DXGI_ERROR_REMOTE_CLIENT_DISCONNECTED", "the remote client disconnected"),
@@ -77,7 +77,7 @@ HRESULTS: Final[Mapping[int, tuple[str, str]]] = {
 """Name and meaning by value. Source: winerror.h, d3d12.h, dxcore_interface.h and their pages."""
 
 _REMOVALS: Final = frozenset({0x887A0005, 0x887A0006, 0x887A0007, 0x887A0020})
-"""What GetDeviceRemovedReason can tell, but for E_INVALIDARG and the like."""
+"""What GetDeviceRemovedReason can report, apart from E_INVALIDARG and the like."""
 
 
 def unsigned(hresult: int) -> int:
@@ -86,25 +86,25 @@ def unsigned(hresult: int) -> int:
 
 
 def failed(hresult: int) -> bool:
-    """Tell whether the HRESULT says that the call failed."""
+    """Return whether the HRESULT says that the call failed."""
     return unsigned(hresult) >= 0x8000_0000
 
 
 def name(hresult: int) -> str:
-    """Return the HRESULT's name, or its digits where no page names it."""
+    """Return the HRESULT's name, or its digits if no page names it."""
     value = unsigned(hresult)
     known = HRESULTS.get(value)
     return known[0] if known else f"0x{value:08X}"
 
 
 def meaning(hresult: int) -> str:
-    """Return what the HRESULT means, in one line; nothing where no page tells."""
+    """Return what the HRESULT means, in one line; empty if no page says."""
     known = HRESULTS.get(unsigned(hresult))
     return known[1] if known else ""
 
 
 def is_removal(hresult: int) -> bool:
-    """Tell whether the HRESULT says that the device is gone."""
+    """Return whether the HRESULT says that the device is gone."""
     return unsigned(hresult) in _REMOVALS
 
 

@@ -1,6 +1,6 @@
-"""What the dispatches of a case left in the arena: the outputs, and what must not have happened.
+"""Inspect what the dispatches of a case left in the arena: the outputs and faults.
 
-Arenas are compared in blocks and one dispatch after the other, so that no copy of them is made.
+Arenas are compared in blocks and one dispatch after the other, so that they are not copied.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Inspection", "inspect"]
 
 _BLOCK: Final = 1 << 18
-"""Elements that are compared at once."""
+"""Number of elements that are compared at once."""
 
 
 def inspect(
@@ -29,7 +29,7 @@ def inspect(
     Args:
         placement: where the tensors lie.
         before: the arena's bytes before each of the two dispatches.
-        after: the arena's bytes behind each.
+        after: the arena's bytes after each.
     """
     inspection = Inspection(placement)
     for old, new in zip(before, after, strict=True):
@@ -52,7 +52,7 @@ class _Region:
 
 
 class Inspection:
-    """Looks at the arena after each dispatch of a case.
+    """Inspects the arena after each dispatch of a case.
 
     Attributes:
         arrays: the outputs of the first dispatch by tensor.
@@ -67,11 +67,11 @@ class Inspection:
         self._different: dict[str, tuple[Array, Array]] = {}
 
     def add(self, before: Array, after: Array) -> None:
-        """Look at one dispatch.
+        """Inspect one dispatch.
 
         Args:
             before: the arena's bytes before it.
-            after: those behind it.
+            after: the arena's bytes after it.
         """
         for index, region in enumerate(self._regions):
             part = slice(region.begin, region.end)
@@ -98,7 +98,7 @@ class Inspection:
 
     def faults(self) -> tuple[Fault, ...]:
         """Return the faults of all dispatches."""
-        return (*self._intrusions(), *self._conduct())
+        return (*self._intrusions(), *self._output_faults())
 
     def _intrusions(self) -> Iterator[Fault]:
         """Yield a fault for each guard band and each input that changed."""
@@ -113,14 +113,14 @@ class Inspection:
             else:
                 yield Fault(FaultKind.GUARD_BAND, _guard_message(region, touched))
 
-    def _conduct(self) -> Iterator[Fault]:
-        """Yield a fault where an output was not written, and where dispatches differ."""
+    def _output_faults(self) -> Iterator[Fault]:
+        """Yield a fault for each output that was not written, or differs between dispatches."""
         for place in self._placement.outputs:
             if place is None:
                 continue
             unwritten = self._unwritten.get(place.name, np.empty(0, np.int64))
             if len(unwritten):
-                message = f"{_place_text(place, unwritten)} kept what was there before"
+                message = f"{_place_text(place, unwritten)} were not written"
                 yield Fault(FaultKind.NOT_WRITTEN, message, place.name, unwritten)
             different, second = self._different.get(place.name, (unwritten[:0], unwritten[:0]))
             others = np.setdiff1d(different, unwritten) if len(different) else different
@@ -153,7 +153,7 @@ def _where_different(one: Array, other: Array) -> Array:
 
 
 def _where_same(place: Place, before: Array, after: Array, among: Array | None) -> Array:
-    """Return which elements of an output are what was there before; only some where asked."""
+    """Return which elements of an output, or `among` them, have their old value."""
     old, new = (_bits(elements_of(place.desc, content).ravel()) for content in (before, after))
     if among is not None:
         unchanged: Array = among[old[among] == new[among]]
@@ -172,11 +172,11 @@ def _blocks(values: Array) -> Iterator[tuple[int, Array]]:
 def _guard_message(region: _Region, touched: Array) -> str:
     count = _bytes(len(touched))
     if region.previous is not None:
-        where = f"{_bytes(int(touched[0]))} behind the end of {region.previous.name}"
+        where = f"{_bytes(int(touched[0]))} after the end of {region.previous.name}"
     else:
         assert region.place is not None
         count_before = region.place.offset - int(touched[-1])
-        where = f"{_bytes(count_before)} before the begin of {region.place.name}"
+        where = f"{_bytes(count_before)} before the start of {region.place.name}"
     return f"{count} of a guard band changed, {where}"
 
 
@@ -185,7 +185,7 @@ def _bytes(count: int) -> str:
 
 
 def _bits(array: Array) -> Array:
-    # Bits are compared, so that NaN is like itself.
+    # Compare bits, so that NaN equals itself.
     return array.ravel().view(np.dtype(f"u{array.itemsize}"))
 
 

@@ -1,7 +1,7 @@
-"""Find DirectML and the libraries below it, and load them.
+"""Find and load DirectML and the libraries below it.
 
-`BackendError` where DirectML is not found (the message lists what was tried and what to install),
-where a file is not DirectML, and where a library lacks a function that dmlconf calls.
+`BackendError` if DirectML is not found (the message lists what was tried and what to install), if a
+file is not DirectML, or if a library lacks a function that dmlconf calls.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class DirectMLFile:
     """The file that DirectML was loaded from.
 
     Attributes:
-        path: where it lies.
-        origin: what led to it, such as `the package onnxruntime-directml`.
-        version: its version, or `unknown` where the file does not tell.
+        path: its path.
+        origin: how it was found, such as `the package onnxruntime-directml`.
+        version: its version, or `unknown` if the file does not contain it.
         sha256: its SHA-256 in hexadecimal.
     """
 
@@ -65,7 +65,7 @@ class Libraries:
     Attributes:
         directml: DirectML.
         d3d12: Direct3D 12.
-        file: what DirectML was loaded from.
+        file: the file that DirectML was loaded from.
         folder: on Linux the folder of libd3d12.so and libdxcore.so, else None.
     """
 
@@ -88,10 +88,10 @@ class _Candidate:
 
 
 def find(path: str | None = None) -> tuple[Path, str]:
-    """Return where DirectML is, and what led to it.
+    """Return the path of DirectML, and how it was found.
 
     Args:
-        path: the file, where the user names it.
+        path: the file, if the user names it.
 
     Raises:
         LibraryError: it is not found.
@@ -106,7 +106,7 @@ def find(path: str | None = None) -> tuple[Path, str]:
 
 
 def _candidates(path: str | None) -> Iterator[_Candidate]:
-    """Yield where DirectML may be; what the user names is the only place then."""
+    """Yield where DirectML may be; a place that the user names is the only one."""
     if path is not None:
         yield _Candidate("the option path", Path(path))
         return
@@ -135,7 +135,7 @@ def _redistributable() -> Path | None:
 
 def _shared_object(package: str) -> Path | None:
     """Return where an installed package has its libdirectml.so, which may have a longer name."""
-    from importlib import metadata  # It takes long to import, and Windows needs it not.
+    from importlib import metadata  # It is slow to import, and not needed on Windows.
 
     try:
         files = metadata.files(package) or []
@@ -152,12 +152,12 @@ def _advice() -> str:
         install = "Install a recent one with: pip install dmlconf[directml]"
     elif sys.platform == "linux":
         install = (
-            "On Linux DirectML runs in WSL 2 only; torch-directml brings it, and without PyTorch:\n"
+            "On Linux, DirectML runs only in WSL 2. torch-directml contains it; without PyTorch:\n"
             "pip install --no-deps torch-directml\n"
-            "Without Windows, the Wine lab runs it: see docs/wine-lab.md."
+            "Without Windows, use the Wine lab: see docs/wine-lab.md."
         )
     else:
-        return "DirectML exists for Windows and WSL 2 only; --backend numpy runs here."
+        return "DirectML exists only for Windows and WSL 2; --backend numpy runs here."
     return f"{install}\nOr name the file: --directml FILE, or {PATH_VARIABLE}=FILE."
 
 
@@ -165,7 +165,7 @@ def load(path: str | None = None) -> Libraries:
     """Find DirectML, and load it with the libraries below it.
 
     Args:
-        path: the file of DirectML, where the user names it.
+        path: the file of DirectML, if the user names it.
 
     Raises:
         LibraryError: a library is not found or cannot be used.
@@ -190,18 +190,18 @@ def load(path: str | None = None) -> Libraries:
 
 
 def _expected() -> str:
-    """Say which file DirectML is here."""
+    """Return a description of the expected DirectML file."""
     name = "DirectML.dll" if sys.platform == "win32" else "libdirectml.so"
     return f"{name} 1.1 or newer, for this Python's processor ({machine()})"
 
 
 def _wsl_libraries(folder: Path) -> ctypes.CDLL:
-    """Load what libdirectml.so takes for granted, so that it finds them by their names."""
+    """Load the libraries that libdirectml.so needs, so that it finds them by name."""
     missing = [name for name in ("libdxcore.so", "libd3d12.so") if not (folder / name).is_file()]
     if missing:
         raise LibraryError(
             f"{' and '.join(missing)} not found in {folder}: Windows puts them there in WSL 2, "
-            f"for its graphics driver. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+            f"for its graphics driver. To use another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
         )
     _loaded_library(str(folder / "libdxcore.so"), "DXCore", ctypes.RTLD_GLOBAL)
     return _loaded_library(str(folder / "libd3d12.so"), "Direct3D 12", ctypes.RTLD_GLOBAL)
@@ -235,7 +235,7 @@ def function(
     try:
         symbol = getattr(library, name)
     except AttributeError as error:
-        # ctypes knows a library by the name that it was opened with.
+        # ctypes knows a library by the name it was opened with.
         path = library._name
         raise LibraryError(f"{path} lacks the function {name}: {_unlike(name)}") from error
     symbol.argtypes = arguments
@@ -247,7 +247,7 @@ def function(
 def _unlike(name: str) -> str:
     if name.startswith("DML"):
         return "it is not DirectML, or is older than DirectML 1.1"
-    cause = "it is too old, or another library of that name"
+    cause = "it is too old, or a different library of that name"
     if sys.platform == "win32":
         return cause
-    return f"{cause}. Another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."
+    return f"{cause}. To use another folder: {LIBRARY_FOLDER_VARIABLE}=FOLDER."

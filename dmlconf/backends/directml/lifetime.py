@@ -1,12 +1,12 @@
-"""What must hold of devices: minimum levels, queries, creation and release, removal.
+"""Checks of devices: minimum levels, queries, creation and release, removal.
 
-Each check gets an adapter on which nothing else was done in its process, and returns what it saw.
-It raises `CheckFailedError` for what a device must not do, and `DeclinedError` for what it may
-decline, such as a data type.
+Each check gets an adapter that its process has not used before, and returns what it observed. It
+raises `CheckFailedError` if a device does what it must not do, and `DeclinedError` if it declines
+what it may decline, such as a data type.
 
 Sources: the pages of DMLCreateDevice1, IDMLDevice::CheckFeatureSupport, DML_FEATURE,
-IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that this
-DirectML has no name for, measurements on DirectML 1.8.0 to 1.15.4.
+IDMLDevice::GetDeviceRemovedReason and ID3D12Device5::RemoveDevice; and, for levels that the
+DirectML in use does not define, measurements on DirectML 1.8.0 to 1.15.4.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["CHECKS", "CheckFailedError", "DeclinedError", "Subject"]
 
 TIMES: Final = 100
-"""How often a device is made and released."""
+"""How often a device is created and released."""
 
 _UNKNOWN_LEVEL: Final = 0xF000
-"""A feature level that no DirectML has."""
+"""A feature level that no version of DirectML has."""
 
 
 class CheckFailedError(Exception):
-    """A device did what it must not do; the text says what."""
+    """A device did something that it must not do; the text says what."""
 
 
 class DeclinedError(Exception):
-    """A device declined what it may decline; the text says what."""
+    """A device declined something that it may decline; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is checked.
+    """The subject of a check.
 
     Attributes:
         libraries: the native libraries.
@@ -67,7 +67,7 @@ class Subject:
 
 
 def _minimum_levels(subject: Subject) -> str:
-    """DMLCreateDevice1 accepts every level up to the highest, and refuses those beyond."""
+    """DMLCreateDevice1 accepts every level up to the highest, and refuses higher ones."""
     with _opened(subject) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
         for level in (*dml.FEATURE_LEVELS, _UNKNOWN_LEVEL):
@@ -78,22 +78,22 @@ def _minimum_levels(subject: Subject) -> str:
                 refusal = error
             if level <= highest and refusal is not None:
                 raise CheckFailedError(
-                    f"a device of {_level(highest)} refuses the minimum {_level(level)}: {refusal}"
+                    f"a device of {_level(highest)} refuses minimum {_level(level)}: {refusal}"
                 )
             if level > highest and refusal is None:
                 raise CheckFailedError(
-                    f"a device of {_level(highest)} accepts the minimum {_level(level)}"
+                    f"a device of {_level(highest)} accepts minimum {_level(level)}"
                 )
             if refusal is not None and refusal.name != "DXGI_ERROR_UNSUPPORTED":
                 raise CheckFailedError(
-                    f"the minimum {_level(level)} is refused with {refusal.name}, not with "
+                    f"minimum {_level(level)} is refused with {refusal.name} instead of "
                     "DXGI_ERROR_UNSUPPORTED"
                 )
-        return f"every minimum up to {_level(highest)}, and none beyond"
+        return f"accepts every minimum up to {_level(highest)}, and no higher one"
 
 
 def _feature_queries(subject: Subject) -> str:
-    """CheckFeatureSupport returns the highest level of those asked for, the same each time."""
+    """CheckFeatureSupport returns the highest level of those queried, the same each time."""
     with _opened(subject) as device:
         highest = _highest(device, dml.FEATURE_LEVELS)
         for count in range(1, len(dml.FEATURE_LEVELS) + 1):
@@ -103,19 +103,19 @@ def _feature_queries(subject: Subject) -> str:
                 answer = _highest(device, order)
                 if answer != expected:
                     raise CheckFailedError(
-                        f"asked for levels up to {_level(asked[-1])}, it answers {_level(answer)}, "
-                        f"not {_level(expected)}"
+                        f"queried for levels up to {_level(asked[-1])}, it returns "
+                        f"{_level(answer)}, not {_level(expected)}"
                     )
         _refuses_other_sizes(device)
-        return f"{_level(highest)} is the highest level, however it is asked"
+        return f"{_level(highest)} is the highest level in every query"
 
 
 def _data_types(subject: Subject) -> str:
-    """CheckFeatureSupport gives a plain answer on every data type, the same from two devices."""
+    """CheckFeatureSupport answers 0 or 1 for every data type, the same on two devices."""
     with _opened(subject) as one, _opened(subject) as other:
         answers = [_types(device) for device in (one, other)]
         if answers[0] != answers[1]:
-            raise CheckFailedError("two devices of one adapter support different data types")
+            raise CheckFailedError("two devices of the same adapter support different data types")
         names = [str(kind) for kind, supported in answers[0].items() if supported]
         if not names:
             raise CheckFailedError("it supports no data type")
@@ -135,11 +135,11 @@ def _two_devices(subject: Subject) -> str:
             raise CheckFailedError("DMLCreateDevice1 returned the same IDMLDevice twice")
         second.release()
         _compute(device, subject)
-    return "the first computes when the second is released"
+    return "the first still computes after the second is released"
 
 
 def _other_device(subject: Subject) -> str:
-    """Devices with another ID3D12Device of the adapter do not depend on each other."""
+    """Devices on different ID3D12Devices of one adapter do not depend on each other."""
     first, second = subject.device(), subject.device()
     try:
         _compute(first, subject)
@@ -153,7 +153,7 @@ def _other_device(subject: Subject) -> str:
 
 
 def _many_times(subject: Subject) -> str:
-    """Devices are made and released a hundred times, and leave no reference behind."""
+    """Devices that are created and released a hundred times leave no references behind."""
     with _opened(subject) as device:
         create_dml(subject.libraries, device.d3d, dml.FEATURE_LEVELS[0]).release()
         before = _references(device.d3d)
@@ -162,29 +162,28 @@ def _many_times(subject: Subject) -> str:
         left = _references(device.d3d) - before
         if left:
             raise CheckFailedError(
-                f"{TIMES} IDMLDevices that were released leave {left:,} references to the "
-                "ID3D12Device"
+                f"{TIMES} released IDMLDevices leave {left:,} references to the ID3D12Device"
             )
         _compute(device, subject)
-    return f"no reference is left after {TIMES} devices, and the first one computes"
+    return f"no references are left after {TIMES} devices, and the first one still computes"
 
 
 def _after_removal(subject: Subject) -> str:
-    """A removed device says so, and the next device of the process works."""
+    """A removed device reports it, and the next device in the process works."""
     device = subject.device()
     try:
         case = _identity(device, subject)
         _compute_case(device, case)
         if not _removed(device):
-            raise DeclinedError("neither RemoveDevice nor a list that is open removes the device")
+            raise DeclinedError("neither RemoveDevice nor an open command list removes the device")
         with suppress(HResultError):
             _compute_case(device, case)
-            raise CheckFailedError("a removed device goes on computing")
+            raise CheckFailedError("a removed device still computes")
     finally:
         device.close()
     with _opened(subject) as following:
         _compute(following, subject)
-    return "another device of the same process computes: the process need not end"
+    return "another device in the same process computes, so the process can continue"
 
 
 Check = Callable[[Subject], str]
@@ -198,7 +197,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "made and released 100 times": _many_times,
     "after a removal": _after_removal,
 }
-"""Every check by name; each runs in a process of its own."""
+"""Every check by name; each runs in its own process."""
 
 
 @contextmanager
@@ -225,7 +224,7 @@ def _refuses_other_sizes(device: Device) -> None:
         device.ask(dml.DML_FEATURE.FEATURE_LEVELS, query, answer)
     except HResultError:
         return
-    raise CheckFailedError("CheckFeatureSupport accepts a query of another size")
+    raise CheckFailedError("CheckFeatureSupport accepts a query of the wrong size")
 
 
 def _types(device: Device) -> dict[DataType, bool]:
@@ -238,7 +237,7 @@ def _types(device: Device) -> dict[DataType, bool]:
         except HResultError:
             continue  # An older DirectML does not know the 4-bit types.
         if answer.IsSupported not in (0, 1):
-            raise CheckFailedError(f"on {kind} it answers {answer.IsSupported}, not 0 or 1")
+            raise CheckFailedError(f"for {kind} it returns {answer.IsSupported}, not 0 or 1")
         answers[kind] = bool(answer.IsSupported)
     return answers
 
@@ -253,11 +252,11 @@ def _identity(device: Device, subject: Subject) -> Case:
     for case in subject.identities:
         if all(supported.get(kind) for kind in case.data_types):
             return case
-    raise DeclinedError("it supports no data type to compute an identity in")
+    raise DeclinedError("it supports no data type for computing an identity")
 
 
 def _compute(device: Device, subject: Subject) -> None:
-    """Compute an identity, whose output must have the input's bits."""
+    """Compute an identity; its output must be bitwise equal to its input."""
     _compute_case(device, _identity(device, subject))
 
 
@@ -270,13 +269,13 @@ def _compute_case(device: Device, case: Case) -> None:
         [result] = executor.run(batch)
     [expected], [actual] = case.inputs().values(), result.arrays.values()
     if result.faults:
-        raise CheckFailedError(f"an identity fails: {result.faults[0].message}")
+        raise CheckFailedError(f"an identity failed: {result.faults[0].message}")
     if not np.array_equal(expected.view(np.uint8), actual.view(np.uint8)):
-        raise CheckFailedError("an identity returns other bits than its input has")
+        raise CheckFailedError("an identity returned different bits than its input")
 
 
 def _removed(device: Device) -> bool:
-    """Remove a device; tell whether it is gone."""
+    """Remove a device, and return whether it is gone."""
     with suppress(HResultError), device.d3d.create("QueryInterface", d3d12.ID3D12_DEVICE5) as newer:
         newer.call("RemoveDevice")
     if not _is_removed(device):

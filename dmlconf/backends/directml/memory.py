@@ -14,7 +14,7 @@ from dmlconf.backends.directml.vtable import ComObject
 __all__ = ["LARGE_BYTES", "Buffer", "Buffers", "DescriptorHeap", "Region"]
 
 LARGE_BYTES: Final = 1 << 26
-"""Larger buffers are made as large as needed, others somewhat larger, so that they last."""
+"""Larger buffers are created as large as needed; others somewhat larger, to be reusable."""
 
 _FIRST_BYTES: Final = 1 << 22
 
@@ -30,17 +30,17 @@ class Buffer:
 
     Attributes:
         resource: the ID3D12Resource.
-        size: its bytes.
-        memory: the address of its bytes, for one that the processor can reach; else 0.
+        size: its size in bytes.
+        memory: the address of its bytes if the CPU can access them; else 0.
     """
 
     def __init__(self, device: ComObject, size: int, kind: D3D12_HEAP_TYPE) -> None:
-        """Make a buffer.
+        """Create a buffer.
 
         Args:
             device: the ID3D12Device.
-            size: its bytes.
-            kind: where it lies; upload and readback buffers are mapped for as long as they live.
+            size: its size in bytes.
+            kind: its heap; upload and readback buffers stay mapped for as long as they live.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -76,26 +76,26 @@ class Buffer:
         self.memory = address.value or 0
 
     def release(self) -> None:
-        """Give the buffer back."""
+        """Release the buffer."""
         self.resource.release()
 
 
 class Buffers:
-    """Buffers that are kept by name, and made larger where they are too small."""
+    """Buffers that are kept by name, and enlarged if they are too small."""
 
     def __init__(self, device: ComObject, first_bytes: int = _FIRST_BYTES) -> None:
-        """Begin with none.
+        """Start with no buffers.
 
         Args:
             device: the ID3D12Device.
-            first_bytes: the least size of a buffer.
+            first_bytes: the minimum size of a buffer.
         """
         self._device = device
         self._first_bytes = first_bytes
         self._buffers: dict[str, Buffer] = {}
 
     def get(self, name: str, size: int, kind: D3D12_HEAP_TYPE) -> Buffer:
-        """Return the buffer of that name, of that size at least.
+        """Return the buffer of that name, with at least that size.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -110,7 +110,7 @@ class Buffers:
         return buffer
 
     def release(self) -> None:
-        """Give all buffers back."""
+        """Release all buffers."""
         while self._buffers:
             self._buffers.popitem()[1].release()
 
@@ -122,7 +122,7 @@ class Region:
     Attributes:
         buffer: the buffer.
         offset: its first byte there.
-        size: its bytes.
+        size: its size in bytes.
     """
 
     buffer: Buffer
@@ -135,11 +135,11 @@ class DescriptorHeap:
 
     Attributes:
         heap: the ID3D12DescriptorHeap.
-        size: its descriptors.
+        size: its number of descriptors.
     """
 
     def __init__(self, device: ComObject, size: int) -> None:
-        """Make a heap.
+        """Create a heap.
 
         Raises:
             HResultError: there is not enough memory, or the device is gone.
@@ -154,7 +154,7 @@ class DescriptorHeap:
         self._gpu: int = self.heap.call("GetGPUDescriptorHandleForHeapStart").ptr
 
     def table(self, dispatchable: ComObject, first: int, count: int) -> dml.DML_BINDING_TABLE_DESC:
-        """Return the desc of a binding table over `count` descriptors from `first` on."""
+        """Return the desc of a binding table over `count` descriptors from `first`."""
         return dml.DML_BINDING_TABLE_DESC(
             dispatchable.address,
             d3d12.D3D12_CPU_DESCRIPTOR_HANDLE(self._cpu + first * self._step),
@@ -163,5 +163,5 @@ class DescriptorHeap:
         )
 
     def release(self) -> None:
-        """Give the heap back."""
+        """Release the heap."""
         self.heap.release()

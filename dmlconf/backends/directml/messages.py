@@ -1,4 +1,4 @@
-"""What the debug layers say of a case: the info queue of Direct3D 12, where DirectML writes too.
+"""Debug layer messages about a case: Direct3D 12's info queue, which DirectML also writes to.
 
 Source: the pages of ID3D12InfoQueue and IDMLDebugDevice::SetMuteDebugOutput.
 """
@@ -31,7 +31,7 @@ from dmlconf.backends.protocol import (
 __all__ = ["InfoQueue", "Message", "with_messages"]
 
 MOST_TEXTS: Final = 20
-"""Different messages of a case that are kept."""
+"""Maximum number of distinct messages of a case that are kept."""
 
 _Severity = D3D12_MESSAGE_SEVERITY
 
@@ -41,9 +41,9 @@ class Message:
     """One message of a debug layer.
 
     Attributes:
-        severity: how grave it is.
+        severity: its severity.
         number: its D3D12_MESSAGE_ID.
-        text: what it says.
+        text: its text.
     """
 
     severity: D3D12_MESSAGE_SEVERITY
@@ -63,18 +63,18 @@ class InfoQueue:
 
     @classmethod
     def of(cls, device: ComObject) -> InfoQueue | None:
-        """Return the info queue of an ID3D12Device; None where no debug layer is active."""
+        """Return the info queue of an ID3D12Device; None if no debug layer is active."""
         try:
             return cls(device.create("QueryInterface", ID3D12_INFO_QUEUE))
         except HResultError:
             return None
 
     def release(self) -> None:
-        """Give the reference back."""
+        """Release the reference."""
         self._queue.release()
 
     def take(self) -> list[Message]:
-        """Return the corruptions, errors and warnings that are stored, and forget all messages."""
+        """Return the stored corruptions, errors and warnings, and clear all messages."""
         count = self._queue.call("GetNumStoredMessages")
         messages = [self._message(index) for index in range(count)]
         self._queue.call("ClearStoredMessages")
@@ -97,13 +97,13 @@ class InfoQueue:
 
 
 def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
-    """Return a case's outcome with what the debug layers said of it.
+    """Return a case's outcome with the debug layers' messages.
 
-    Errors and corruption are faults of a case that ran. The error that explains a refusal belongs
-    to it, and a refusal with corruption is none: the case broke down.
+    Errors and corruption are faults of a case that ran. In a rejection, errors are the explanation;
+    with corruption it becomes a breakdown instead.
 
     Args:
-        outcome: what the case came to.
+        outcome: the case's outcome.
         messages: corruptions, errors and warnings.
     """
     ordered = sorted(messages, key=lambda message: message.severity)
@@ -122,7 +122,7 @@ def with_messages(outcome: Outcome, messages: Iterable[Message]) -> Outcome:
 
 
 def _texts(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield each message once, with how often it came."""
+    """Yield each message once, with its number of occurrences."""
     counts = Counter(map(str, messages))
     for text, count in list(counts.items())[:MOST_TEXTS]:
         yield f"{text} ({count:,} times)" if count > 1 else text

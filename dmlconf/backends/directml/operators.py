@@ -1,4 +1,4 @@
-"""Compile operators and graphs, and keep what was compiled for cases that have the same."""
+"""Compile operators and graphs, and cache them for cases that have the same ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dmlconf.cases.plans import GraphPlan, Plan
 __all__ = ["MOST_KEPT", "CompiledOperator", "OperatorCache"]
 
 MOST_KEPT: Final = 256
-"""Compiled operators that are kept."""
+"""Maximum number of compiled operators that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class CompiledOperator:
 
     @property
     def persistent_size(self) -> int:
-        """Bytes that the initialiser leaves to the operator."""
+        """Bytes that the initialiser leaves for the operator."""
         return int(self.needs.PersistentResourceSize)
 
 
 class OperatorCache:
-    """Compiles operators and graphs on one device, and keeps those that were used last."""
+    """Compiles operators and graphs on one device, and keeps the most recently used ones."""
 
     def __init__(self, device: ComObject, flags: dml.DML_EXECUTION_FLAGS) -> None:
-        """Begin with nothing compiled.
+        """Start with nothing compiled.
 
         Args:
             device: the IDMLDevice.
@@ -70,14 +70,14 @@ class OperatorCache:
         self._cache: OrderedDict[Hashable, tuple[CompiledOperator, ExitStack]] = OrderedDict()
 
     def get(self, plan: Plan) -> CompiledOperator:
-        """Return what a plan becomes, compiled now or before; it lives until the next `trim`.
+        """Return a compiled plan, from the cache if possible; it lives until the next `trim`.
 
         Args:
             plan: an operator or a graph.
 
         Raises:
             HResultError: DirectML refuses it, or the device is gone.
-            NativeFaultError: DirectML crashed, and Windows told.
+            NativeFaultError: DirectML crashed, and Windows reported it.
         """
         key = plan.key()
         if key in self._cache:
@@ -89,13 +89,13 @@ class OperatorCache:
         return compiled
 
     def trim(self, most: int = MOST_KEPT) -> None:
-        """Give back what was not used for longest, where more is kept than may be."""
+        """Release the least recently used operators beyond a maximum."""
         while len(self._cache) > most:
             _, (_, owner) = self._cache.popitem(last=False)
             owner.close()
 
     def close(self) -> None:
-        """Give back everything."""
+        """Release everything."""
         while self._cache:
             _, (_, owner) = self._cache.popitem()
             owner.close()

@@ -1,10 +1,11 @@
 """Where a case's tensors lie in the device's memory, and what the bytes there must be.
 
-All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and behind
-each. Before a dispatch every byte that is not an input's element holds one poison: the outputs, the
-guard bands, the holes between strided elements, and what lies behind the last element. A case runs
-twice, with another poison each time. So what was not written still holds both poisons, what was
-computed from a hole differs between the two, and a changed byte outside of the outputs is seen.
+All tensors lie in one buffer, the arena, with a guard band of at least 256 bytes before and after
+each. Before a dispatch, every byte that is not an input's element holds a fill value: the outputs,
+the guard bands, the holes between strided elements, and what lies after the last element. A case
+runs twice, with a different fill value each time. So what was not written holds the fill value of
+each run, what was computed from a hole differs between them, and changed bytes outside the outputs
+are detected.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["GUARD", "POISONS", "Place", "Placement", "decode", "elements_of", "encode", "place"]
 
 GUARD: Final = 256
-"""Least bytes of a guard band, and the alignment of tensors."""
+"""Minimum bytes of a guard band, and the alignment of tensors."""
 
 POISONS: Final = (0xCD, 0xFF)
-"""The byte that fills the arena before the first and the second dispatch; 0xFF makes NaN."""
+"""The bytes that fill the arena before the first and the second dispatch; 0xFF gives NaN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one tensor lies.
+    """The place of one tensor.
 
     Attributes:
         name: the tensor, as in `Binding`.
         desc: its desc.
-        offset: of its first byte in the arena.
+        offset: the offset of its first byte in the arena.
         is_output: whether it is written.
         in_place: for an output, the input whose place it shares, or None.
     """
@@ -55,23 +56,23 @@ class Place:
 
     @property
     def end(self) -> int:
-        """Offset behind the last bound byte, in whole 4 bytes, which a shader writes at once."""
+        """Offset of the end, rounded up to 4 bytes, which a shader writes at once."""
         return self.offset + -(-self.size // 4) * 4
 
     @property
     def owned(self) -> bool:
-        """Whether DirectML takes the data over at initialisation."""
+        """Whether DirectML takes over the data at initialisation."""
         return "OWNED_BY_DML" in self.desc.Flags
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where all tensors of a case lie.
+    """The places of all tensors of a case.
 
     Attributes:
         inputs: in the order of their bindings; None for an absent tensor.
         outputs: the same.
-        span: bytes of the arena that are in use, guard bands included.
+        span: used bytes of the arena, including guard bands.
     """
 
     inputs: tuple[Place | None, ...]
@@ -80,7 +81,7 @@ class Placement:
 
     @property
     def alignment(self) -> int:
-        """What the arena's own offset in a larger buffer must be a multiple of."""
+        """The required alignment of the arena itself in a larger buffer."""
         places = (place for place in (*self.inputs, *self.outputs) if place)
         return max([GUARD, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])
 
@@ -92,7 +93,7 @@ class Placement:
         return sorted(inputs + outputs, key=lambda place: place.offset)
 
     def any_owned(self) -> bool:
-        """Tell whether DirectML takes over the data of an input."""
+        """Return whether DirectML takes over the data of any input."""
         return any(place.owned for place in self.inputs if place)
 
     def initial(self, data: Mapping[str, Array]) -> Array:
@@ -102,7 +103,7 @@ class Placement:
     def image(self, data: Mapping[str, Array], poison: int) -> Array:
         """Return the arena's bytes for a dispatch.
 
-        What DirectML took over holds the poison by then: it must have a copy.
+        Inputs that DirectML took over hold the fill value by then: it must have a copy.
 
         Args:
             data: the inputs' arrays by tensor.
@@ -118,7 +119,7 @@ class Placement:
         return image
 
     def poison(self, image: Array, poison: int) -> None:
-        """Change the poison of what `image` made, and keep the inputs' elements."""
+        """Change the fill value of what `image` returned, and keep the inputs' elements."""
         inputs = {place.offset: place for place in self.inputs if place and not place.owned}
         end = 0
         for place in self.ordered():
@@ -181,7 +182,7 @@ def decode(desc: TensorDesc, content: Array) -> Array:
 
 
 def elements_of(desc: TensorDesc, content: Array) -> Array:
-    """Return the same, but where it can be had without a copy as a part of the bytes themselves."""
+    """Return the same, but without a copy if possible, as a view of the bytes themselves."""
     if desc.DataType.bits < 8:
         elements = _view(desc, _nibbles(content))
         if desc.DataType.is_signed:
@@ -201,10 +202,10 @@ def _nibbles(content: Array) -> Array:
 
 
 def _view(desc: TensorDesc, elements: Array) -> Array:
-    """Return the tensor's elements among all of the buffer, as a view shaped like its Sizes.
+    """Return the tensor's elements among those of the buffer, as a view shaped like its Sizes.
 
     Raises:
-        IndexError: the last element lies behind the buffer's end.
+        IndexError: the last element lies past the buffer's end.
     """
     strides = packed_strides(desc.Sizes) if desc.Strides is None else desc.Strides
     if 0 in desc.Sizes:

@@ -1,8 +1,8 @@
-"""Run cases in batches, and make an outcome of whatever happens to each.
+"""Run cases in batches, and turn whatever happens to each into an outcome.
 
-A batch that fails as a whole is run again case by case, so that each case answers for itself. So is
-one after which a guard band or an input had changed, since the memory of its cases lies side by
-side. A device that is removed or hangs ends all: none works in that process any more.
+A batch that fails as a whole is run again case by case, so that the failure is attributed to the
+right case. So is a batch after which a guard band or an input changed, since its cases' memory is
+adjacent. A device that is removed or hangs ends all: none works in that process any more.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from dmlconf.cases.model import Case
 __all__ = ["Runner", "die", "failure"]
 
 MOST_SECONDS: Final = 1.0
-"""Seconds of compiling after which a batch is run as it is, so that outcomes keep coming."""
+"""Seconds of compiling after which a batch runs as it is, so that outcomes keep coming."""
 
 _REFUSING: Final = frozenset(
     {"CreateOperator", "CompileOperator", "CompileGraph", "CreateOperatorInitializer"}
 )
 _STRAYING: Final = frozenset({FaultKind.GUARD_BAND, FaultKind.INPUT})
-"""What a case may owe to another one of its batch."""
+"""Faults that another case of the batch may have caused."""
 
 _ACCESS_VIOLATION: Final = -0x3FFF_FFFB
 """0xC0000005, with which Windows ends a process after an access violation."""
@@ -54,8 +54,8 @@ class Runner:
 
         Args:
             executor: runs batches.
-            messages: what debug layers say; each case then runs alone, so that it is known whose
-                messages they are.
+            messages: the messages of debug layers, if any; each case then runs alone, so that each
+                message can be attributed.
         """
         self._executor = executor
         self._messages = messages
@@ -67,14 +67,14 @@ class Runner:
             yield from self._batched(cases)
             return
         for case in cases:
-            self._executor.trim(0)  # Layers also speak when an operator is created.
+            self._executor.trim(0)  # Layers also report when an operator is created.
             self._messages.take()
             for outcome in self._batched([case]):
                 yield with_messages(outcome, self._messages.take())
 
     def _batched(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         batch = Batch()
-        # What is known of the cases of this batch; those that it holds have no outcome yet.
+        # The outcomes of cases so far; those in the batch have None.
         waiting: deque[Outcome | None] = deque()
         for case in cases:
             found = self._prepare(case)
@@ -95,7 +95,7 @@ class Runner:
         yield from self._finish(batch, waiting)
 
     def _finish(self, batch: Batch, waiting: deque[Outcome | None]) -> Iterator[Outcome]:
-        """Run a batch, and yield every outcome that waits for it or behind it."""
+        """Run a batch, and yield every waiting outcome in order."""
         outcomes = iter(self._outcomes(batch))
         while waiting:
             yield waiting.popleft() or next(outcomes)
@@ -152,7 +152,7 @@ class Runner:
 
 
 def failure(error: HResultError, seconds: float) -> Outcome:
-    """Return what a failed call makes of its case.
+    """Return the outcome of a case with a failed call.
 
     Args:
         error: the call and its HRESULT.
@@ -180,7 +180,7 @@ def _strayed(result: Result) -> bool:
 
 
 def die(cases: Sequence[Case], error: NativeFaultError) -> NoReturn:
-    """End the process as Windows would have done, had Python not caught the exception."""
+    """End the process as Windows would have done if Python had not caught the exception."""
     identifiers = cases[0].identifier
     if len(cases) > 1:
         identifiers += f" or one of the {len(cases) - 1} that ran with it"

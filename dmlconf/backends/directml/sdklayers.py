@@ -20,7 +20,7 @@ POINTER: Final = ctypes.c_void_p
 
 
 class D3D12_MESSAGE_SEVERITY(IntEnum):
-    """How grave a message of the debug layer is."""
+    """Severities of debug layer messages."""
 
     CORRUPTION = 0
     ERROR = 1
@@ -30,7 +30,7 @@ class D3D12_MESSAGE_SEVERITY(IntEnum):
 
 
 class D3D12_MESSAGE(ctypes.Structure):
-    """A message of the debug layer; its description lies behind it."""
+    """A message of the debug layer; its description follows it in memory."""
 
     _fields_ = (
         ("Category", UINT),

@@ -1,4 +1,4 @@
-"""Bytes on their way to and from the device, in pieces: no second buffer has all of them."""
+"""Transfer bytes to and from the device in pieces, so that no second buffer holds all of them."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Staging:
 
         Args:
             device: where the buffers are.
-            heap: descriptors, which every list of commands must name.
-            upload: for what goes to the device.
-            back: for what comes from it.
+            heap: descriptors, which every command list must set.
+            upload: for data that goes to the device.
+            back: for data that comes from it.
         """
         self._device, self._heap = device, heap
         self._upload, self._back = upload, back
 
     def upload(self, target: Buffer, content: Array) -> None:
-        """Write bytes to the begin of a buffer.
+        """Write bytes to the start of a buffer.
 
         Raises:
             HResultError: a call failed, or the device is gone.
@@ -51,7 +51,7 @@ class Staging:
             self._device.submit()
 
     def download(self, source: Buffer, into: Array) -> None:
-        """Read bytes from the begin of a buffer.
+        """Read bytes from the start of a buffer.
 
         Raises:
             HResultError: a call failed, or the device is gone.

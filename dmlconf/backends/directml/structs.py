@@ -1,7 +1,7 @@
 """The desc structures of the operators, derived from the catalogue's fields.
 
-Each structure has the catalogue's fields in their order, with the C types that stand there. What a
-case says of an operator becomes a `DML_OPERATOR_DESC` with everything that it points to.
+Each structure has the catalogue's fields in their order, with the C types given there. A case's
+desc becomes a `DML_OPERATOR_DESC` with everything that it points to.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class DML_OPERATOR_DESC(ctypes.Structure):
 
 
 class DML_SCALE_BIAS(ctypes.Structure):
-    """A factor and what to add then."""
+    """A factor, and what to add after multiplying."""
 
     _fields_ = (("Scale", ctypes.c_float), ("Bias", ctypes.c_float))
 
@@ -128,7 +128,7 @@ class NativeDesc:
     """A `DML_OPERATOR_DESC` in memory, with everything that it points to.
 
     Attributes:
-        structure: what CreateOperator takes; it is valid as long as this object lives.
+        structure: the argument of CreateOperator; valid as long as this object lives.
     """
 
     def __init__(self, operator: Operator, desc: Desc) -> None:
@@ -136,7 +136,7 @@ class NativeDesc:
 
         Args:
             operator: the operator, from the catalogue.
-            desc: its desc's values by field, as a case has them.
+            desc: the desc's values by field, as in a case.
         """
         self._references: list[Any] = []
         self.structure = self._operator(operator, desc)
@@ -162,14 +162,14 @@ class NativeDesc:
             return self._array(DML_TENSOR_DESC, map(self._tensor, tensors))
         if _member_type(field) is not POINTER:
             return self._attribute(field, value, desc)
-        # A pointer to one operator may stand for an array whose length no field of its own tells.
+        # A pointer to an operator may be an array whose length has no separate field.
         items = value if isinstance(value, Sequence) else (value,)
         kind = _C_TYPES[field.attribute_kind]
         return self._array(kind, (self._attribute(field, item, desc) for item in items))
 
     def _array(self, kind: Any, items: Iterable[Any]) -> int:
         values = tuple(items)
-        # An empty array still has an address, as it has in C.
+        # An empty array still has an address, as in C.
         return self._keep((kind * max(len(values), 1))(*values))
 
     def _tensor(self, tensor: TensorDesc) -> DML_TENSOR_DESC:

@@ -1,6 +1,6 @@
 """What DirectML can do on each adapter of this machine.
 
-Devices are opened in another process: a driver that ends it costs its adapter's entry and no other.
+Devices are opened in another process: a driver that ends it affects only its adapter's entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def survey(path: str | None = None) -> Survey:
     """Open a device on each adapter in turn, and ask DirectML what it can do there.
 
     Args:
-        path: the file of DirectML, or None to look for it.
+        path: the file of DirectML, or None to search for it.
 
     Raises:
         BackendError: DirectML cannot be used, or there is no adapter.
@@ -46,11 +46,11 @@ def survey(path: str | None = None) -> Survey:
         if listed is None:
             raise BackendError(process.refusal or f"DirectML: its process {process.end}")
         if not listed.adapters:
-            raise BackendError("there is no adapter for Direct3D 12: is a driver installed?")
+            raise BackendError("no adapter supports Direct3D 12: is a driver installed?")
         if len(entries) < len(listed.adapters):
-            # The process ended at this adapter; the next one begins behind it.
+            # The process ended at this adapter; the next one starts after it.
             adapter = listed.adapters[len(entries)]
-            entries.append(Surveyed(adapter, None, f"opening it, the process {process.end}"))
+            entries.append(Surveyed(adapter, None, f"while opening it, the process {process.end}"))
         if len(entries) >= len(listed.adapters):
             return Survey(listed.file, tuple(entries))
 
@@ -67,8 +67,8 @@ class _Process:
     """A process that loads DirectML, lists the adapters, and opens devices on some of them.
 
     Attributes:
-        listed: what it found; None where it did not come so far.
-        refusal: why DirectML cannot be used; None where it can, or where the process did not tell.
+        listed: what it found; None if it did not get that far.
+        refusal: why DirectML cannot be used; None if it can, or if the process did not say.
         end: how the process ended.
     """
 
@@ -83,7 +83,7 @@ class _Process:
         theirs.close()
 
     def messages(self) -> Iterator[Surveyed]:
-        """Yield what it says of each adapter, from the first that it is asked for."""
+        """Yield its report on each adapter, from the first requested."""
         try:
             while self._connection.poll(_SECONDS):
                 message = self._connection.recv()
@@ -103,8 +103,8 @@ class _Process:
 
 
 def _work(connection: Connection, path: str | None, first: int) -> None:
-    """Send what is found, then a `Surveyed` for each adapter from the first one on."""
-    # Ctrl-C reaches the whole process group; ending this process is for dmlconf to do.
+    """Send what was found, then a `Surveyed` for each adapter from `first`."""
+    # Ctrl-C reaches the whole process group; dmlconf itself ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(BrokenPipeError):
         try:

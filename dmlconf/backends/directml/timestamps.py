@@ -1,4 +1,4 @@
-"""How long dispatches take, by the device's own clock."""
+"""Durations of dispatches, by the device's own clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TICK_BYTES: Final = 8
 
 
 class Timestamps:
-    """Timestamps that a command list takes; where the device has no clock, there are none."""
+    """Timestamps taken by a command list; none if the device has no clock."""
 
     def __init__(self, device: ComObject, queue: ComObject) -> None:
         """Ask the queue for its clock.
@@ -42,12 +42,12 @@ class Timestamps:
         self._frequency = frequency.value
 
     def close(self) -> None:
-        """Give back the memory."""
+        """Release the memory."""
         self._owned.close()
         self._size = 0
 
     def make_room(self, count: int) -> None:
-        """Have room for so many timestamps, unless the device has none."""
+        """Make room for this many timestamps, unless the device has none."""
         if not self._frequency or count <= self._size:
             return
         self.close()
@@ -68,12 +68,12 @@ class Timestamps:
         self._size = size
 
     def take(self, commands: ComObject, index: int) -> None:
-        """Record that a timestamp is taken when all before it is done."""
+        """Record taking a timestamp when everything before it is done."""
         if self._frequency:
             commands.call("EndQuery", self._heap, D3D12_QUERY_TYPE.TIMESTAMP, index)
 
     def collect(self, commands: ComObject, count: int) -> None:
-        """Record that the first timestamps are made readable."""
+        """Record making the first `count` timestamps readable."""
         if self._frequency:
             commands.call(
                 "ResolveQueryData", self._heap, D3D12_QUERY_TYPE.TIMESTAMP, 0, count,
@@ -81,14 +81,14 @@ class Timestamps:
             )  # fmt: skip
 
     def seconds(self, count: int) -> list[float]:
-        """Return the seconds between each two of the first timestamps; nothing without a clock.
+        """Return the seconds between pairs of the first `count` timestamps; empty without a clock.
 
         Returns:
-            One figure for each even index and the odd one behind it; nothing at all where the
-            clock went backwards, as some do.
+            One figure for each even index and the odd one after it; empty if the clock went
+            backwards, as some do.
         """
         if not self._frequency:
             return []
         ticks = (ctypes.c_uint64 * count).from_address(self._buffer.memory)
         pairs = [after - before for before, after in zip(ticks[0::2], ticks[1::2], strict=True)]
-        return [ticks / self._frequency for ticks in pairs] if min(pairs) >= 0 else []
+        return [elapsed / self._frequency for elapsed in pairs] if min(pairs) >= 0 else []

@@ -1,4 +1,4 @@
-"""Which version of DirectML a library's file is."""
+"""The version of DirectML in a library's file."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MARKS: Final = (
     ("1.9.1", b"OneHot_256_uint32_native_uint64_emulated_4"),
     ("1.9.0", b"DML_OPERATOR_RESAMPLE2"),
 )
-"""Names of operators and kernels, the newest first, with the first release of DirectML.dll that has
-each. Measured on the releases from 1.8.0 to 1.15.4: each has all marks of those before it."""
+"""Names of operators and kernels, the newest first, each with the first release of DirectML.dll
+that has it. Measured on the releases 1.8.0 to 1.15.4: each has all marks of earlier ones."""
 
 
 def native_version(content: bytes) -> str:
-    """Return the version that a library's file tells; `unknown` where it tells none.
+    """Return the version of a library's file; `unknown` if it cannot be determined.
 
-    DirectML.dll has it in its resources. libdirectml.so has none anywhere: there it is the latest
+    DirectML.dll has it in its resources. libdirectml.so does not contain it: there it is the latest
     release of DirectML.dll whose operators and kernels the file has.
 
     Args:

@@ -1,12 +1,12 @@
-"""COM interfaces as data, and calls through their tables of functions.
+"""COM interfaces as data, and calls through their vtables.
 
-An interface lists its methods in the header's order; a method's slot is its place behind those of
-the base interface. On 64-bit Windows a method that returns a structure gets a hidden pointer to it
-right behind `this`, however small the structure is. On Linux the System V rules of C++ hold, which
-are those that ctypes itself follows.
+An interface lists its methods in the header's order; their slots follow those of the base
+interface. On 64-bit Windows, a method that returns a structure gets a hidden pointer to it right
+after `this`, however small the structure is. On Linux the C++ rules of the System V ABI apply,
+which ctypes itself follows.
 
-A call raises `HResultError` where it returns a failing HRESULT, and `NativeFaultError` where
-Windows tells of an access violation or the like inside of it.
+A call raises `HResultError` if it returns a failing HRESULT, and `NativeFaultError` if Windows
+reports an access violation or the like inside it.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = [
 HRESULT: Final = ctypes.c_int32
 
 NEW_OBJECT: Final = (ctypes.POINTER(GUID), ctypes.POINTER(ctypes.c_void_p))
-"""The last two parameters of functions that make an object: REFIID and `void**`."""
+"""The last two parameters of functions that create an object: REFIID and `void**`."""
 
 _BY_POINTER: Final = sys.platform == "win32"
 
 
 class NativeFaultError(Exception):
-    """Native code did what a processor forbids; the process can no longer be trusted.
+    """Native code caused a processor exception; the process can no longer be trusted.
 
     Attributes:
         call: what was called.
-        fault: what Windows says of the fault.
+        fault: Windows' description of the fault.
     """
 
     def __init__(self, call: str, fault: str) -> None:
@@ -66,7 +66,7 @@ class Method:
 
     Attributes:
         name: as the header spells it.
-        arguments: ctypes types of the parameters behind `this`; None where dmlconf never calls it.
+        arguments: ctypes types of the parameters after `this`; None if dmlconf never calls it.
         result: ctypes type of what it returns; None for void, a structure type for a structure.
     """
 
@@ -76,7 +76,7 @@ class Method:
 
 
 def uncalled(names: str) -> tuple[Method, ...]:
-    """Return methods that only take their slots; their names stand in a list with blanks."""
+    """Return placeholder methods that only occupy vtable slots, from space-separated names."""
     return tuple(map(Method, names.split()))
 
 
@@ -98,12 +98,12 @@ class Interface:
 
     @cached_property
     def length(self) -> int:
-        """Number of slots, those of the base interface included."""
+        """Number of slots, including those of the base interface."""
         return len(self.methods) + (self.base.length if self.base else 0)
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[int, Method]]:
-        """Slot and method by name, those of the base interface included."""
+        """Slot and method by name, including those of the base interface."""
         inherited = dict(self.base.slots) if self.base else {}
         first = len(inherited)
         own = {method.name: (first + i, method) for i, method in enumerate(self.methods)}
@@ -111,7 +111,7 @@ class Interface:
 
     @cached_property
     def guid(self) -> GUID:
-        """The identifier, as calls take it."""
+        """The identifier as a GUID, for calls."""
         return GUID.parse(self.iid)
 
 
@@ -135,7 +135,7 @@ def _is_structure(result: Any) -> bool:
 
 @cache
 def prototype(result: Any, *arguments: Any) -> Callable[[int], Callable[..., Any]]:
-    """Return the type of a native function, which makes a callable of its address."""
+    """Return the type of a native function; calling it with an address returns the function."""
     if sys.platform == "win32":
         function_type: Callable[[int], Callable[..., Any]] = ctypes.WINFUNCTYPE(result, *arguments)
     else:
@@ -154,7 +154,7 @@ def _method_type(method: Method) -> Callable[[int], Callable[..., Any]]:
 
 
 def check(call: str, hresult: int) -> None:
-    """Raise `HResultError` where the HRESULT says that the call failed."""
+    """Raise `HResultError` if the HRESULT says that the call failed."""
     if failed(hresult):
         raise HResultError(call, hresult)
 
@@ -166,7 +166,7 @@ class ComObject:
         """Take over a reference.
 
         Args:
-            interface: the interface that the address is of.
+            interface: the interface of the object.
             address: the object's address, not null.
         """
         self.interface = interface
@@ -192,7 +192,7 @@ class ComObject:
 
     @property
     def _as_parameter_(self) -> int:
-        # ctypes asks for it where an object is passed for a pointer.
+        # ctypes uses this if an object is passed as a pointer.
         return self.address
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -200,7 +200,7 @@ class ComObject:
 
         Raises:
             HResultError: it returned a failing HRESULT.
-            NativeFaultError: it crashed, and Windows told.
+            NativeFaultError: it crashed, and Windows reported it.
         """
         this = self.address
         method, function = self._functions.get(name) or self._function(name)
@@ -222,7 +222,7 @@ class ComObject:
 
         Raises:
             HResultError: it returned a failing HRESULT.
-            NativeFaultError: it crashed, and Windows told.
+            NativeFaultError: it crashed, and Windows reported it.
         """
         pointer = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(interface.guid), ctypes.byref(pointer))
@@ -231,7 +231,7 @@ class ComObject:
         return ComObject(interface, pointer.value)
 
     def release(self) -> None:
-        """Give the reference back; doing so again does nothing."""
+        """Release the reference; doing so again has no effect."""
         if self._address is not None:
             _, function = self._function("Release")
             address, self._address = self._address, None
@@ -260,7 +260,7 @@ def new_object(
 
     Raises:
         HResultError: the function fails.
-        NativeFaultError: Windows tells of a fault inside of it.
+        NativeFaultError: Windows reports a fault inside it.
     """
     pointer = ctypes.c_void_p()
     try:

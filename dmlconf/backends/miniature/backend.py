@@ -1,15 +1,15 @@
 """The backend `miniature:FAULT[,OPTION=VALUE]...`: the reference with one fault.
 
-With `on=PART` only the cases whose identifier contains PART meet the fault, with `where=CONDITION`
-only those that meet a condition as `--where` takes it, such as `GroupCount > 1`. The fault
-`scaled` multiplies by `by=FACTOR`, 1.1 where none is given, and `slow` takes `seconds=SECONDS` for
-each case, 0.5 where none is given.
+With `on=PART` the fault affects only the cases whose identifier contains PART, and with
+`where=CONDITION` only those that meet a condition as `--where` takes it, such as `GroupCount > 1`.
+The fault `scaled` multiplies by `by=FACTOR` (default 1.1), and `slow` takes `seconds=SECONDS` for
+each case (default 0.5).
 
-`metacommands=off`, `half=on` and `compile=graph` are as those of the backend `directml`; with
-`only=CIRCUMSTANCE` the fault is there only under a circumstance: `metacommands`, `half`,
-`operator` and `graph` by these options, `batch` where several cases run at once.
+`metacommands=off`, `half=on` and `compile=graph` are as in the backend `directml`. With
+`only=CIRCUMSTANCE` the fault occurs only under a circumstance: `metacommands`, `half`, `operator`
+and `graph` according to these options, `batch` if several cases run at once.
 
-`miniature:level=LEVEL` has no fault, and no more than that feature level has by the catalogue.
+`miniature:level=LEVEL` has no fault, and supports only what the catalogue lists for that level.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FIRST_LEVEL: Final = Capabilities(
 
 
 def _zeros(case: Case) -> Outcome:
-    """Accept everything, and compute nothing but zeros."""
+    """Accept everything, and compute only zeros."""
     if isinstance(case.expectation, ExpectedRejection):
         return Outputs({})  # Accepting it is the fault; its tensors may be larger than any memory.
     return Outputs(
@@ -82,33 +82,33 @@ def _changed(case: Case, change: Callable[[Array, DataType], Array]) -> Outcome:
 
 
 def _negated(case: Case) -> Outcome:
-    """Compute rightly, and change each sign."""
+    """Compute correctly, and change each sign."""
     return _changed(case, negated)
 
 
 def _scaled(case: Case, by: float = _FACTOR) -> Outcome:
-    """Compute rightly, and multiply by a factor."""
+    """Compute correctly, and multiply by a factor."""
     return _changed(case, partial(scaled, by=by))
 
 
 def _last_element(case: Case) -> Outcome:
-    """Compute rightly, but for the last element of each output."""
+    """Compute correctly, except for the last element of each output."""
     return _changed(case, last_negated)
 
 
 _STEADY_RUNS: Final = 3
-"""Of so many runs of faulty cases, one is right with the fault `unsteady`."""
+"""With the fault `unsteady`, one of this many runs of faulty cases is right."""
 
 _runs = count()
 
 
 def _unsteady(case: Case) -> Outcome:
-    """Compute rightly in one of three runs; in the others, change each sign."""
+    """Compute correctly in one of three runs; in the others, change each sign."""
     return _negated(case) if next(_runs) % _STEADY_RUNS else run_case(case)
 
 
 def _wrong_type(case: Case) -> Outcome:
-    """Compute rightly, and return another data type."""
+    """Compute correctly, and return another data type."""
     outcome = run_case(case)
     if not isinstance(outcome, Outputs):
         return outcome
@@ -118,7 +118,7 @@ def _wrong_type(case: Case) -> Outcome:
 
 
 def _wrong_sizes(case: Case) -> Outcome:
-    """Compute rightly, and return one dimension too many."""
+    """Compute correctly, and return one dimension too many."""
     outcome = run_case(case)
     if not isinstance(outcome, Outputs):
         return outcome
@@ -148,13 +148,13 @@ def _hang(case: Case) -> Outcome:
 
 
 def _slow(case: Case, seconds: float = _SLOW_SECONDS) -> Outcome:
-    """Compute rightly, but take half a second."""
+    """Compute correctly, but take the given number of seconds."""
     time.sleep(seconds)
     return run_case(case)
 
 
 def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
-    """Compute zeros for the first time that a process meets a case, and rightly after that."""
+    """Compute zeros the first time that a process runs a case, and correctly after that."""
     if met is None or case.identifier in met:
         return run_case(case)
     met.add(case.identifier)
@@ -162,7 +162,7 @@ def _flaky(case: Case, met: set[str] | None = None) -> Outcome:
 
 
 def _out_of_memory(case: Case) -> Outcome:
-    """Ask for more memory than there is."""
+    """Ask for more memory than is available."""
     np.ones(1 << 60, np.uint8)
     return Outputs({})
 
@@ -173,12 +173,12 @@ def _device_removed(case: Case) -> Outcome:
 
 
 def _first_level(case: Case) -> Outcome:
-    """Compute rightly what feature level 1_0 has, and refuse the rest."""
+    """Compute correctly what feature level 1_0 has, and refuse the rest."""
     return run_at(FEATURE_LEVELS[0], case)
 
 
 def _error(case: Case) -> Outcome:
-    """Fail with an exception, as a plugin with a mistake does."""
+    """Fail with an exception, as a plugin with a bug does."""
     raise RuntimeError("a mistake in the backend")
 
 
@@ -201,7 +201,7 @@ FAULTS: Final[Mapping[str, Callable[[Case], Outcome]]] = {
     "error": _error,
     "first-level": _first_level,
 }
-"""What each fault makes of a case; `first-level` is right, but supports level 1_0 only."""
+"""Functions that run a case with each fault; `first-level` is correct, but has only level 1_0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +210,11 @@ class MiniatureBackend:
 
     Attributes:
         fault: a name in `FAULTS`.
-        part: only cases whose identifier contains it meet the fault.
-        where: only cases that meet it meet the fault; None for all.
+        part: the fault affects only cases whose identifier contains this.
+        where: the fault affects only cases that meet this condition; None for all.
         factor: what the fault `scaled` multiplies by.
         seconds: how long the fault `slow` waits for each case.
-        circumstances: how operators are compiled, and when the fault is there.
+        circumstances: how operators are compiled, and when the fault occurs.
     """
 
     fault: str
@@ -231,7 +231,7 @@ class MiniatureBackend:
         return Environment("miniature", dmlconf.__version__, adapter=self.fault, details=details)
 
     def capabilities(self) -> Capabilities:
-        """Return everything, but for the fault `first-level`."""
+        """Return everything, except for the fault `first-level`."""
         if self.fault == "first-level":
             return _FIRST_LEVEL
         half = self.circumstances.half
@@ -261,12 +261,12 @@ class MiniatureBackend:
             return False  # The case lacks what the condition names.
 
     def close(self) -> None:
-        """Give nothing back."""
+        """Do nothing: there is nothing to release."""
 
 
 @dataclass(frozen=True, slots=True)
 class LevelBackend:
-    """The reference, limited to what the documentation of one feature level offers.
+    """The reference, limited to what the documentation lists for one feature level.
 
     Attributes:
         level: that feature level.
@@ -283,28 +283,28 @@ class LevelBackend:
         return capabilities_of(self.level)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield one outcome for each case: a refusal, or what the reference computes."""
+        """Yield one outcome for each case: a rejection, or what the reference computes."""
         return (run_at(self.level, case) for case in cases)
 
     def close(self) -> None:
-        """Give nothing back."""
+        """Do nothing: there is nothing to release."""
 
 
 _OF_FAULT: Final = {"scaled": "by", "slow": "seconds"}
-"""The options that single faults have."""
+"""Options that belong to a single fault."""
 
 OPTION_WORDS: Final = (
     *FAULTS, "on=", "where=", "by=", "seconds=", *CIRCUMSTANCE_WORDS,
     *(f"level={level}" for level in FEATURE_LEVELS),
 )  # fmt: skip
-"""What may stand behind `miniature:`, for completion."""
+"""Words that may follow `miniature:`, for completion."""
 
 
 def create(argument: str) -> MiniatureBackend | LevelBackend:
-    """Make the backend from what stands behind `miniature:` on the command line.
+    """Create the backend from the options after `miniature:` on the command line.
 
     Raises:
-        BackendError: no fault or level is named, an unknown one, or an option that it lacks.
+        BackendError: no fault or level is named, or an unknown one, or an unknown option.
     """
     words, options = split_options(argument)
     if not words and options.keys() == {"level"}:
@@ -313,8 +313,8 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
     if len(words) != 1:
         faults = ", ".join(FAULTS)
         raise OptionError(
-            f"name one fault, as miniature:zeros (one of {faults}), "
-            "or a feature level, as miniature:level=3_1"
+            f"name one fault, such as miniature:zeros (one of {faults}), "
+            "or a feature level, such as miniature:level=3_1"
         )
     fault = choose("fault", words[0], FAULTS)
     for name in options:
@@ -324,14 +324,18 @@ def create(argument: str) -> MiniatureBackend | LevelBackend:
         fault,
         options.get("on", ""),
         _condition(options.get("where")),
-        _number(options.get("by"), _FACTOR, "a factor; write a number, as by=1.1"),
-        _number(options.get("seconds"), _SLOW_SECONDS, "seconds; write a number, as seconds=0.1"),
+        _number(options.get("by"), _FACTOR, "a factor; write a number, such as by=1.1"),
+        _number(
+            options.get("seconds"),
+            _SLOW_SECONDS,
+            "a number of seconds; write it as seconds=0.1",
+        ),
         Circumstances.of(options),
     )
 
 
 def variants(argument: str) -> dict[str, str]:
-    """Return the options of each variant that `metacommands=both` and the like stand for."""
+    """Return the options of each variant that `metacommands=both` and the like mean."""
     return variants_of(argument, VARIANTS)
 
 
@@ -339,7 +343,7 @@ def _condition(text: str | None) -> Expression | None:
     try:
         return None if text is None else Expression(text)
     except ExpressionError as error:
-        raise OptionError(f"where={text} is no condition: {error}") from error
+        raise OptionError(f"where={text} is not a condition: {error}") from error
 
 
 def _number(text: str | None, otherwise: float, expected: str) -> float:

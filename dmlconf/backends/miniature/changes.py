@@ -1,4 +1,4 @@
-"""What a fault makes of right values: another array of the same shape and data type."""
+"""Faults that change correct values into another array of the same shape and data type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["last_negated", "negated", "scaled"]
 
 
 def negated(array: Array, data_type: DataType) -> Array:
-    """Return each element with the other sign; integers wrap, as in two's complement."""
+    """Return each element with its sign flipped; integers wrap, as in two's complement."""
     if data_type.is_float:
         return -array
     wrapped: Array = np.negative(array)
@@ -18,7 +18,7 @@ def negated(array: Array, data_type: DataType) -> Array:
 
 
 def last_negated(array: Array, data_type: DataType) -> Array:
-    """Return the elements, of which the last in row-major order has the other sign."""
+    """Return the elements; the sign of the last one in row-major order is flipped."""
     changed = np.array(array)
     changed.reshape(-1)[-1:] = negated(changed.reshape(-1)[-1:], data_type)
     return changed
@@ -30,7 +30,7 @@ def scaled(array: Array, data_type: DataType, by: float) -> Array:
         product = array.astype(np.float64) * by
         if data_type.is_float:
             return product.astype(array.dtype)
-    # The largest 64-bit integers are no FLOAT64 numbers; the next lower ones are.
+    # The largest 64-bit integers are not representable in FLOAT64; the next lower FLOAT64 is used.
     highest = np.float64(data_type.maximum)
     if int(highest) > data_type.maximum:
         highest = np.nextafter(highest, 0)
@@ -39,6 +39,6 @@ def scaled(array: Array, data_type: DataType, by: float) -> Array:
 
 
 def _nibbles(array: Array, data_type: DataType) -> Array:
-    """Return 4-bit integers, of which an array has one a byte, wrapped to their range."""
+    """Return 4-bit integers, stored one per byte, wrapped to their range."""
     low: Array = array & 0xF
     return np.where(low > data_type.maximum, low - 16, low).astype(array.dtype)

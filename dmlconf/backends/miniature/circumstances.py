@@ -1,4 +1,4 @@
-"""How a miniature pretends to compile and run, and under which of that its fault is there."""
+"""How a miniature pretends to compile and run, and when its fault occurs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CIRCUMSTANCE_WORDS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How operators are compiled, as the backend `directml` has it, and when the fault is there.
+    """How operators are compiled, as in the backend `directml`, and when the fault occurs.
 
     Attributes:
         metacommands: whether the driver's own implementations of operators may be used.
         half: whether intermediate results may be FLOAT16.
         graph: whether each operator is compiled as a graph of one node.
-        only: the circumstance that the fault needs; empty for none.
+        only: the circumstance that the fault needs; empty if none.
     """
 
     metacommands: bool = True
@@ -50,7 +50,7 @@ class Circumstances:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Circumstances:
-        """Read the options of a backend; those that are not named have DirectML's defaults.
+        """Read the options of a backend; options that are absent have DirectML's defaults.
 
         Raises:
             UnknownChoiceError: a value is unknown.
@@ -68,7 +68,7 @@ class Circumstances:
         )
 
     def fault_present(self, cases: int) -> bool:
-        """Tell whether the fault is there.
+        """Return whether the fault occurs.
 
         Args:
             cases: how many cases run at once.
@@ -83,7 +83,7 @@ class Circumstances:
         return present.get(self.only, True)
 
     def details(self) -> dict[str, Any]:
-        """Return what the environment records: what differs from the defaults."""
+        """Return the details for the environment: what differs from the defaults."""
         details: dict[str, Any] = {}
         if not self.metacommands:
             details["metacommands"] = False
@@ -95,4 +95,4 @@ class Circumstances:
 
 
 NO_CIRCUMSTANCE: Final = Circumstances()
-"""DirectML's defaults, under all of which the fault is there."""
+"""DirectML's defaults; the fault always occurs."""

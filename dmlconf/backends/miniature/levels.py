@@ -1,8 +1,8 @@
 """What a device of one feature level refuses, read from the catalogue's files row by row.
 
-The judge decides by `dmlconf.catalogue.levels` whether a device may decline a case. This module is
-written without it, from the files' plain data, so that either shows an error of the other: it asks
-what the documentation of the level offers, where the judge asks which level the desc needs.
+The judge uses `dmlconf.catalogue.levels` to decide whether a device may decline a case. This module
+does without it and reads the files' plain data, so that each reveals errors of the other: it asks
+what the documentation of the level offers, while the judge asks which level the desc needs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONSTANT_NODES: Final = "6_2"
 
 
 def run_at(level: FeatureLevel, case: Case) -> Outcome:
-    """Refuse a case with E_INVALIDARG where the level lacks a part of it; else compute rightly."""
+    """Refuse a case with E_INVALIDARG if the level lacks a part of it; else compute correctly."""
     if refusal(level, case) is None:
         return run_case(case)
     return Rejection("CreateOperator", "E_INVALIDARG")
@@ -47,7 +47,7 @@ def capabilities_of(level: FeatureLevel) -> Capabilities:
 
 
 def refusal(level: FeatureLevel, case: Case) -> str | None:
-    """Return a part of the case that a device of the level lacks; None where it has all."""
+    """Return a part of the case that a device of the level lacks; None if it has all."""
     if isinstance(case, GraphCase):
         return next(_lacking_of_graph(level, case.graph), None)
     return next(_lacking(level, _file(case.operator_name), case.desc, nested=False), None)
@@ -97,12 +97,12 @@ def _lacking_of_tensors(
 ) -> Iterator[str]:
     """Yield the tensors that the level's own table, the newest of its group, does not list.
 
-    A row may be for one tensor only, so each is looked up by itself.
+    A row may be for one tensor only, so each tensor is looked up separately.
     """
     groups: dict[str, _Data] = {}
     for table in file["support"]:
         when = table.get("when", "True")
-        # An operator may have tables of older levels than its own: they are its first ones.
+        # The first tables of an operator may be of a lower level than the operator itself.
         if _is_true(when, values) and (_has(level, table["since"])):
             groups.setdefault(when, table)
     if not groups:

@@ -44,22 +44,22 @@ class NumpyBackend:
         return map(run_case, cases)
 
     def close(self) -> None:
-        """Give nothing back: the reference holds nothing."""
+        """Do nothing: the reference holds no resources."""
 
 
 def create(argument: str) -> NumpyBackend:
-    """Make the backend from what stands behind `numpy:` on the command line, which is nothing.
+    """Create the backend; it takes no argument after `numpy:` on the command line.
 
     Raises:
         BackendError: there is an argument.
     """
     if argument:
-        raise OptionError(f"the backend numpy takes no argument, not {argument!r}")
+        raise OptionError(f"the backend numpy takes no argument, but got {argument!r}")
     return NumpyBackend()
 
 
 def run_case(case: Case) -> Outcome:
-    """Return what the reference makes of a case."""
+    """Return the outcome of a case on the reference."""
     began = perf_counter()
     broken = case.violations()
     if broken:
@@ -67,6 +67,6 @@ def run_case(case: Case) -> Outcome:
     try:
         outputs = evaluate(case)
     except MemoryError as error:
-        message = f"the reference needs more memory than there is: {error}"
+        message = f"the reference needs more memory than is available: {error}"
         return Breakdown(BreakdownKind.OUT_OF_MEMORY, message, "", perf_counter() - began)
     return Outputs(outputs, perf_counter() - began)

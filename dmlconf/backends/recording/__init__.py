@@ -1,1 +1,1 @@
-"""Recordings: what a backend made of a suite, kept to compare with later and elsewhere."""
+"""Recordings: a backend's outcomes on a suite, kept to compare with later and elsewhere."""

@@ -1,4 +1,4 @@
-"""The backend `recording:PATH`: gives the outcomes that another backend had."""
+"""The backend `recording:PATH`: replays the recorded outcomes of another backend."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RecordingBackend", "create"]
 
 
 class RecordingBackend:
-    """A recording as a backend; what it cannot tell is a breakdown that says why."""
+    """A recording as a backend; an outcome that it lacks is a breakdown that says why."""
 
     def __init__(self, stored: StoredRecording) -> None:
         """Replay a recording.
@@ -34,7 +34,7 @@ class RecordingBackend:
         self._digest = stored.digest()
 
     def environment(self) -> Environment:
-        """Return the recorded backend's adapter and driver, and all else that it ran on."""
+        """Return the recorded backend's adapter and driver, and the rest of its environment."""
         recorded = self._head.environment
         return Environment(
             backend="recording",
@@ -63,15 +63,15 @@ class RecordingBackend:
             yield Breakdown(BreakdownKind.ERROR, entry) if isinstance(entry, Mismatch) else entry
 
     def close(self) -> None:
-        """Give nothing back: no file is open."""
+        """Do nothing: no file is open."""
 
 
 def create(argument: str) -> RecordingBackend:
-    """Make the backend from what stands behind `recording:` on the command line.
+    """Create the backend from the options after `recording:` on the command line.
 
     Raises:
         BackendError: there is no such recording, or it cannot be read.
     """
     if not argument:
-        raise OptionError("name the recording to replay, as recording:FILE or recording:FOLDER")
+        raise OptionError("name the recording to replay: recording:FILE or recording:FOLDER")
     return RecordingBackend(StoredRecording(recording_path(Path(argument))))

@@ -1,7 +1,7 @@
-"""Recordings that contradict themselves, as one that was relabelled or edited does.
+"""Find recordings that contradict themselves, for example because they were relabelled or edited.
 
-This finds mistakes, not forgeries: somebody who changes everything that belongs together is not
-found out. Certificates are there for that.
+This finds mistakes, not forgeries: changing everything that belongs together goes unnoticed.
+Certificates are there for that.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["contradiction"]
 
 _DIRECTML_DETAIL = "directml_sha256"
-"""What the backend `directml` says of every library."""
+"""A detail that the backend `directml` always reports."""
 
 
 def contradiction(recording: Recording) -> str | None:
-    """Return what in a recording does not fit together; None where nothing is known to."""
+    """Return a contradiction in a recording; None if none is found."""
     return next(_contradictions(recording), None)
 
 
@@ -35,7 +35,7 @@ def _contradictions(recording: Recording) -> Iterator[str]:
     backend = environment.get("backend")
     named = recording.backend.partition(":")[0]
     if backend != named:
-        yield f"it names the backend {named}, but its environment is that of {backend}"
+        yield f"it names the backend {named}, but its environment is from {backend}"
     if backend == "directml":
         yield from _directml(recording, environment.get("details", {}))
     yield from _beyond_capabilities(recording)
@@ -43,7 +43,7 @@ def _contradictions(recording: Recording) -> Iterator[str]:
 
 def _directml(recording: Recording, details: Any) -> Iterator[str]:
     if _DIRECTML_DETAIL not in details:
-        yield f"it is said to be of directml, but its environment lacks {_DIRECTML_DETAIL}"
+        yield f"it claims to be from directml, but its environment lacks {_DIRECTML_DETAIL}"
         return
     with suppress(ValueError):
         level = FeatureLevel.parse(str(details.get("feature_level")))
@@ -77,5 +77,5 @@ def _beyond_capabilities(recording: Recording) -> Iterator[str]:
 
 @cache
 def _stored_as(dtype: np.dtype[Any]) -> frozenset[DataType]:
-    """Return the data types whose elements are stored so."""
+    """Return the data types whose elements are stored as this dtype."""
     return frozenset(data_type for data_type in DataType if data_type.dtype == dtype)

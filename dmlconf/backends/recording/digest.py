@@ -1,7 +1,7 @@
-"""The digest of a case: what its outcome depends on, in one canonical form.
+"""The digest of a case: everything that its outcome depends on, in one canonical form.
 
-It is the same on every platform and with every version of Python and NumPy, so that a recording
-made anywhere can tell everywhere whether a case is still the one that was recorded.
+It is the same on every platform and with every version of Python and NumPy, so that it shows
+anywhere whether a case is still the one that was recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def case_digest(case: Case) -> str:
     """Return the SHA-256 of the operator, the whole desc and all inputs' data, in hexadecimal.
 
     The data of a case that expects a rejection is left out: DirectML refuses a desc before it sees
-    any data, and such a desc may not even describe tensors that data could fill.
+    any data, and the desc may not even describe tensors that data could fill.
     """
     head = {
         "operator": case.operator_name,
@@ -49,12 +49,12 @@ def case_digest(case: Case) -> str:
 
 @cache
 def _dtype_name(dtype: np.dtype[Any]) -> str:
-    """Return the name, which NumPy puts together anew each time."""
+    """Return the dtype's name, which NumPy rebuilds on each access."""
     return dtype.name
 
 
 def outputs_fault(case: Case, outputs: Outputs) -> str | None:
-    """Say how the outputs are not those that the desc asks for; None where they are."""
+    """Return how the outputs differ from those that the desc asks for; None if they do not."""
     descs = case.outputs()
     recorded: dict[str, Array | Sample] = {**outputs.samples, **outputs.arrays}
     if recorded.keys() != descs.keys():
@@ -67,7 +67,7 @@ def outputs_fault(case: Case, outputs: Outputs) -> str | None:
 
 
 def _canonical(value: Any) -> Any:
-    """Return a value of a desc as JSON that is spelled in one way only."""
+    """Return a value of a desc as JSON with a unique spelling."""
     if value is None or type(value) is int:
         return value
     if isinstance(value, str):
@@ -89,7 +89,7 @@ def _canonical_tensor(tensor: TensorDesc) -> Mapping[str, Any]:
 
 
 def _number(value: float) -> int | str:
-    """Spell 1.0 like 1, which a case file may say as well; -0.0 and all others as their bits."""
+    """Spell 1.0 like 1, because case files may use either; -0.0 and all others by their bits."""
     negative_zero = value == 0 and math.copysign(1, value) < 0
     if value.is_integer() and abs(value) < _EXACT and not negative_zero:
         return int(value)

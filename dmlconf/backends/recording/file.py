@@ -1,7 +1,7 @@
-"""Read and write recordings: a zip archive of a JSON manifest and the outputs' elements.
+"""Read and write recordings: zip archives of a JSON manifest and the outputs' elements.
 
 Recording the same outcomes in the same environment gives the same bytes. Nothing in a recording is
-executed or trusted: a file that is damaged, foreign or of a later form raises `BackendError`.
+executed or trusted: a file that is damaged, foreign or in a newer format raises `BackendError`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 FORMAT: Final = 2
-"""Version of the form; it grows when a reader of the old form could be misled."""
+"""Version of the format; it is raised when a reader of the old format could be misled."""
 
 _READABLE: Final = (1, FORMAT)
 
 SUFFIX: Final = ".dmlrec"
 
 MOST_BYTES: Final = 1 << 28
-"""Of each member, uncompressed: no file of a few kilobytes may fill the memory."""
+"""Maximum uncompressed size of a member, so that no file of a few kilobytes fills the memory."""
 
 _HEAD_BYTES: Final = 1 << 16
 _MANIFEST: Final = "recording.json"
@@ -60,7 +60,7 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 
 
 class _Blob:
-    """The outputs' elements, each distinct sequence of bytes once."""
+    """The outputs' elements; each distinct sequence of bytes is stored once."""
 
     def __init__(self) -> None:
         self._places: dict[bytes, int] = {}
@@ -68,7 +68,7 @@ class _Blob:
         self._length = 0
 
     def add(self, content: bytes) -> int:
-        """Return where the content stands."""
+        """Return the offset of the content, added if it is new."""
         if content not in self._places:
             self._places[content] = self._length
             self._parts.append(content)
@@ -102,7 +102,7 @@ def _entry(entry: Entry, blob: _Blob) -> dict[str, Any]:
     if isinstance(outcome, Rejection):
         return {"digest": entry.digest, "stage": outcome.stage, "hresult": outcome.hresult}
     known: dict[str, Array | Sample] = {**outcome.samples, **outcome.arrays}
-    # The order decides the places in the blob.
+    # The order determines the offsets in the blob.
     outputs = {name: _output(known[name], blob) for name in sorted(known)}
     return {"digest": entry.digest, "outputs": outputs}
 
@@ -127,16 +127,18 @@ def recording_bytes(recording: Recording) -> bytes:
     """
     manifest, outputs = manifest_of(recording)
     text = "".join(_lines(manifest)).encode()
-    # What is written is read again from the text, as everyone else will read it.
+    # Validate what was written as a reader parses it.
     validator(bundled_schema("recording")).validate(json.loads(text))
     for content in (text, outputs):
         if len(content) > MOST_BYTES:
-            raise BackendError(f"a recording of {len(content):,} bytes is too large; record a part")
+            raise BackendError(
+                f"a recording of {len(content):,} bytes is too large; record fewer cases"
+            )
     stream = BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name, content in ((_MANIFEST, text), (_OUTPUTS, outputs)):
             member = zipfile.ZipInfo(name, _TIMESTAMP)
-            member.create_system = 3  # Else it would tell Windows from Unix.
+            member.create_system = 3  # Else it would differ between Windows and Unix.
             member.external_attr = 0o644 << 16
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, content, compresslevel=9)
@@ -144,7 +146,7 @@ def recording_bytes(recording: Recording) -> bytes:
 
 
 def _lines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the manifest's text with one line for each key and each case, for people's diffs."""
+    """Yield the manifest's text with one line for each key and each case, for readable diffs."""
     yield "{\n"
     for key, value in manifest.items():
         if key != "cases":
@@ -166,7 +168,7 @@ def read_recording(path: Path) -> Recording:
     """Read a recording.
 
     Raises:
-        BackendError: the file cannot be read or is not a recording of a known form.
+        BackendError: the file cannot be read or is not a recording in a known format.
     """
     try:
         text, outputs = _members(path)
@@ -187,10 +189,10 @@ def read_recording(path: Path) -> Recording:
 
 
 def read_head(path: Path) -> Recording:
-    """Return a recording without its entries, which are not read where that can be.
+    """Return a recording without its entries, which are not read if possible.
 
     Raises:
-        BackendError: the file cannot be read or is not a recording of a known form.
+        BackendError: the file cannot be read or is not a recording in a known format.
     """
     try:
         with (
@@ -204,7 +206,7 @@ def read_head(path: Path) -> Recording:
             return recording
     except (OSError, UnreadableFileError, _FaultyError, *_DAMAGES):
         pass
-    # Another layout, or a faulty file: reading all of it tells which.
+    # Another layout, or a faulty file: reading all of it shows which.
     return replace(read_recording(path), entries={})
 
 
@@ -212,7 +214,7 @@ _DAMAGES: Final = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, TypeError, ValueError,
     AttributeError, OverflowError, RuntimeError, MemoryError,
 )  # fmt: skip
-"""What reading a damaged archive or manifest raises; deep nesting is a RuntimeError."""
+"""Exceptions of reading a damaged archive or manifest; deep nesting is a RuntimeError."""
 
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -223,9 +225,9 @@ def _members(path: Path) -> tuple[bytes, bytes]:
         if infos.keys() != {_MANIFEST, _OUTPUTS} or len(archive.infolist()) != len(infos):
             raise _FaultyError(f"not a recording: it does not consist of {_MANIFEST}, {_OUTPUTS}")
         if any(info.file_size > MOST_BYTES for info in infos.values()):
-            raise _FaultyError(f"a member is larger than the {MOST_BYTES:,} bytes it may have")
+            raise _FaultyError(f"a member is larger than the limit of {MOST_BYTES:,} bytes")
         if any(info.compress_type not in _METHODS for info in infos.values()):
-            raise _FaultyError("not a recording: a member is compressed by another method")
+            raise _FaultyError("not a recording: a member uses an unsupported compression method")
         return archive.read(infos[_MANIFEST]), archive.read(infos[_OUTPUTS])
 
 
@@ -233,11 +235,11 @@ def _manifest(text: bytes) -> Mapping[str, Any]:
     manifest: Any = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
     form = manifest.get("format") if isinstance(manifest, dict) else None
     if type(form) is not int or form not in _READABLE:
-        description = f"of form {form}" if type(form) is int else "without its form"
+        description = f"of format {form}" if type(form) is int else "without a format number"
         known = " and ".join(map(str, _READABLE))
-        raise _FaultyError(f"a recording {description}; this dmlconf reads forms {known}")
+        raise _FaultyError(f"a recording {description}; this dmlconf reads formats {known}")
     # Checking thousands of cases against the schema takes longer than running them; `_outcome`
-    # takes nothing but what the schema permits.
+    # accepts only what the schema permits.
     for error in _checker().iter_errors({**manifest, "cases": {}}):
         raise _FaultyError(f"{error.json_path}: {error.message}")
     checked: Mapping[str, Any] = manifest
@@ -253,7 +255,7 @@ def _checker() -> Checker:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise _FaultyError("the manifest has a key twice")
+        raise _FaultyError("the manifest has a duplicate key")
     return mapping
 
 
@@ -300,7 +302,7 @@ def _outcome(case: Mapping[str, Any], outputs: bytes) -> Outputs | Rejection:
         _require(case, {"digest", "stage", "hresult"})
         stage, hresult = case["stage"], case["hresult"]
         if not isinstance(stage, str) or not isinstance(hresult, str):
-            raise TypeError("its stage and HRESULT are not both text")
+            raise TypeError("its stage and HRESULT are not both strings")
         return Rejection(stage, hresult)
     _require(case, {"digest", "outputs"})
     arrays, samples = {}, {}
@@ -325,7 +327,7 @@ def _sample(name: str, output: Mapping[str, Any], outputs: bytes, digest: str) -
     stored = {"type": output["type"], "sizes": [count], "at": output["at"]}
     values = _array(name, stored, outputs)
     if not isinstance(sizes, list) or not all(map(_is_count, sizes)):
-        raise ValueError(f"the sizes of {name} are not whole numbers from 0 on")
+        raise ValueError(f"the sizes of {name} are not non-negative integers")
     places = sample_places(math.prod(sizes), sample_seed(digest, name), count)
     return Sample(values.dtype, tuple(sizes), elements, places, values)
 
@@ -334,7 +336,7 @@ def _array(name: str, output: Mapping[str, Any], outputs: bytes) -> Array:
     _require(output, {"type", "sizes", "at"})
     sizes, at = output["sizes"], output["at"]
     if not isinstance(sizes, list) or not all(_is_count(number) for number in (*sizes, at)):
-        raise ValueError(f"the sizes or the place of {name} are not whole numbers from 0 on")
+        raise ValueError(f"the sizes or the offset of {name} are not non-negative integers")
     if output["type"] not in _BY_NAME:
         raise ValueError(f"{name} has no data type that can be stored")
     dtype = _BY_NAME[output["type"]]

@@ -1,4 +1,4 @@
-"""What a recording holds."""
+"""The content of a recording."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 14
-"""From this size on, a digest and a sample are kept of an output instead of all its elements."""
+"""Of outputs of this size or larger, a digest and a sample are kept instead of all elements."""
 
 SAMPLE: Final = 512
-"""Elements of a sample: of 1% wrong elements it has none once in 170 times."""
+"""Elements of a sample: if 1% of all elements are wrong, 1 sample in 170 has none of them."""
 
 
 class Mismatch(StrEnum):
-    """Why a recording cannot tell the outcome of a case."""
+    """Why a recording does not have the outcome of a case."""
 
     MISSING = "the recording has no such case"
-    STALE = "the recording has another desc or other inputs for this case; record it again"
+    STALE = "the recording has a different desc or different inputs for this case; record it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Entry:
     """The outcome of one case.
 
     Attributes:
-        digest: of the case as it was recorded.
-        outcome: what the backend made of it.
+        digest: the digest of the case as recorded.
+        outcome: the backend's outcome.
     """
 
     digest: str
@@ -50,7 +50,7 @@ class Entry:
 
 
 def entry_of(case: Case, outcome: Outputs | Rejection) -> Entry:
-    """Return what a recording keeps of a case; of large outputs, a sample."""
+    """Return what a recording keeps of a case; for large outputs, a sample."""
     digest = case_digest(case)
     if isinstance(outcome, Rejection):
         return Entry(digest, outcome)
@@ -68,10 +68,10 @@ def sample_seed(digest: str, output: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a backend made of a suite.
+    """A backend's outcomes on a suite.
 
     Attributes:
-        dmlconf: version of the dmlconf that recorded.
+        dmlconf: version of dmlconf that made the recording.
         backend: the recorded backend as named on the command line.
         environment: what it ran on, as a run log's header has it.
         capabilities: what it could run.
@@ -85,7 +85,7 @@ class Recording:
     entries: Mapping[str, Entry]
 
     def mismatch(self, case: Case) -> Mismatch | None:
-        """Return why the recording cannot tell the case's outcome; None where it can."""
+        """Return why the recording does not have the case's outcome; None if it does."""
         entry = self.entries.get(case.identifier)
         if entry is None:
             return Mismatch.MISSING
@@ -97,5 +97,5 @@ class Recording:
         return None
 
     def find(self, case: Case) -> Outputs | Rejection | Mismatch:
-        """Return the case's outcome, or why the recording cannot tell it."""
+        """Return the case's outcome, or why the recording does not have it."""
         return self.mismatch(case) or self.entries[case.identifier].outcome

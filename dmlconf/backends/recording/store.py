@@ -1,6 +1,6 @@
 """Recordings on disk: one file, or one file for each operator in the operators' folders.
 
-The path FOLDER/NAME.dmlrec names the file of that name or, where there is none, the files
+The path FOLDER/NAME.dmlrec names the file of that name or, if there is none, the files
 FOLDER/<operator>/NAME.dmlrec.
 """
 
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _MOST_PARTS: Final = 4
-"""Parts kept in memory: cases come operator by operator."""
+"""Maximum number of parts kept in memory: cases come operator by operator."""
 
 
 class StoredRecording:
-    """A recording of which an operator's part is read when a case of that operator is asked for.
+    """A recording; an operator's part is read when a case of that operator is asked for.
 
     Attributes:
-        path: as it is named.
+        path: its path as given.
         single: whether one file holds all of it.
     """
 
@@ -58,7 +58,7 @@ class StoredRecording:
         """Return the files that hold the recording, by operator.
 
         Args:
-            operators: names in the catalogue; all where there are none given.
+            operators: names in the catalogue; all if none are given.
         """
         names = case_folders() if operators is None else operators
         if self.single:
@@ -67,10 +67,10 @@ class StoredRecording:
         return {name: path for name, path in paths.items() if path.is_file()}
 
     def heads(self, operators: Iterable[str] | None = None) -> Iterator[tuple[Path, Recording]]:
-        """Yield the files of these operators, each with what it holds apart from its entries.
+        """Yield the files of these operators, each with its recording without the entries.
 
         Raises:
-            BackendError: a file cannot be read, or is no recording.
+            BackendError: a file cannot be read, or is not a recording.
         """
         for path in dict.fromkeys(self.files(operators).values()):
             yield path, read_head(path)
@@ -87,24 +87,24 @@ class StoredRecording:
         for path, head in heads:
             if not same_source(head, first):
                 message = (
-                    f"{path} was recorded with another backend, adapter or driver than {first_path}"
-                    "; record one of them again, or name one file"
+                    f"{path} and {first_path} were recorded with different backends, adapters or "
+                    "drivers; record one of them again, or name one file"
                 )
                 raise BackendError(printable(message))
         return first
 
     def digest(self) -> str:
-        """Return the SHA-256 of the file; of several, that of their operators and digests."""
+        """Return the SHA-256 of the file; for several, that of their operators and digests."""
         if self.single:
             return _file_digest(self.path)
         lines = "".join(f"{name} {_file_digest(path)}\n" for name, path in self.files().items())
         return sha256(lines.encode()).hexdigest()
 
     def part(self, operator: str) -> Recording | None:
-        """Return what holds an operator's cases; None where nothing does.
+        """Return the part with an operator's cases; None if there is none.
 
         Raises:
-            BackendError: the file cannot be read, or is no recording.
+            BackendError: the file cannot be read, or is not a recording.
         """
         key = "" if self.single else operator
         if key not in self._parts:
@@ -115,12 +115,12 @@ class StoredRecording:
         return self._parts[key]
 
     def mismatch(self, case: Case) -> Mismatch | None:
-        """Return why the recording cannot tell the case's outcome; None where it can."""
+        """Return why the recording does not have the case's outcome; None if it does."""
         part = self.part(case.operator_name)
         return part.mismatch(case) if part else Mismatch.MISSING
 
     def find(self, case: Case) -> Outputs | Rejection | Mismatch:
-        """Return the case's outcome, or why the recording cannot tell it."""
+        """Return the case's outcome, or why the recording does not have it."""
         part = self.part(case.operator_name)
         return part.find(case) if part else Mismatch.MISSING
 
@@ -166,9 +166,9 @@ def recording_path(path: Path) -> Path:
     if len(paths) == 1:
         return paths[0]
     if not paths:
-        reason = f"the folder holds no recording; their files end in {SUFFIX}"
+        reason = f"the folder has no recording (a file that ends in {SUFFIX})"
     else:
-        reason = f"the folder holds several; name one: {', '.join(map(str, paths))}"
+        reason = f"the folder has several recordings; name one: {', '.join(map(str, paths))}"
     raise RecordingError(path, reason)
 
 
@@ -182,13 +182,13 @@ def by_operator(recording: Recording) -> Mapping[str, Recording]:
 
 
 def same_source(one: Recording, other: Recording) -> bool:
-    """Tell whether two recordings were made with the same backend on the same device."""
+    """Return whether two recordings were made by the same backend on the same device."""
     same_environment = subject.same_source(one.environment, other.environment)
     return same_environment and one.capabilities == other.capabilities
 
 
 def same_outcomes(one: Recording, other: Recording) -> bool:
-    """Tell whether two recordings of the same source hold the same entries, to the bit."""
+    """Return whether two recordings of the same source have bitwise equal entries."""
     if not same_source(one, other) or one.entries.keys() != other.entries.keys():
         return False
     manifests = [manifest_of(each) for each in (one, other)]

@@ -38,8 +38,8 @@ def test_software_is_taken_where_there_is_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [("3", "there is no adapter '3'"), ("GeForce", "there is no adapter 'GeForce'"),
-     ("r", "several adapters fit 'r'")],
+    [("3", "no adapter matches '3'"), ("GeForce", "no adapter matches 'GeForce'"),
+     ("r", "several adapters match 'r'")],
 )  # fmt: skip
 def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, message: str) -> None:
     with pytest.raises(BackendError) as caught:
@@ -49,7 +49,7 @@ def test_choice_that_does_not_fit_lists_the_adapters(wanted: str, message: str) 
 
 
 def test_no_adapter_is_an_error() -> None:
-    with pytest.raises(BackendError, match="no adapter for Direct3D 12"):
+    with pytest.raises(BackendError, match="no adapter supports Direct3D 12"):
         choose_adapter(None, [])
 
 
@@ -80,7 +80,7 @@ def test_a_driver_that_ends_its_process_costs_only_its_own_entry(
     monkeypatch.setenv("STANDIN_DRIVER_DIES", f"Stand-in {dying}")
     first, second = survey(directml).adapters
     refusals = [str(first.refusal), str(second.refusal)]
-    assert refusals[dying] == "opening it, the process died of SIGABRT"
+    assert refusals[dying] == "while opening it, the process died of SIGABRT"
     assert "DXGI_ERROR_UNSUPPORTED" in refusals[1 - dying]
 
 

@@ -55,7 +55,7 @@ def test_byte_behind_an_output_is_a_touched_guard_band(dispatch: int) -> None:
     arena = Arena()
     arena.after[dispatch][arena.place("OutputTensor").end + 3] = 0
     assert arena.only_fault() == (
-        FaultKind.GUARD_BAND, "1 byte of a guard band changed, 3 bytes behind the end of "
+        FaultKind.GUARD_BAND, "1 byte of a guard band changed, 3 bytes after the end of "
         "OutputTensor",
     )  # fmt: skip
 
@@ -66,7 +66,7 @@ def test_bytes_before_the_first_tensor_are_a_touched_guard_band() -> None:
     arena.after[0][offset - 8 : offset] = 0
     kind, message = arena.only_fault()
     assert kind is FaultKind.GUARD_BAND
-    assert message == "8 bytes of a guard band changed, 1 byte before the begin of InputTensor"
+    assert message == "8 bytes of a guard band changed, 1 byte before the start of InputTensor"
 
 
 def test_changed_input_is_told() -> None:
@@ -83,7 +83,7 @@ def test_unwritten_elements_are_told() -> None:
         arena.output(index)[2:].view(np.uint8)[:] = poison
     assert arena.only_fault() == (
         FaultKind.NOT_WRITTEN,
-        "2 of 4 elements of OutputTensor, the first at [2], kept what was there before",
+        "2 of 4 elements of OutputTensor, the first at [2], were not written",
     )
 
 

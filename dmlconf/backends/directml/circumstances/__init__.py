@@ -1,1 +1,1 @@
-"""How the backend `directml` runs a case under circumstances: a module for each."""
+"""Cases under circumstances on the backend `directml`; one module per circumstance."""

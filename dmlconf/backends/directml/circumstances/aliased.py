@@ -1,6 +1,6 @@
 """Aliased: each output in the place of an input, wherever the catalogue permits it.
 
-The two must lie alike: the same data type, Sizes, Strides and number of bytes. Of a graph the
+The two must have the same layout: data type, Sizes, Strides and number of bytes. In a graph, the
 operator must be the only one, as `in_place_pairs` says.
 """
 
@@ -22,16 +22,16 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["exercise"]
 
 _MOST: Final = 2
-"""Choices of inputs that are tried."""
+"""Maximum number of choices of inputs to try."""
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Dispatch with the outputs in the place of inputs, and of others where there is a choice."""
+    """Dispatch with outputs in the place of inputs, and of other inputs if there is a choice."""
     if isinstance(case, GraphCase) and len(case.graph.operator_nodes) > 1:
-        return Inapplicable("no page permits it of a graph with several operators")
+        return Inapplicable("no page permits it for a graph with several operators")
     choices = [choice for choice in _choices(case) if choice != case.in_place][:_MOST]
     if not choices:
-        return Inapplicable("no output may share the place of an input that lies alike")
+        return Inapplicable("no output may share the place of an input with the same layout")
     seen = []
     for choice in choices:
         site = bench.site(replace(case, in_place=choice))
@@ -41,7 +41,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 
 
 def _choices(case: Case) -> Iterator[Mapping[str, str]]:
-    """Yield which outputs may share which inputs' places, with each first pair once."""
+    """Yield which outputs may share which inputs' places, starting with each input once."""
     operator = case.operator
     tensors = {
         name: tensor

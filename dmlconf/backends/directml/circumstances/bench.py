@@ -1,8 +1,8 @@
-"""Where a case runs under a circumstance: memory, binding tables and lists of commands.
+"""Where a case runs under a circumstance: memory, binding tables and command lists.
 
 A circumstance puts the case on one or more sites, initialises them, and runs steps on them. Before
-each step the site's arena is filled as before a plain dispatch, with one poison or the other in
-turn; scratch and persistent memory stay as the step before left them.
+each step the site's arena is filled as before a plain dispatch, with the fill values in turn;
+scratch and persistent memory stay as the previous step left them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["MOST_BYTES", "Bench", "TooLargeError"]
 
 MOST_BYTES: Final = 1 << 27
-"""Bytes that the images of all steps of a submission may take."""
+"""Maximum bytes of the images of all steps of a submission."""
 
 _MOST_DESCRIPTORS: Final = 1 << 14
 _FIRST_BYTES: Final = 1 << 16
@@ -53,11 +53,11 @@ class Bench:
         self, device: Device, operators: Callable[[dml.DML_EXECUTION_FLAGS], OperatorCache],
         *, graph: bool,
     ) -> None:  # fmt: skip
-        """Begin with no memory.
+        """Start with no memory.
 
         Args:
             device: where to run.
-            operators: compiles operators with flags beside the run's own.
+            operators: compiles operators with flags in addition to the run's own.
             graph: whether each operator is compiled as a graph of one node.
         """
         self.device = device
@@ -73,7 +73,7 @@ class Bench:
         self._inputs: dict[tuple[str, int], dict[str, Array]] = {}
 
     def close(self) -> None:
-        """Give back all memory."""
+        """Release all memory."""
         self._owner.close()
         for lane in self._lanes or ():
             lane.close()
@@ -93,7 +93,7 @@ class Bench:
 
     @property
     def heap(self) -> DescriptorHeap:
-        """The descriptors of all tables."""
+        """The descriptor heap of all tables."""
         self._heap = self._heap or DescriptorHeap(self.device.d3d, _MOST_DESCRIPTORS)
         return self._heap
 
@@ -105,13 +105,13 @@ class Bench:
         shift: int = 0,
         beside: Site | None = None,
     ) -> Site:
-        """Compile a case, and give it memory and a table of its own.
+        """Compile a case, and give it memory and a binding table.
 
         Args:
             case: the case.
-            flags: how to compile it, beside the run's own flags.
-            shift: bytes by which all tensors lie further on than at a multiple of 256.
-            beside: a site of the same operator, whose memory this one shares but for the shift.
+            flags: how to compile it, in addition to the run's own flags.
+            shift: bytes by which all tensors are moved from a multiple of 256.
+            beside: a site of the same operator, whose memory this one shares except for the shift.
 
         Raises:
             HResultError: DirectML refuses the case, or there is not enough memory.
@@ -166,8 +166,8 @@ class Bench:
 
         Args:
             site: the site.
-            variation: which inputs DirectML takes over, where it does.
-            from_upload: whether it reads them from an upload heap, which is overwritten then.
+            variation: which inputs DirectML takes over, if any.
+            from_upload: whether it reads them from an upload heap, which is then overwritten.
         """
         compiled, placement, device = site.compiled, site.placement, self.device
         table = self.table(self._table_desc(compiled.initializer, compiled.descriptors[0]))
@@ -188,7 +188,7 @@ class Bench:
         self._change(memory, _States.COMMON, _States.COPY_DEST)
         for region in (site.resources.temporary, site.resources.persistent):
             if region is not None:
-                self._poison(region)
+                self._fill(region)
         self._change(memory, _States.COPY_DEST, _States.UNORDERED_ACCESS)
         bind_initializer(table, compiled.initializer_needs, compiled.needs, placement, resources)
         device.dispatch(compiled.initializer, table)
@@ -204,12 +204,12 @@ class Bench:
         late: Callable[[], None] = lambda: None,
         read: Callable[[int], bool] = lambda number: True,
     ) -> list[Dispatch]:
-        """Record steps on one list, submit it, and return what they left.
+        """Record steps on one command list, submit it, and return their results.
 
         Args:
             steps: the dispatches in order.
-            late: is called when all is recorded, before it is submitted.
-            read: tells by its number from 0 whether a step's memory is read back.
+            late: called after recording, before the submission.
+            read: returns, for a step's number from 0, whether its memory is read back.
 
         Raises:
             HResultError: a call failed, or the device is gone.
@@ -229,11 +229,11 @@ class Bench:
         *,
         read: Callable[[int], bool] = lambda number: True,
     ) -> Work:
-        """Return steps with the bytes that each begins with, in an upload buffer.
+        """Return steps with the initial bytes of each, in an upload buffer.
 
         Args:
             steps: the dispatches in order.
-            name: of the buffers, where several lists are filled before one is submitted.
+            name: name of the buffers, if several lists are filled before one is submitted.
             read: as `run` takes it.
 
         Raises:
@@ -245,10 +245,10 @@ class Bench:
         loads: list[Load] = []
         size = room = 0
         for number, step in enumerate(steps):
-            poison = (number + self._steps) % len(POISONS)
-            key = id(step.site.placement), step.variation, poison
+            fill = (number + self._steps) % len(POISONS)
+            key = id(step.site.placement), step.variation, fill
             if key not in images:
-                images[key] = size, self._image(step, POISONS[poison])
+                images[key] = size, self._image(step, POISONS[fill])
                 size += len(images[key][1])
             start, image = images[key]
             loads.append(Load(step, start, image, room if read(number) else None))
@@ -263,7 +263,7 @@ class Bench:
         return Work(tuple(loads), upload, back)
 
     def record(self, work: Work, commands: Device) -> None:
-        """Record steps, one after the other."""
+        """Record steps, one after another."""
         memory = memory_of(load.step.site for load in work.loads)
         self._change(memory, _States.COMMON, _States.UNORDERED_ACCESS, commands)
         for load in work.loads:
@@ -274,7 +274,7 @@ class Bench:
         self._change(memory, _States.UNORDERED_ACCESS, _States.COMMON, commands)
 
     def run_side_by_side(self, steps: Sequence[Step]) -> list[Dispatch]:
-        """Run steps on sites of their own, with no barrier between their dispatches."""
+        """Run steps on separate sites, with no barrier between their dispatches."""
         work, device = self.prepared(steps), self.device
         device.begin(self.heap)
         memory = memory_of(step.site for step in steps)
@@ -292,7 +292,7 @@ class Bench:
         return work.dispatches()
 
     def run_apart(self, step: Step, between: Callable[[], None]) -> list[Dispatch]:
-        """Write the arena of a step, call what is between, and only then dispatch it."""
+        """Write the arena of a step, call `between`, and only then dispatch the step."""
         work, device = self.prepared([step]), self.device
         [load], arena = work.loads, step.site.resources.arena
         device.begin(self.heap)
@@ -323,14 +323,14 @@ class Bench:
         commands.change([arena.buffer], _States.COPY_SOURCE, _States.COMMON)
 
     def lanes(self) -> tuple[Lane, Lane]:
-        """Return two further queues, which live as long as the bench."""
+        """Return two additional queues, which live as long as the bench."""
         self._lanes = self._lanes or (Lane(self.device), Lane(self.device))
         return self._lanes
 
     def variations(self, site: Site, numbers: Iterable[int]) -> list[Step]:
-        """Return a step for each variation, or for the last that the case has in its place.
+        """Return a step for each variation; numbers beyond the case's last variation mean the last.
 
-        Where DirectML has taken inputs over, the case's own are all there are.
+        If DirectML has taken over inputs, there is only the case's own variation.
         """
         last = 0 if site.placement.any_owned() else variations_of(site.case) - 1
         return [Step(site, min(number, last)) for number in numbers]
@@ -354,7 +354,7 @@ class Bench:
         if buffers:
             (commands or self.device).change(buffers, before, after)
 
-    def _poison(self, region: Region) -> None:
+    def _fill(self, region: Region) -> None:
         source = self._buffers.get("poison", _POISON_BYTES, _Heap.UPLOAD)
         ctypes.memset(source.memory, POISONS[0], _POISON_BYTES)
         for start in range(0, region.size, _POISON_BYTES):

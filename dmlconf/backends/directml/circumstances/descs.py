@@ -14,11 +14,11 @@ __all__ = ["with_tensors"]
 
 
 def with_tensors(case: Case, change: Callable[[str, TensorDesc], TensorDesc]) -> Case:
-    """Return an operator's case with changed tensors; a graph stays, whose edges hold descs too.
+    """Return an operator's case with changed tensors; graphs stay unchanged: edges hold descs too.
 
     Args:
         case: the case.
-        change: returns what becomes of a tensor by its name, arrays as `InputTensors[0]`.
+        change: returns a tensor's replacement, given its name (in arrays `InputTensors[0]`).
     """
     if isinstance(case, GraphCase):
         return case

@@ -1,4 +1,4 @@
-"""What the backend runs a case under a circumstance with, and what becomes of failed calls."""
+"""Run cases under circumstances, and turn failed calls into outcomes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class DirectMLExerciser:
     def __init__(
         self, device: Device, operators: OperatorCache, flags: DML_EXECUTION_FLAGS, *, graph: bool
     ) -> None:
-        """Begin without memory.
+        """Start without memory.
 
         Args:
             device: where to run.
             operators: those of the plain runs, which need not be compiled again.
-            flags: how these are compiled.
+            flags: the flags with which these are compiled.
             graph: whether each operator is compiled as a graph of one node.
         """
         self._device = device
@@ -39,7 +39,7 @@ class DirectMLExerciser:
         self._bench = Bench(device, self._compiler, graph=graph)
 
     def _compiler(self, flags: DML_EXECUTION_FLAGS) -> OperatorCache:
-        """Return what compiles with flags beside those of the plain runs."""
+        """Return a cache that compiles with flags in addition to those of the plain runs."""
         if flags not in self._operators:
             self._operators[flags] = OperatorCache(self._device.dml, self._flags | flags)
         return self._operators[flags]
@@ -61,7 +61,7 @@ class DirectMLExerciser:
                 cache.trim()
 
     def close(self) -> None:
-        """Give back the memory, and the operators that plain runs do not have."""
+        """Release the memory, and the operators that plain runs do not have."""
         self._bench.close()
         for flags, cache in self._operators.items():
             if flags:

@@ -12,7 +12,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Use the operator on two sites at once, and on one from two queues in turn."""
+    """Use the operator on two sites at once, and on one site from two queues in turn."""
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)
     bench.initialize(second)
@@ -23,7 +23,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch]:
     seen += _recorded_at_once(
         bench, lanes, (bench.prepared([one], "a"), bench.prepared([other], "b"))
     )
-    # The second queue writes the memory that the first one reads: without the fence both are wrong.
+    # The second queue writes the memory that the first one reads; without the fence both are wrong.
     works = bench.prepared([one], "a"), bench.prepared(bench.variations(first, [2]), "b")
     return seen + _in_turn(bench, lanes, works)
 
@@ -48,7 +48,7 @@ def _recorded_at_once(
 
 
 def _in_turn(bench: Bench, lanes: tuple[Lane, Lane], works: tuple[Work, Work]) -> list[Dispatch]:
-    """Run a list on one queue, and another behind it on the other queue."""
+    """Run a list on one queue, and after it another list on the other queue."""
     for lane, work in zip(lanes, works, strict=True):
         _record(bench, lane, work)
     lanes[0].execute()

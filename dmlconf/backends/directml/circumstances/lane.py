@@ -1,4 +1,4 @@
-"""A further queue of a device, with a list of its own: what runs on it need not be waited for."""
+"""An additional queue of a device with its own command list; its work need not be waited for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Lane"]
 
 
 class Lane(Device):
-    """A compute queue of another device's; it need not be waited for at once."""
+    """A compute queue of an existing device; it need not be waited for at once."""
 
     def __init__(self, device: Device) -> None:
-        """Make the queue, the list, the fence and the recorder.
+        """Create the queue, the command list, the fence and the recorder.
 
         Raises:
-            HResultError: one of them cannot be made.
+            HResultError: one of them cannot be created.
         """
         self._owned = ExitStack()
         self._recording = False

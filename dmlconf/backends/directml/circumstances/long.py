@@ -1,7 +1,7 @@
 """Long: 1,000 dispatches, and the process's memory while they run.
 
-The memory is what the process has committed: a device that is no part of the processor keeps its
-own elsewhere, which is not seen.
+The memory is what the process has committed. Memory of a separate device lies elsewhere and is not
+seen.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ __all__ = ["exercise", "leak"]
 _BLOCKS: Final = 10
 _EACH: Final = 100
 _MOST_BYTES: Final = 1 << 16
-"""Of the tensors: larger ones would take long to copy, and hide what leaks."""
+"""Maximum bytes of the tensors: larger ones would take long to copy, and hide leaks."""
 
 _WARM: Final = 4
-"""Blocks after which all that is kept for later should have been made."""
+"""Blocks after which everything that is cached should have been created."""
 
 _LEAK_BYTES: Final = 4096
-"""A leak is told from so many bytes a dispatch on."""
+"""A growth of this many bytes per dispatch or more is a leak."""
 
 
 def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
-    """Dispatch 100 times in each of ten submissions, and read what the last one of each left."""
+    """Dispatch 100 times in each of ten submissions, and read the last one's result of each."""
     site = bench.site(case)
     if site.placement.span > _MOST_BYTES:
         return Inapplicable(f"its tensors take {site.placement.span >> 10:,} KiB")
@@ -48,16 +48,16 @@ def exercise(bench: Bench, case: Case) -> Exercised | Inapplicable:
 
 
 def leak(sizes: Sequence[int]) -> tuple[Fault, ...]:
-    """Return a fault where memory grows with every block of dispatches.
+    """Return a fault if memory grows with every block of dispatches.
 
     Args:
-        sizes: the process's bytes behind each block of 100 dispatches.
+        sizes: the process's bytes after each block of 100 dispatches.
     """
     kept = sizes[_WARM - 1 :]
     slope = (kept[-1] - kept[0]) / (_EACH * (len(kept) - 1))
     if slope < _LEAK_BYTES or any(later <= size for size, later in pairwise(kept)):
         return ()
     count = _EACH * len(sizes)
-    growth = f"{slope / 1024:,.1f} KiB a dispatch"
-    message = f"the process's memory grows by {growth}, over {count:,} dispatches"
+    growth = f"{slope / 1024:,.1f} KiB per dispatch"
+    message = f"the process's memory grows by {growth} over {count:,} dispatches"
     return (Fault(FaultKind.LEAK, message),)

@@ -1,6 +1,6 @@
-"""Offset: bindings that begin at every multiple of 16 up to 256, in larger buffers.
+"""Offset: bindings that start at every multiple of 16 up to 256, in larger buffers.
 
-16 bytes is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: where a desc guarantees no more, a tensor may begin
+16 bytes is DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT: unless a desc guarantees more, a tensor may start
 at any multiple of it.
 """
 
@@ -25,7 +25,7 @@ _MORE_BYTES: Final = 32
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     """Dispatch with a table for each offset; the desc claims more bytes than the tensors need."""
-    # An index behind the end reads what lies in the binding, which must stay as it is then.
+    # An index past the end reads what else the binding covers, so its size must not change.
     by_index = any(name.startswith("Indices") for name in case.input_names())
     kept = frozenset(case.input_names()) if by_index else frozenset()
 
@@ -37,14 +37,14 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
     places = [place for place in (*base.placement.inputs, *base.placement.outputs) if place]
     step = max([_ALIGNMENT, *(place.desc.GuaranteedBaseOffsetAlignment for place in places)])
     if step >= _FURTHEST:
-        return Inapplicable(f"its tensors are guaranteed to begin at multiples of {step}")
+        return Inapplicable(f"its tensors are guaranteed to start at multiples of {step}")
     bench.initialize(base)
     shifts = range(step, _FURTHEST + 1, step)
     return bench.run(Step(bench.site(larger, shift=shift, beside=base)) for shift in shifts)
 
 
 def _larger(tensor: TensorDesc, more: int) -> TensorDesc:
-    """Return a tensor that claims more bytes, and the alignment with which it is bound."""
+    """Return a tensor that claims more bytes and the alignment with which it is bound."""
     return replace(
         tensor,
         DeclaredTensorSizeInBytes=tensor.TotalTensorSizeInBytes + more,

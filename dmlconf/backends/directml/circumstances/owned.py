@@ -1,8 +1,8 @@
 """Owned: constant inputs that DirectML takes over from an upload heap.
 
-Constant are all inputs but the first, as applications have them: weights, biases, scales, zero
-points, tables. An operator with one input has none. Of a graph's inputs those are constant whose
-consumers all permit it.
+All inputs but the first are constant, as in applications: weights, biases, scales, zero points,
+tables. An operator with one input has none. An input of a graph is constant if all its consumers
+permit it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OWNED: Final = "OWNED_BY_DML"
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
-    """Initialise the operator twice with other data, and dispatch with either copy in turn."""
+    """Initialise the operator twice with different data, and dispatch with each copy in turn."""
     flagged = _flagged_graph(case) if isinstance(case, GraphCase) else _flagged(case)
     if isinstance(flagged, Inapplicable):
         return flagged
@@ -39,7 +39,7 @@ def exercise(bench: Bench, case: Case) -> list[Dispatch] | Inapplicable:
 def _flagged_graph(case: GraphCase) -> Case | Inapplicable:
     chosen = frozenset(ownable_inputs(case.graph)) - frozenset(case.in_place.values())
     if not chosen:
-        return Inapplicable("it has no input that can be constant, and that every consumer permits")
+        return Inapplicable("it has no input that all its consumers permit to be constant")
     graph = with_owned_inputs(case.graph, chosen)
     return replace(case, graph=graph, desc={**graph.inputs, **graph.outputs})
 

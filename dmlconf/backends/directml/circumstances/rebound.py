@@ -13,7 +13,7 @@ __all__ = ["exercise"]
 
 
 def exercise(bench: Bench, case: Case) -> list[Dispatch]:
-    """Bind the table to other memory, reset it and bind it back, and use it beside another one."""
+    """Bind the table to other memory, reset it, bind it back, and use it along with another one."""
     first, second = bench.site(case), bench.site(case)
     bench.initialize(first)
     bench.initialize(second)

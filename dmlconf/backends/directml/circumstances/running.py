@@ -1,4 +1,4 @@
-"""Run a case under a circumstance, and put together what its dispatches left."""
+"""Run a case under a circumstance, and combine the results of its dispatches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EXERCISES: Final[
     Circumstance.INTERLEAVED: interleaved.exercise,
     Circumstance.LONG: long.exercise,
 }
-"""What runs a case on a bench, by circumstance."""
+"""The functions that run a case on a bench, by circumstance."""
 
 
 def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised | Inapplicable:
@@ -53,7 +53,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
     Raises:
         HResultError: DirectML refuses a form of the case, a call failed, or the device is gone.
-        NativeFaultError: DirectML crashed, and Windows told.
+        NativeFaultError: DirectML crashed, and Windows reported it.
     """
     began = perf_counter()
     with bench:
@@ -68,7 +68,7 @@ def exercise(bench: Bench, case: Case, circumstance: Circumstance) -> Exercised 
 
 
 def _together(dispatches: Iterable[Dispatch]) -> tuple[Dispatch, ...]:
-    """Return dispatches that had the same inputs and left the same as one."""
+    """Return the dispatches, with those of the same inputs and results combined into one."""
     distinct: dict[tuple[object, ...], Dispatch] = {}
     for each in dispatches:
         digests = tuple((name, elements_digest(array)) for name, array in each.arrays.items())

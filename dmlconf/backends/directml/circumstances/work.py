@@ -1,4 +1,4 @@
-"""What runs on a bench: sites, steps on them, and what the steps leave."""
+"""What runs on a bench: sites, steps on them, and the results of the steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Site:
         placement: where the tensors lie in the arena.
         resources: the memory.
         table: the operator's binding table.
-        desc: what the table was made from.
+        desc: the desc that the table was created from.
     """
 
     case: Case
@@ -49,7 +49,7 @@ class Site:
         bind_operator(self.table, self.compiled.needs, self.placement, self.resources)
 
     def moved(self, resources: Resources) -> Site:
-        """Return the site with the same table and other memory; `bind` makes it so."""
+        """Return the site with the same table and other memory; `bind` must still be called."""
         return replace(self, resources=resources)
 
 
@@ -58,8 +58,8 @@ class Step:
     """One dispatch.
 
     Attributes:
-        site: where.
-        variation: which inputs, as `varied` numbers them.
+        site: where it runs.
+        variation: number of its inputs, as in `varied`.
     """
 
     site: Site
@@ -68,13 +68,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A step with the bytes that its arena holds before.
+    """A step with the bytes that its arena holds before it.
 
     Attributes:
         step: the step.
         start: where the bytes are in the upload buffer.
         image: the bytes.
-        back: where the readback buffer gets those behind it; None where they are not read.
+        back: where the readback buffer gets the bytes after it; None if they are not read.
     """
 
     step: Step
@@ -89,8 +89,8 @@ class Work:
 
     Attributes:
         loads: in order.
-        upload: the bytes that they begin with.
-        back: receives those that they leave.
+        upload: the bytes before the steps.
+        back: receives the bytes after them.
     """
 
     loads: tuple[Load, ...]
@@ -98,11 +98,11 @@ class Work:
     back: Buffer
 
     def dispatches(self) -> list[Dispatch]:
-        """Return what the steps left, once they have run."""
+        """Return the results of the steps, once they have run."""
         ends = [load.back + len(load.image) for load in self.loads if load.back is not None]
         content = mapped(self.back, max(ends, default=0))
         return [
-            _seen(load, content[load.back : load.back + len(load.image)])
+            _dispatch(load, content[load.back : load.back + len(load.image)])
             for load in self.loads
             if load.back is not None
         ]
@@ -118,8 +118,8 @@ def memory_of(sites: Iterable[Site]) -> list[Buffer]:
     return list(buffers.values())
 
 
-def _seen(load: Load, after: Array) -> Dispatch:
+def _dispatch(load: Load, after: Array) -> Dispatch:
     arrays, faults = inspect(load.step.site.placement, [load.image], [after])
-    # What was not written holds a poison, which judging finds: one dispatch alone cannot tell.
+    # Unwritten elements hold a fill value, which judging detects: one dispatch cannot show it.
     intrusions = tuple(fault for fault in faults if fault.kind in _INTRUSIONS)
     return Dispatch(load.step.variation, arrays, intrusions)
