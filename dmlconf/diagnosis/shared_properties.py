@@ -65,8 +65,8 @@ class SharedProperty:
     def simplest(self) -> Verdict:
         """The failure to look at first: the one with the fewest elements.
 
-        A case that must be refused comes last: what is left out of it may make it valid, so that
-        little can be learned from its variants.
+        A case with the tag `invalid`, which DirectML must refuse, comes last: leaving something out
+        of it may make it valid, so its variants say little.
         """
         return min(
             self.failures,

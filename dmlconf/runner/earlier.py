@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from dmlconf.documents.files import UnreadableFileError, open_regular
 from dmlconf.documents.problems import printable
 from dmlconf.runner.log import Footer, Header, footer_of, header_of, verdict_of
 from dmlconf.runner.log_consistency import LoggedVerdict, contradiction
@@ -143,10 +144,10 @@ def _has_header(path: Path) -> bool:
         InvalidLogError: the file cannot be read, or its only line does not begin as a log does.
     """
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             line = stream.readline(LONGEST_LINE_BYTES)
-    except OSError as error:
-        raise InvalidLogError(f"{path} cannot be read: {error.strerror}") from error
+    except UnreadableFileError as error:
+        raise InvalidLogError(f"{path}: {error}") from error
     if line.endswith(b"\n"):
         return True
     written = line.rstrip(b"\0")

@@ -96,3 +96,11 @@ def test_a_report_into_a_pipe_that_nobody_reads_does_not_wait(tmp_path: Path) ->
     done = dmlconf(tmp_path, "run", "case.yaml", "--report", "json:pipe")
     assert done.returncode == 8
     assert "--report json:pipe could not be written: No such device or address" in done.stderr
+
+
+def test_a_pipe_is_no_log_to_resume(tmp_path: Path) -> None:
+    (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe")
+    done = dmlconf(tmp_path, "run", "case.yaml", "--resume", "pipe")
+    assert done.returncode == 3
+    assert "pipe: is a named pipe, not a regular file" in done.stderr
