@@ -29,11 +29,11 @@ _PARTS: Final[Mapping[AttributeKind, DataType]] = {
 """The structs of a desc, and the data types of their members."""
 
 _BYTE: Final = 8
-"""The bits of the least scalar: a number of 4 bits is stored, and passed on, as a byte."""
+"""Bits of the smallest scalar: 4-bit numbers are stored and passed on as bytes."""
 
 
 def read_attribute(field: Field, value: Any, where: Sequence[str | int]) -> Any:
-    """Return an attribute as a desc has it, from what a case says; arrays become tuples.
+    """Return an attribute in the form of a desc, from the form of a case; arrays become tuples.
 
     Raises:
         CaseError: the attribute cannot have this value.
@@ -50,7 +50,7 @@ def array_length(
     """Return the length that the arrays of a count field share.
 
     Raises:
-        CaseError: their lengths differ, or the count field itself says another one.
+        CaseError: their lengths differ, or the count field has another one.
     """
     lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
     if desc[count] is not None:
@@ -84,7 +84,7 @@ def _item(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 
 
 def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] = ("desc",)) -> None:
-    """Refuse scalars that do not fit the data type that another field of the desc gives them.
+    """Raise `CaseError` for scalars that do not fit the data type given by another field.
 
     Raises:
         CaseError: at least one does not fit.
@@ -92,7 +92,7 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
     faults = Faults()
     for field in operator.fields:
         name = None if field.type_field is None else desc.get(field.type_field)
-        # Of no data type, such as UNKNOWN, DirectML reads nothing.
+        # DirectML reads nothing of a scalar without a data type, such as UNKNOWN.
         if name is not None and name in DataType.__members__ and desc[field.name] is not None:
             value = desc[field.name]
             negative = field.wraps and isinstance(value, int) and value < 0
@@ -102,7 +102,7 @@ def require_scalars(operator: Operator, desc: Desc, where: Sequence[str | int] =
 
 
 def _stored(data_type: DataType, negative: bool) -> DataType:
-    """Return the type that a scalar is stored as: a byte for those of 4 bits.
+    """Return the type that a scalar is stored as: a byte for 4-bit types.
 
     Args:
         data_type: the scalar's.
@@ -138,7 +138,7 @@ def _constant(field: Field, value: Any, where: Sequence[str | int]) -> Any:
 def _nested(field: Field, value: Any, where: Sequence[str | int]) -> Mapping[str, Any]:
     """Return a nested operator: its name as `operator`, and all of its fields by name.
 
-    Its tensors are null, because the operator around it gives it its data.
+    Its tensors are null, because the enclosing operator supplies its data.
 
     Source: the page "Using fused operators to improve performance".
     """

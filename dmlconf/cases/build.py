@@ -46,7 +46,7 @@ def build(planned: PlannedCase) -> Case:
     """Return the case.
 
     Raises:
-        CaseError: the entry does not make a case with these parameters.
+        CaseError: the entry is not a valid case with these parameters.
     """
     template = planned.template
     if template.operator_name == GRAPHS:
@@ -92,7 +92,7 @@ def build(planned: PlannedCase) -> Case:
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
-    """Return the parts of an entry that a matrix's expressions may stand in, read once."""
+    """Return the parts of an entry that may contain a matrix's expressions, read once."""
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
     return {
@@ -106,7 +106,7 @@ _Data = dict[str, Array | Fill]
 
 
 def challenged_data(data: _Data, challenge: int) -> _Data:
-    """Return a case's data with other seeds of what is generated.
+    """Return a case's data with other seeds for the generated part.
 
     Args:
         data: by tensor.
@@ -159,7 +159,7 @@ _ABSENT: Final = Fixed(None)
 
 
 def _items(node: Any, names: Namespace, where: tuple[str | int, ...]) -> Any:
-    """Return the tensors of an array, or None; `repeat` and `of` stand for many alike."""
+    """Return the tensors of an array, or None; `repeat` and `of` describe many equal ones."""
     parts = node.value if isinstance(node, Fixed) else node
     if not isinstance(parts, Mapping):
         items = evaluated(node, names)
@@ -204,7 +204,7 @@ def read_expectation(
     desc: Desc,
     files: CaseFiles,
 ) -> ExpectedOutputs | ExpectedRejection | None:
-    """Return what a case expects; None where it says nothing.
+    """Return what a case expects; None if it does not say.
 
     Args:
         operator: the operator, or a graph's entry.
@@ -214,7 +214,7 @@ def read_expectation(
         files: reads what the entry names.
 
     Raises:
-        CaseError: the values do not make the outputs.
+        CaseError: the values do not form the outputs.
     """
     if expect is None:
         if "origin" in entry:

@@ -1,4 +1,4 @@
-"""The suite as a wheel holds it beside the files: checked, so that no command checks it again."""
+"""The checked suite that a wheel contains next to the files, so that no command checks it again."""
 
 from __future__ import annotations
 

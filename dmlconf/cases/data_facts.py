@@ -26,19 +26,19 @@ DATA_WORDS: Final[Mapping[str, str]] = {
     "SUBNORMAL": "a subnormal number",
     "BEYOND_HALF": "a finite number beyond half of the largest one of its data type",
 }
-"""What `Data` may name, with what each word means that some input has."""
+"""The words of `Data`, each with what some input contains."""
 
 MOST_ELEMENTS: Final = 1 << 16
-"""Larger tensors are not looked at: they are of layers, whose data are plain."""
+"""Larger tensors are not examined: they belong to layers, whose data are plain."""
 
 _INDICES: Final = "Indices"
-"""What DirectML's fields that hold indices have in their names."""
+"""Parts of the names of DirectML's fields that hold indices."""
 
 
 def data_words(case: Case) -> tuple[str, ...]:
     """Return the words of `DATA_WORDS` that hold for an input of the case, in their order.
 
-    Nothing is known of a case that must be rejected, nor of inputs of more than `MOST_ELEMENTS`.
+    Cases that must be rejected have none, nor do inputs of more than `MOST_ELEMENTS`.
     """
     if isinstance(case.expectation, ExpectedRejection):
         return ()
@@ -88,7 +88,7 @@ def words_of(array: Array, data_type: DataType, *, index: bool = False) -> froze
         return frozenset(words)
     size = np.abs(array)
     least, most = float(size.min()), float(size.max())
-    if least >= np.finfo(array.dtype).tiny and most <= half:  # As of most tensors.
+    if least >= np.finfo(array.dtype).tiny and most <= half:  # True of most tensors.
         return frozenset({"NEGATIVE"} if (array < 0).any() else ())
     finite = np.isfinite(size)
     zero = size == 0

@@ -1,4 +1,4 @@
-"""Descs as case files have them."""
+"""Descs in the form of case files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dmlconf.catalogue.model import Field, Operator
 __all__ = ["InputData", "attribute_entry", "desc_entry", "tensor_entry"]
 
 InputData = Mapping[str, Mapping[str, Any]]
-"""What an entry says of the data of each input, such as `values` or `fill`."""
+"""What an entry says about the data of each input, such as `values` or `fill`."""
 
 
 def desc_entry(operator: Operator, desc: Desc, data: InputData) -> dict[str, Any]:
-    """Return a desc as a case file has it.
+    """Return a desc in the form of a case file.
 
     Args:
         operator: the operator.
@@ -40,7 +40,7 @@ def _field_entry(field: Field, value: Any, data: InputData) -> Any:
 
 
 def tensor_entry(tensor: TensorDesc, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a tensor as a case file has it, with what the file says of its data."""
+    """Return a tensor in the form of a case file, with what the file says about its data."""
     entry: dict[str, Any] = {"Sizes": list(tensor.Sizes), "DataType": str(tensor.DataType)}
     if tensor.Strides is not None:
         entry["Strides"] = list(tensor.Strides)
@@ -54,11 +54,11 @@ def tensor_entry(tensor: TensorDesc, data: Mapping[str, Any] | None = None) -> d
 
 
 def attribute_entry(value: Any) -> Any:
-    """Return an attribute as a case file has it."""
+    """Return an attribute in the form of a case file."""
     if isinstance(value, Mapping):
         return {key: attribute_entry(item) for key, item in value.items() if item is not None}
     if isinstance(value, tuple | list):
         return [attribute_entry(item) for item in value]
     if isinstance(value, str):
-        return str(value)  # A data type is text of a class of its own, which YAML lacks.
+        return str(value)  # A data type is a subclass of str, which YAML lacks.
     return value.item() if isinstance(value, np.generic) else value

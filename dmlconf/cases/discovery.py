@@ -14,7 +14,7 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
     """Return the case files under the paths, in the order of the paths and then by name.
 
     Raises:
-        InvalidFilesError: a path is not there, or a folder holds no case file.
+        InvalidFilesError: a path does not exist, or a folder has no case file.
     """
     files: list[Path] = []
     problems = []
@@ -36,7 +36,7 @@ def case_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def _files_under(path: Path) -> list[Path] | None:
-    """Return the case files of a folder, or a file itself; None where there is neither."""
+    """Return the case files of a folder, or a file itself; None if there is neither."""
     if not path.is_dir():
         return [path] if path.exists() else None
     return sorted(

@@ -1,4 +1,4 @@
-"""What is wrong with a case's entry in a file."""
+"""Errors in a case's entry in a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CaseError(ValueError):
 
 
 def desc_place(field: str) -> tuple[str | int, ...]:
-    """Return where a field such as `InputTensors[0]` stands in a case; the desc if it is empty."""
+    """Return the place of a field such as `InputTensors[0]` in a case; the desc if it is empty."""
     name, _, index = field.partition("[")
     if not name:
         return ("desc",)
@@ -43,7 +43,7 @@ def desc_place(field: str) -> tuple[str | int, ...]:
 
 
 class Faults:
-    """Collects the faults of a case, so that all of them are told at once."""
+    """Collects the faults of a case, so that all of them are reported at once."""
 
     def __init__(self) -> None:
         self._faults: list[CaseError] = []
@@ -54,7 +54,7 @@ class Faults:
 
     @contextmanager
     def collected(self) -> Iterator[None]:
-        """Keep a `CaseError` that is raised inside, and go on after it."""
+        """Keep a `CaseError` that is raised inside, and continue after it."""
         try:
             yield
         except CaseError as error:
@@ -75,10 +75,10 @@ class Faults:
             raise CaseError(first.where, first.message, first.hint, [*first.others, *others])
 
     def raise_causes(self, consequence: type[CaseError]) -> None:
-        """Raise the faults as one, without those that only follow from faults told elsewhere.
+        """Raise the faults as one, without those that only follow from faults reported elsewhere.
 
         Args:
-            consequence: the kind of those that follow; the first is raised where there is no other.
+            consequence: the kind of those that follow; the first is raised if there is no other.
 
         Raises:
             CaseError: the first fault, with the others.

@@ -1,4 +1,4 @@
-"""A matrix that is expanded: the values of its parameters, and which of them each case has."""
+"""Expanded matrices: the values of the parameters, and which of them each case has."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["Expansion", "UnstorableError", "planned_case", "written"]
 
 
 class UnstorableError(ValueError):
-    """A value of a parameter that JSON cannot give back as it is."""
+    """A value of a parameter that does not survive a round trip through JSON."""
 
 
 def written(value: Any) -> str:
-    """Return a parameter's value as identifiers have it, such as `2x3` for sizes."""
+    """Return a parameter's value as written in identifiers, such as `2x3` for sizes."""
     if isinstance(value, tuple | list):
         return "x".join(map(written, value)) or "none"
     if isinstance(value, Mapping):
@@ -55,7 +55,7 @@ class Expansion:
         for row in rows:
             of_row = []
             for known, column, value in zip(places, values, row.values(), strict=True):
-                # 1, 1.0 and true are equal, and no two of them may stand for each other.
+                # 1, 1.0 and true are equal, but none may replace another.
                 place = known.setdefault(_identity(value), len(known))
                 if place == len(column):
                     column.append(value)
@@ -81,24 +81,24 @@ class Expansion:
         }
 
     def stored(self) -> list[Any]:
-        """Return the same as JSON.
+        """Return the expansion as JSON.
 
         Raises:
-            UnstorableError: a value is of another kind than matrices have.
+            UnstorableError: a value is of a kind that matrices do not have.
         """
         return [self.names, [[_stored(value) for value in values] for values in self.values],
                 self.rows]  # fmt: skip
 
     @classmethod
     def restored(cls, stored: Sequence[Any]) -> Expansion:
-        """Return the expansion that was stored so."""
+        """Return the expansion from what `stored` returned."""
         names, values, rows = stored
         restored = tuple(tuple(map(_restored, each)) for each in values)
         return cls(tuple(names), restored, tuple(map(tuple, rows)))
 
 
 def _identity(value: Any) -> tuple[Any, ...]:
-    """Return what tells a value from all others, those that are equal to it included."""
+    """Return what distinguishes a value from all others, including those equal to it."""
     if isinstance(value, tuple | list):
         return type(value), *map(_identity, value)
     if isinstance(value, Mapping):

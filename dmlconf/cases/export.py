@@ -1,4 +1,4 @@
-"""Write a case as a file of its own, with its data in NumPy files beside it."""
+"""Write a case as a separate file, with its data in NumPy files next to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def exported_name(identifier: str) -> str:
 
 
 def array_file(folder: Path, tensor: str, role: str, array: Array) -> str:
-    """Write an array as `folder/TENSOR.ROLE.npy`, and return the path from above the folder."""
+    """Write an array as `folder/TENSOR.ROLE.npy`, and return its path from the folder's parent."""
     name = f"{re.sub(r'[^A-Za-z0-9]+', '-', tensor).strip('-')}.{role}.npy"
     np.save(folder / name, np.ascontiguousarray(array), allow_pickle=False)
     return f"{folder.name}/{name}"
@@ -45,15 +45,15 @@ def export_case(
 ) -> None:
     """Write a case file with one case, whose data are in the folder of the same name.
 
-    What the reference expects is not stated: a run asks it again.
+    What the reference expects is not written: a run computes it again.
 
     Args:
-        path: the case file; its folder of data, without the ending, is there.
+        path: the case file; its folder of data, named without the extension, exists.
         case: the case.
         expectation: what is expected of it, by the case itself or by a recording.
         inputs: the data, by tensor.
-        listed: inputs of at most so many elements are lists in the case file.
-        note: what the file says of the case; that it is as the given one by default.
+        listed: inputs of at most this many elements are lists in the case file.
+        note: what the file says about the case; by default, that it is like the given one.
     """
     folder = path.with_suffix("")
     entry: dict[str, Any] = {"name": path.stem, "note": note or f"As {case.identifier}."}
@@ -76,7 +76,7 @@ def export_case(
 
 
 def _parts(case: Case, folder: Path, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a device is given, as a case's entry has it."""
+    """Return what a device receives, in the form of a case's entry."""
     if isinstance(case, GraphCase):
         constants = {
             part.name: {"file": array_file(folder, part.name, "constant", part.data)}

@@ -1,7 +1,7 @@
-"""Facts of a case's desc: what the run log keeps of it, and what conditions over it may name.
+"""Facts of a case's desc: what the run log keeps, and what conditions may name.
 
-The log keeps a desc as it is, in few bytes; everything else, such as ranks and whether strides are
-packed, follows from that. Conditions are expressions of the catalogue's language, such as
+The log keeps the desc itself, in few bytes; everything else, such as ranks and whether strides are
+packed, follows from it. Conditions are expressions of the catalogue's language, such as
 `FLOAT16 in DataTypes and GroupCount > 1`.
 """
 
@@ -57,7 +57,7 @@ def element_count(facts: Mapping[str, Any]) -> int:
 
 
 def facts_of(case: Case) -> dict[str, Any]:
-    """Return what the run log keeps of a case's desc, as JSON has it.
+    """Return what the run log keeps of a case's desc, as JSON values.
 
     The fields that are present, by name: tensors as text such as `FLOAT16 2x3 strides=1x2`, arrays
     as lists, infinities and NaN as text; `in_place`, the outputs that share the buffer of an
@@ -107,13 +107,13 @@ def _times(values: Iterable[int]) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    """Tell whether a kept value is a tensor's desc."""
+    """Return whether a kept value is a tensor's desc."""
     return isinstance(value, str) and read_tensor(value) is not None
 
 
 @lru_cache(maxsize=65_536)
 def read_tensor(text: str) -> TensorDesc | None:
-    """Read what `tensor_text` wrote; None where the text is something else."""
+    """Read what `tensor_text` wrote; None if the text is something else."""
     match = _TENSOR.match(text)
     if match is None or match["type"] not in DataType.__members__:
         return None
@@ -136,11 +136,11 @@ def names_of(case: Case, condition: Expression | None = None) -> Namespace:
     """Return what a condition over a case is evaluated over.
 
     It is what `names` returns, and `FeatureLevel`, the lowest that must support the desc: 41 for
-    4_1, so that `FeatureLevel >= 4_1` reads as Python has it.
+    4_1, so that `FeatureLevel >= 4_1` is valid Python.
 
     Args:
         case: the case.
-        condition: what will be evaluated; `Data` is left empty where it does not ask for it.
+        condition: what will be evaluated; `Data` is left empty if the condition does not use it.
     """
     level = case.required_level
     number = None if level is None else int(str(level).replace("_", ""))
@@ -158,11 +158,11 @@ def names_of_node(node: Node) -> Namespace:
 def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> Namespace:
     """Return what a condition is evaluated over.
 
-    The desc's fields (None where absent; a nested operator is its name) and the operator's terms;
+    The desc's fields (None if absent; a nested operator is its name) and the operator's terms;
     constants such as `FLOAT16` and `BACKWARD` by name; `DataType`, of the first tensor;
-    `DataTypes`, of all tensors; `Rank`, the greatest number of dimensions; `ElementCount`, of the
-    largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are added up
-    for an element of an output, 1 where none are; `Packed`, `Broadcast` and `InPlace`; `Flags` of
+    `DataTypes`, of all tensors; `Rank`, the largest number of dimensions; `ElementCount`, of the
+    largest tensor; `OutputElements`, of the largest output; `Products`, how many terms are summed
+    for an element of an output, 1 if none; `Packed`, `Broadcast` and `InPlace`; `Flags` of
     all tensors; `Data`, the words of `DATA_WORDS` that hold for the inputs; and `Tags`.
 
     Args:
@@ -192,12 +192,12 @@ def names(operator: Operator, facts: Mapping[str, Any], tags: Iterable[str]) -> 
 
 
 def desc_of(operator: Operator, facts: Mapping[str, Any]) -> Desc:
-    """Return the desc that facts are of, None for each field that is absent."""
+    """Return the desc that the facts describe, with None for each absent field."""
     return {field.name: _read(facts.get(field.name)) for field in operator.fields}
 
 
 def products(operator: Operator, desc: Desc) -> int:
-    """Return how many terms are added up for an element of an output; 1 where none are.
+    """Return how many terms are summed for an element of an output; 1 if none.
 
     Source: the precision rules of the catalogue.
     """

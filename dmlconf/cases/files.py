@@ -1,4 +1,4 @@
-"""Tensor data from NumPy files beside a case: read without pickles, below the case's own folder.
+"""Tensor data from NumPy files: read without pickles, in the case's folder or below.
 
 Source: the page "numpy.lib.format" of NumPy's documentation, versions 1.0 and 2.0 of the form.
 """
@@ -38,10 +38,10 @@ class CaseFiles:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Read files below a folder.
+        """Take the folder that files are read from.
 
         Args:
-            folder: the case file's own.
+            folder: the case file's folder.
         """
         self._folder = folder
         self.digests: dict[str, str] = {}
@@ -51,12 +51,12 @@ class CaseFiles:
 
         Args:
             name: the file's name, relative to the folder.
-            tensor: whose elements they are; 4-bit types have one element a byte.
+            tensor: the tensor of these elements; 4-bit types have one element per byte.
             where: the place of the name in the case's entry.
 
         Raises:
-            CaseError: the file is elsewhere, unreadable, no such array, or has other elements than
-                the tensor.
+            CaseError: the file is elsewhere, unreadable, not an array, or does not match the
+                tensor.
         """
         path = self._path(name, where)
         try:
@@ -76,13 +76,13 @@ class CaseFiles:
         except (OSError, ValueError, RuntimeError) as error:
             raise CaseError(where, f"{name!r} cannot be read: {error}") from error
         if Path(name).is_absolute() or not path.is_relative_to(folder):
-            hint = "put it beside the case file, or in a folder there"
+            hint = "put it next to the case file, or in a folder there"
             raise CaseError(where, f"{name} is outside the case file's folder", hint)
         return path
 
 
 def _read(stream: BufferedReader, tensor: TensorDesc, where: Where) -> tuple[Array, str]:
-    """Return the file's array and digest; what the header promises is checked before it is read."""
+    """Return the file's array and digest; the header is checked before the array is read."""
     shape, fortran_order, dtype = _header(stream, where)
     dtype_of_tensor = tensor.DataType.dtype
     if dtype.newbyteorder("=") != dtype_of_tensor:
@@ -114,7 +114,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
     try:
         version = npy.read_magic(stream)
         if version not in ((1, 0), (2, 0)):
-            raise ValueError(f"version {version[0]}.{version[1]} of the form is not read")
+            raise ValueError(f"version {version[0]}.{version[1]} of the format is not read")
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran_order, dtype = read(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
@@ -126,7 +126,7 @@ def _header(stream: BufferedReader, where: Where) -> tuple[tuple[int, ...], bool
 
 
 def _require_range(array: Array, tensor: TensorDesc, where: Where) -> None:
-    """Refuse bytes that are no 4-bit numbers."""
+    """Raise `CaseError` for bytes that are not 4-bit numbers."""
     if tensor.DataType.bits >= 8 or not array.size:
         return
     least, most = int(array.min()), int(array.max())

@@ -1,7 +1,7 @@
 """Entries of a matrix: read once, evaluated for every case.
 
-Text that begins with `=` is an expression. Reading replaces it by a `Formula`, and marks what
-holds none as `Fixed`, so that evaluating a case touches only what differs from case to case.
+Text that begins with `=` is an expression. Reading replaces it with a `Formula`, and marks parts
+without one as `Fixed`, so that evaluating a case touches only what differs from case to case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Fixed", "Formula", "evaluated", "prepared"]
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An expression, and where it stands in the case's entry."""
+    """An expression, and its place in the case's entry."""
 
     expression: Expression
     where: tuple[str | int, ...]
@@ -26,7 +26,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A value that no expression is part of."""
+    """A value without expressions."""
 
     value: Any
 

@@ -42,7 +42,7 @@ def build_graph(planned: PlannedCase) -> GraphCase:
     """Return the graph case.
 
     Raises:
-        CaseError: the entry does not make a graph with these parameters.
+        CaseError: the entry is not a valid graph with these parameters.
     """
     template = planned.template
     entry = template.data
@@ -110,7 +110,7 @@ def read_relation(written: Any) -> Relation | None:
 
 @lru_cache(maxsize=64)  # Cases of one template follow each other.
 def _written(template: CaseTemplate) -> Mapping[str, Any]:
-    """Return the parts of an entry that a matrix's expressions may stand in, read once."""
+    """Return the parts of an entry that may contain a matrix's expressions, read once."""
     entry = template.data
     read = prepared if "matrix" in entry else lambda value, where: Fixed(value)
 
@@ -120,7 +120,7 @@ def _written(template: CaseTemplate) -> Mapping[str, Any]:
     nodes = {}
     for name, node in entry["nodes"].items():
         where = ("nodes", name)
-        # The expressions of a repeated node name its Index, in a matrix or not.
+        # The expressions of a repeated node may name its Index, even without a matrix.
         read_node = prepared if "matrix" in entry or "repeat" in node else read
         nodes[name] = {
             key: read_node(value, (*where, key)) for key, value in node.items() if key != "desc"
@@ -196,7 +196,7 @@ def _unique_names(
             taken.setdefault(name, kind)
     for name in nodes if isinstance(nodes, Mapping) else ():
         if name in inputs or name in {field.name for field in GRAPH_FACTS}:
-            hint = "inputs and outputs of a graph have names of their own"
+            hint = "inputs and outputs of a graph have unique names"
             faults.add(CaseError(("outputs", name), f"{name} is {taken[name]} already", hint))
     faults.raise_any()
 
@@ -213,7 +213,7 @@ def _outputs(
             for source in sources:
                 if isinstance(source, str):
                     message = f"{source} is a graph input, and no edge leads from it to an output"
-                    raise CaseError(where, message, "put a node of ELEMENT_WISE_IDENTITY between")
+                    raise CaseError(where, message, "put an ELEMENT_WISE_IDENTITY node in between")
             first = sources[0]
             if reader.nodes or not isinstance(first, tuple):
                 outputs[name] = (reader.tensor(first, where), sources)
@@ -251,7 +251,7 @@ def _graph(
 
 def _one_source(entry: Mapping[str, Any]) -> None:
     if "origin" in entry and "recorded" in entry:
-        message = "`origin` and `recorded` both say where the expected values are from"
+        message = "`origin` and `recorded` both say where the expected values come from"
         raise CaseError(("origin",), message, "keep one of them")
 
 
@@ -301,7 +301,7 @@ def _known_constraint(constraint: str | None, graph: Graph) -> None:
 def operators_in(planned: PlannedCase) -> frozenset[str]:
     """Return the names of the operators of a planned graph's nodes, without building it.
 
-    An operator that an expression names and the catalogue lacks is left out.
+    An operator that an expression names is left out if the catalogue lacks it.
     """
     written, names = _written(planned.template), namespace(planned.parameters)
     return frozenset(_operator_names(written, names))

@@ -1,4 +1,4 @@
-"""A case that is a graph: from outside, a case like any other."""
+"""A case that is a graph: from the outside, a case like any other."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ class GraphCase(Case):
     """One graph, with its input data and what is expected of its outputs.
 
     `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
-    inputs' data. All that asks a case for its tensors, rules and levels need not know of graphs.
+    inputs' data. Code that asks a case for its tensors, rules and levels need not know
+    about graphs.
 
     Attributes:
         graph: the nodes and edges.
-        relation: the other form of the graph that must give the same outputs, where the case asks
-            for that and for no values; None for other cases.
+        relation: the other form of the graph that must give the same outputs, if the case asks
+            for that instead of values; None for other cases.
     """
 
     graph: Graph
@@ -59,7 +60,7 @@ class GraphCase(Case):
 
     @property
     def described(self) -> Desc:
-        """The inputs and outputs, and what the nodes are."""
+        """The inputs and outputs, and the nodes' facts."""
         graph = self.graph
         return {
             **self.desc,
@@ -71,13 +72,13 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support each node; None where no page says so."""
+        """Lowest feature level that must support each node; None if no page says so."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 
     @property
     def level_needs(self) -> tuple[LevelNeed, ...]:
-        """What the nodes need, and what graphs and constants do."""
+        """What the nodes need, and what graphs and constants need."""
         needs: tuple[LevelNeed, ...] = self._once("levels", self._level_needs)
         return needs
 
@@ -93,7 +94,7 @@ class GraphCase(Case):
 
     @property
     def data_types(self) -> frozenset[DataType]:
-        """The data types of all tensors, those of the nodes included."""
+        """The data types of all tensors, including those of the nodes."""
         graph = self.graph
         tensors: list[TensorDesc] = [*graph.inputs.values(), *graph.outputs.values()]
         for node in graph.nodes:
@@ -109,7 +110,7 @@ class GraphCase(Case):
         return broken
 
     def constraint_error(self) -> CaseError:
-        """Return all that is wrong with the graph, each with its place."""
+        """Return everything that is wrong with the graph, each fault with its place."""
         first, *others = [
             CaseError(fault_place(fault), fault.message, fault.hint or REJECTION_HINT)
             for fault in faults_of(self.graph)
@@ -121,7 +122,7 @@ class GraphCase(Case):
 
 
 def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
-    """Return where a fault stands in the case's entry."""
+    """Return the place of a fault in the case's entry."""
     if not fault.node:
         return ("outputs", fault.tensor) if fault.tensor else ("outputs",)
     where = ("nodes", fault.node.partition("[")[0])
@@ -129,7 +130,7 @@ def fault_place(fault: WiringFault) -> tuple[str | int, ...]:
 
 
 def node_case(case: GraphCase, node: Node, data: Mapping[str, Array | Fill]) -> Case:
-    """Return a node as a case of its own: the operator, with these inputs.
+    """Return a node as a separate case: the operator, with these inputs.
 
     Args:
         case: the graph.

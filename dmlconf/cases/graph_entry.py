@@ -1,4 +1,4 @@
-"""Write a graph as a case file has it."""
+"""Write a graph in the form of a case file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def graph_parts(
     tensor_entry: Callable[[TensorDesc], dict[str, Any]],
     plain: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """Return the parts of a case's entry that make the graph again: each tensor in full.
+    """Return the parts of a case's entry that rebuild the graph, with each tensor in full.
 
     A copy of a repeated node, such as `step[3]`, becomes a node `step-3`.
 
     Args:
         graph: the graph.
-        values: what stands for the data of graph inputs and constants, by name.
+        values: the entries for the data of graph inputs and constants, by name.
         tensor_entry: writes a tensor's desc.
         plain: writes an attribute.
     """

@@ -31,13 +31,13 @@ Source = str | Slot
 
 _REFERENCE: Final = re.compile(r"(?P<node>[\w-]+(?:\[\d+\])?)(?:\.(?P<tensor>\w+(?:\[\d+\])?))?\Z")
 
-# What a tensor's entry may say beside where its data comes from.
+# What a tensor's entry may say in addition to where its data comes from.
 _VIEW: Final = ("Sizes", "DataType", "Strides", "layout")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
-    """A node as a case writes it; of a repeated one, one copy.
+    """A node in the form of a case; for a repeated node, one copy.
 
     Attributes:
         name: of the node.
@@ -45,7 +45,7 @@ class NodeEntry:
         operator: the operator.
         desc: the fields, prepared, by name.
         names: what its expressions may use.
-        previous: the copy before it; None for the first one, and where nothing is repeated.
+        previous: the copy before it; None for the first one, and if nothing is repeated.
     """
 
     name: str
@@ -101,14 +101,14 @@ def _operator(name: Any, where: Where) -> Operator:
         hint = f"did you mean {error.suggestion}?" if error.suggestion else None
         raise CaseError(where, f"the catalogue has no operator {name}", hint) from error
     if not operator.type_value:
-        raise CaseError(where, "a graph is no node of a graph", "name an operator")
+        raise CaseError(where, "a graph cannot be a node of a graph", "name an operator")
     return operator
 
 
 def _known_fields(
     operator: Operator, desc: Mapping[str, Any], names: Namespace, where: Where
 ) -> None:
-    """Refuse fields that the operator lacks; null says that it may lack them."""
+    """Raise `CaseError` for fields that the operator lacks, unless their value is null."""
     known = [field.name for field in operator.fields]
     faults = Faults()
     for name, node in desc.items():
@@ -121,11 +121,11 @@ def _known_fields(
 
 
 class NodeReader:
-    """Reads nodes; each after those whose outputs tell what its inputs are.
+    """Reads nodes, each after those that feed it.
 
     Attributes:
         nodes: what has been read, by name.
-        edges: what feeds each input tensor that has been read: each source of each.
+        edges: every source of each input tensor that has been read.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class NodeReader:
         *,
         faulty: bool,
     ) -> None:
-        """Read nothing yet.
+        """Prepare to read nodes.
 
         Args:
             entries: the nodes.
@@ -159,7 +159,7 @@ class NodeReader:
         """Read all nodes.
 
         Raises:
-            CaseError: with all that is wrong with them.
+            CaseError: with everything that is wrong with them.
         """
         faults = Faults()
         for name in self._entries:
@@ -172,7 +172,7 @@ class NodeReader:
         """Return the source that a case names.
 
         Raises:
-            CaseError: there is none of that name, or the name has another form.
+            CaseError: there is none of that name, or the name is malformed.
         """
         match = _REFERENCE.match(text) if isinstance(text, str) else None
         if match is None:
@@ -194,10 +194,10 @@ class NodeReader:
         raise CaseError(where, f"there is no node, graph input or constant {name}", hint)
 
     def tensor(self, source: Source, where: Where) -> TensorDesc:
-        """Return the desc of what a source gives.
+        """Return the desc of a source's tensor.
 
         Raises:
-            CaseError: there is no such tensor, or it waits for the node that asks.
+            CaseError: there is no such tensor, or it depends on the node that asks.
         """
         if isinstance(source, str):
             if source not in self._inputs:
@@ -216,14 +216,14 @@ class NodeReader:
         if name in self.nodes:
             return self.nodes[name]
         if name in self._failed:
-            # Its own faults are told where it stands.
+            # Its own faults are reported at its own place.
             raise UnreadSourceError(where, f"the node {name} cannot be read")
         if name not in self._entries:
             raise CaseError(where, f"there is no node {name}")
         if name in self._reading:
             circle = [*self._reading[self._reading.index(name) :], name]
             hint = "a node cannot come before those that feed it"
-            raise CaseError(where, f"the nodes make a circle: {' -> '.join(circle)}", hint)
+            raise CaseError(where, f"the nodes form a cycle: {' -> '.join(circle)}", hint)
         self._reading.append(name)
         try:
             self.nodes[name] = self._read(self._entries[name])
@@ -304,7 +304,7 @@ class NodeReader:
         sources: Sequence[Source],
         where: Where,
     ) -> TensorDesc:
-        """Return the desc of an input: that of its source, as far as it says nothing else."""
+        """Return the desc of an input: its source's, except for what the entry itself says."""
         own = {key: value for key, value in written.items() if key not in ("from", "chain")}
         if source is None:
             return read_tensor(own, name, {}, self._files, where)
@@ -327,7 +327,7 @@ class NodeReader:
         missing = [key for key in ("Sizes", "DataType") if key not in own]
         like = _first_input(entry.operator, desc) if missing else None
         if missing and like is None:
-            message = f"{name} lacks {' and '.join(missing)}, and no input tells"
+            message = f"{name} lacks {' and '.join(missing)}, and no input supplies it"
             raise CaseError(where, message)
         if like is not None:
             own.setdefault("Sizes", list(like.Sizes))
@@ -336,7 +336,7 @@ class NodeReader:
 
 
 class UnreadSourceError(CaseError):
-    """A source that could not be read itself, which is told where it stands."""
+    """A source that could not be read; its own faults are reported at its place."""
 
 
 def _first_output(entry: NodeEntry) -> str:

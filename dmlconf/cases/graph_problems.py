@@ -1,4 +1,4 @@
-"""What is wrong with a graph's entry in a case file, before the graph can be built."""
+"""Find problems of a graph's entry in a case file before the graph can be built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["node_problems", "relation_problems"]
 
 
 def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the descs of a graph's nodes.
+    """Yield the problems with the descs of a graph's nodes.
 
     Args:
         document: the case file.
@@ -34,7 +34,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
         try:
             operator = catalogue.operator_name(operator)
         except catalogue.UnknownOperatorError:
-            continue  # Told when the graph is built, unless an expression names it.
+            continue  # Reported when the graph is built, unless an expression names it.
         if operator == GRAPHS:
             continue  # Likewise.
         checker = node_checker(operator, matrix=expressions)
@@ -44,7 +44,7 @@ def node_problems(document: Document, index: int, entry: Mapping[str, Any]) -> I
 def relation_problems(
     document: Document, index: int, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the relation of a graph that is not built for other reasons.
+    """Yield the problems with the relation of a graph that cannot be built for other reasons.
 
     Args:
         document: the case file.

@@ -1,4 +1,4 @@
-"""Names of cases as people write them: whole, as a pattern, as a matrix, or without the folder."""
+"""Names of cases as users write them: in full, as a pattern or a matrix, or without the folder."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class AmbiguousNameError(ValueError):
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether the name has a wildcard: `*` for any text, `?` for any character."""
+    """Return whether the name has a wildcard: `*` for any text, `?` for any character."""
     return "*" in name or "?" in name
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Tell whether a text fits a pattern, in which only `*` and `?` stand for other text."""
+    """Return whether a text fits a pattern, whose only wildcards are `*` and `?`."""
     return _pattern(pattern).fullmatch(text) is not None
 
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    # Brackets are part of identifiers, so they stand for themselves. What a wildcard has taken it
-    # does not give back, so that patterns with many of them take no longer than others.
+    # Brackets are part of identifiers, so they are literal. Wildcards do not backtrack, so that
+    # patterns with many of them take no longer than others.
     first, *others = (re.escape(part).replace(r"\?", ".") for part in name.split("*"))
     if not others:
         return re.compile(first, re.DOTALL)
@@ -51,7 +51,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def identifier_matcher(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether an identifier is one of the names or fits a pattern.
+    """Return a predicate: whether an identifier is one of the names or fits a pattern.
 
     The name of a matrix, such as `gather/matrix`, stands for all its cases.
     """
@@ -70,15 +70,15 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
     """Return the names in full, and those that no case has.
 
     A name that no case has is tried without its folders: `example-1` is
-    `gather/documented/example-1` where no other case ends so. Patterns are returned as they are
-    where a case fits them.
+    `gather/documented/example-1` if no other case ends that way. Patterns are returned as they are
+    if a case fits them.
 
     Args:
-        names: as people write them.
-        identifiers: those of the cases there are.
+        names: as users write them.
+        identifiers: those of the existing cases.
 
     Raises:
-        AmbiguousNameError: several cases end so.
+        AmbiguousNameError: several cases end that way.
     """
     exact = {*identifiers, *(identifier.partition("[")[0] for identifier in identifiers)}
     full: list[str] = []
@@ -102,7 +102,7 @@ def resolved(names: Iterable[str], identifiers: Collection[str]) -> tuple[list[s
 
 
 def scope_of(names: Iterable[str]) -> Scope:
-    """Return where cases of these names are, if each begins with its operator."""
+    """Return where cases of these names can be, if each name begins with its operator."""
     operators: set[str] = set()
     files: set[tuple[str, str]] | None = set()
     for name in names:

@@ -33,7 +33,7 @@ from dmlconf.documents.schema import schema_problems
 from dmlconf.documents.store import Entries
 
 _GRAPH_TAG: Final = "graph"
-"""Of every graph, beside the tags that its file says."""
+"""Of every graph, in addition to the tags in its file."""
 
 __all__ = ["Suite", "case_problems", "load_suite", "require_valid", "valid_case"]
 
@@ -45,7 +45,7 @@ class Suite:
     Attributes:
         templates: the entries of the case files, in the order of the files.
         digest: SHA-256 of all case files, in hexadecimal.
-        expansions: matrices that are expanded already, by template.
+        expansions: matrices that are already expanded, by template.
         valid: templates whose first case is known to break no constraint.
         challenge: the number that changes the seeds of generated data, or None.
     """
@@ -95,19 +95,19 @@ def load_suite(
 ) -> Suite:
     """Load the case files under the paths.
 
-    Every file is checked against the schemas. Single cases are built, and of a matrix the first
-    one, so that what cannot be built is known before anything runs. Reading a large suite takes
-    time, so files that no wanted case can be in may be passed over.
+    Every file is checked against the schemas. Single cases and the first case of each matrix are
+    built, so that what cannot be built is known before anything runs. Reading a large suite takes
+    time, so files that cannot hold a wanted case may be skipped.
 
     Args:
         paths: files and folders.
         every_case: build all cases of every matrix as well.
-        operators: read files of these operators only; all where there are none.
-        files: read files of these operators and names (without ending) only; likewise.
-        store: keeps what files hold that were checked; without it, or where every case is to be
-            built, files are checked each time.
-        challenge: changes the seeds of all generated data but that of cases that a page gives or
-            that state outputs; a number from 0 up to 2**64 - 1.
+        operators: read files of these operators only; all if empty.
+        files: read files of these operators and names (without extension) only; likewise.
+        store: keeps the contents of checked files; without it, or if every case is to be built,
+            files are checked each time.
+        challenge: changes the seeds of all generated data, except for cases that a page gives or
+            that state outputs; a number from 0 to 2**64 - 1.
 
     Raises:
         InvalidFilesError: with every problem of every file.
@@ -145,12 +145,12 @@ def load_suite(
 def _checked(
     path: Path, content: bytes, validated: Validated | None, every_case: bool
 ) -> CheckedFile:
-    """Return a file's entries, checked now or before.
+    """Return a file's entries, checked now or earlier.
 
     Args:
         path: the file.
         content: of the file.
-        validated: the files that were checked before; None where each is to be checked now.
+        validated: the files that were checked earlier; None if each is to be checked now.
         every_case: build all cases of every matrix.
 
     Raises:
@@ -172,14 +172,14 @@ def _checked(
     problems = list(_unbuildable(document, templates, every_case, first_cases))
     if problems:
         raise InvalidFilesError(problems)
-    # The file may have changed between two readings.
+    # The file may have changed between two reads.
     if validated is None or _content(path) != content:
         return CheckedFile(tuple(templates))
     return validated.put(content, document.data, templates, first_cases)
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes; nothing of one that reading it as a document will refuse."""
+    """Return a file's bytes; none for a file that reading it as a document will refuse."""
     try:
         return read_bytes(path, LARGEST_FILE_BYTES)
     except UnreadableFileError:
@@ -190,7 +190,7 @@ def _templates(document: Document) -> list[CaseTemplate]:
     """Return the file's entries, each of which fits the schemas.
 
     Raises:
-        InvalidFilesError: some entry does not; the others are built, to tell of their faults too.
+        InvalidFilesError: some entry does not; the others are built, to report their faults too.
     """
     problems = schema_problems(document, case_checker(), document.data)
     operator = _operator(document, problems)
@@ -243,7 +243,7 @@ def _operator(document: Document, problems: list[Problem]) -> Operator | None:
 
 
 def _page_problems(document: Document, operator: Operator | None) -> Iterator[Problem]:
-    """Yield what is wrong with the page; that of another operator may have examples of this one."""
+    """Yield problems with the page; another operator's page may have examples of this one."""
     if operator is None:
         return
     page = document.data.get("page", operator.page)
@@ -253,7 +253,7 @@ def _page_problems(document: Document, operator: Operator | None) -> Iterator[Pr
 
 
 def _entries(data: Any) -> list[Mapping[str, Any]]:
-    """Return the entries that are mappings; the schema has told of all others."""
+    """Return the entries that are mappings; the schema has reported all others."""
     cases = data.get("cases") if isinstance(data, Mapping) else None
     entries = cases if isinstance(cases, list) else []
     return [entry if isinstance(entry, Mapping) else {} for entry in entries]
@@ -267,7 +267,7 @@ def _template(
     entry: Mapping[str, Any],
     line: int,
 ) -> CaseTemplate:
-    """Return one entry of a file with this data, that stands on this line."""
+    """Return the file's entry with this data on this line."""
     stem = path.stem
     name = entry.get("name", stem)
     identifier = f"{operator.lower()}/{stem}"
@@ -305,7 +305,7 @@ def _unbuildable(
     every_case: bool,
     first_cases: list[Case],
 ) -> Iterator[Problem]:
-    """Yield what keeps cases from being built, and put the first case of each entry into a list."""
+    """Yield what keeps cases from being built, and collect the first case of each entry."""
     for template in templates:
         try:
             for planned in expand(template):
@@ -319,7 +319,7 @@ def _unbuildable(
 
 
 def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
-    """Refuse a plan if the first case of a template is one that `valid_case` refuses.
+    """Raise `InvalidFilesError` if `valid_case` refuses the first case of a template.
 
     Args:
         suite: what the plan was chosen from.
@@ -345,7 +345,7 @@ def require_valid(suite: Suite, plan: Iterable[PlannedCase]) -> None:
 
 
 def _is_first(suite: Suite, planned: PlannedCase) -> bool:
-    """Tell whether a case is the first one of its template."""
+    """Return whether a case is the first one of its template."""
     expansion = suite.expansions.get(planned.template)
     return expansion is None or planned.parameters == expansion.parameters(0)
 

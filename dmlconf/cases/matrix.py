@@ -18,7 +18,7 @@ from dmlconf.expressions import Expression, ExpressionError, Steps, namespace
 __all__ = ["MOST_CASES", "expand", "pairwise"]
 
 MOST_CASES: Final = 1_000_000
-"""How many combinations one matrix may have, before `where` chooses among them."""
+"""How many combinations one matrix may have before `where` filters them."""
 
 MOST_STEPS: Final = 20_000_000
 """How many steps the expressions of one matrix may take while it is expanded."""
@@ -30,7 +30,7 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
     """Yield the template's cases in the order of its matrix; itself alone, if it has none.
 
     Raises:
-        CaseError: a parameter's values cannot be told, or there are none or too many.
+        CaseError: a parameter's values cannot be determined, or there are none or too many.
     """
     matrix = template.data.get("matrix")
     if matrix is None:
@@ -46,7 +46,7 @@ def expand(template: CaseTemplate) -> Iterator[PlannedCase]:
         identifiers.add(named)
         yield planned_case(template, named, row)
     if not identifiers:
-        raise CaseError(("matrix",), "no combination is left", "look at `where`")
+        raise CaseError(("matrix",), "no combination is left", "check `where`")
 
 
 def _rows(operator: Operator, entry: Mapping[str, Any]) -> Iterator[Row]:
@@ -86,7 +86,7 @@ def _products(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 
 
 def _limit_pairs(values: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse pairs that take too long to cover: the work grows with their number, squared."""
+    """Raise `CaseError` for too many pairs: the work grows with the square of their number."""
     count = sum(len(a) * len(b) for a, b in combinations(values.values(), 2))
     if count * len(values) > MOST_CASES:
         raise CaseError(("matrix",), f"{count:,} pairs of values", "give each parameter fewer")
@@ -130,18 +130,18 @@ def _evaluated(expression: Expression, row: Row, where: Sequence[str | int], ste
 
 
 def pairwise(values: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
-    """Yield few rows that together hold every pair of values of any two parameters.
+    """Yield few rows that together contain every pair of values of any two parameters.
 
-    Rows are made one after another: each begins with a pair that no row holds yet, and takes for
-    every other parameter the value that adds the most new pairs, the earliest of equals. So the
-    same values always give the same rows.
+    Each row begins with a pair that no earlier row contains, and takes for every other parameter
+    the value that adds the most new pairs, the earliest among equals. So the same values always
+    give the same rows.
     """
     names = list(values)
     if len(names) < 2:
         yield from _products(values)
         return
     counts = [len(values[name]) for name in names]
-    # One bit per value of a parameter, by a value of another: the pairs that no row holds yet.
+    # One bit per value of a parameter, by a value of another: the pairs in no row yet.
     missing = {
         (a, i, b): (1 << counts[b]) - 1
         for a in range(len(names))

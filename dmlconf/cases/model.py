@@ -1,4 +1,4 @@
-"""The values that case files become."""
+"""The data model of cases."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a case stands: a file, and a line from 1."""
+    """Where a case is: a file, and a line from 1."""
 
     path: Path
     line: int
@@ -68,14 +68,14 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Tensor data made by a generator of `dmlconf.tensors.fills`."""
+    """Tensor data from a generator of `dmlconf.tensors.fills`."""
 
     name: str
     arguments: Mapping[str, Any]
 
 
 class _Derived(dict[str, Any]):
-    """What a case has derived from its desc so far; another process derives it again."""
+    """Values that a case has derived from its desc so far; another process derives them again."""
 
     def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
         return _Derived, ()
@@ -86,21 +86,21 @@ class _Inputs(dict[str, Array]):
 
 
 REJECTION_HINT: Final = "if that is what the case is for, write `expect: {rejected: E_INVALIDARG}`"
-"""What to do about a case that breaks constraints."""
+"""Advice for a case that breaks constraints."""
 
 _ZEROS = Fill("constant", {"value": 0})
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedOutputs:
-    """Outputs that are expected of a case.
+    """The expected outputs of a case.
 
     Attributes:
         outputs: arrays by output tensor.
-        provenance: of what the case states whether a page says so, a real DirectML computed it, or
-            they are from elsewhere, as the case says; else what they are from.
-        others: where those outputs are from that the case does not state beside others.
-        samples: what is known of outputs that are not known as a whole.
+        provenance: for stated outputs, whether a page gives them, a real DirectML computed them, or
+            they come from elsewhere, as the case says; otherwise where they come from.
+        others: where the outputs come from that the case does not state while it states others.
+        samples: the known elements of outputs that are not known as a whole.
     """
 
     outputs: Mapping[str, Array]
@@ -109,7 +109,7 @@ class ExpectedOutputs:
     samples: Mapping[str, Sample] = field(default_factory=dict)
 
     def provenance_of(self, output: str) -> Provenance:
-        """Return where the expected values of one output are from."""
+        """Return where the expected values of one output come from."""
         return self.others.get(output, self.provenance)
 
 
@@ -119,7 +119,7 @@ class ExpectedRejection:
 
     Attributes:
         hresult: name of the HRESULT, such as `E_INVALIDARG`.
-        constraint: name of the constraint that is broken, or None where the case leaves it open.
+        constraint: name of the constraint that is broken, or None if the case leaves it open.
         provenance: whether a page says so, a real DirectML did so, or the case names its origin.
     """
 
@@ -130,16 +130,16 @@ class ExpectedRejection:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a case says of itself to people.
+    """What a case says about itself, for people.
 
     Attributes:
-        location: where it stands.
-        page: the documentation page, without its ending.
+        location: where it is.
+        page: the documentation page, without its extension.
         example: the number or name of the page's example, or None.
         note: free text, or None.
-        recorded: what real DirectML the expectation is from, or None.
-        documented: where the page is wrong, what it says and why that is wrong, or None.
-        origin: where the expectation is from, if neither from the page nor recorded, or None.
+        recorded: the real DirectML that the expectation comes from, or None.
+        documented: if the page is wrong, what it says and why that is wrong, or None.
+        origin: where the expectation comes from, if neither from the page nor recorded, or None.
     """
 
     location: Location
@@ -153,7 +153,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One use of an operator, with its input data and what is expected of it.
+    """One use of an operator, with its input data and the expected result.
 
     Attributes:
         identifier: stable name, such as `gather/documented/example-1-1d-remapping`.
@@ -163,9 +163,9 @@ class Case:
         expectation: what the case itself expects; None leaves it to the reference.
         in_place: output tensors that share the buffer of an input, by output.
         tags: for selection.
-        about: what people want to know.
-        tolerances: what the case permits beside the operator's rules or in their place, by output.
-        files: SHA-256 in hexadecimal of the files that its data are from, by name.
+        about: information for people.
+        tolerances: what the case permits in addition to the operator's rules or instead, by output.
+        files: SHA-256 in hexadecimal of its data files, by name.
     """
 
     identifier: str
@@ -187,7 +187,7 @@ class Case:
 
     @property
     def content(self) -> Desc:
-        """All that a device is given but the inputs' data."""
+        """Everything that a device receives except the inputs' data."""
         return self.desc
 
     @property
@@ -197,7 +197,7 @@ class Case:
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support the desc; None where no page says so."""
+        """Lowest feature level that must support the desc; None if no page says one."""
         return required_level(self.operator, self.desc)
 
     @property
@@ -220,14 +220,14 @@ class Case:
         return frozenset(t.DataType for _, _, t in tensors_of(self.operator, self.desc, *kinds))
 
     def rule(self, output: str) -> PrecisionRule:
-        """Return the precision rule of an output tensor; the case's own where it gives a reason."""
+        """Return the precision rule of an output tensor; the case's own if it gives a reason."""
         tolerance = self.tolerances.get(output)
         if tolerance is not None and tolerance.reason is not None:
             return tolerance.rule
         return self._own_rule(output)
 
     def _own_rule(self, output: str) -> PrecisionRule:
-        """Return the rule that holds where the case gives no reason for another."""
+        """Return the rule that applies if the case gives no reason for another."""
         field = output.partition("[")[0]
         data_type = self.outputs()[output].DataType
         names = self._once("names", lambda: self.operator.names(self.desc))
@@ -253,14 +253,14 @@ class Case:
         return CaseError(first.where, first.message, first.hint, others)
 
     def narrower_rule(self, output: str) -> PrecisionRule | None:
-        """Return the rule that holds beside that of `rule`; None where there is none."""
+        """Return the rule that applies in addition to that of `rule`; None if there is none."""
         tolerance = self.tolerances.get(output)
         return tolerance.rule if tolerance is not None and tolerance.reason is None else None
 
     def inputs(self) -> dict[str, Array]:
         """Return the inputs' arrays by tensor, shaped like their Sizes.
 
-        A case that expects a rejection may leave data out; it is zeros then.
+        A case that expects a rejection may omit data, which is then zeros.
         """
         if isinstance(self.data, _Inputs):
             return dict(self.data)
@@ -277,7 +277,7 @@ class Case:
         return self._input(name, self._input_tensors()[name])
 
     def with_inputs(self) -> Case:
-        """Return the case with its inputs' arrays as data, for one who asks for them often."""
+        """Return the case with its inputs' arrays as data, for callers that need them often."""
         return self._with_arrays(self.inputs())
 
     def with_data(self, arrays: Mapping[str, Array]) -> Case:
@@ -313,7 +313,7 @@ class Case:
         return {name: tensor for name, _, tensor in tensors_of(self.operator, self.desc, kind)}
 
     def _once(self, name: str, derive: Callable[[], Any]) -> Any:
-        """Return what is derived from the desc, which never changes."""
+        """Return a value derived from the desc, computed once: the desc never changes."""
         if name not in self._derived:
             self._derived[name] = derive()
         return self._derived[name]
@@ -327,11 +327,11 @@ class CaseTemplate:
         identifier: the identifier of its cases, without their parameters.
         operator_name: the operator's name in the catalogue.
         index: its place among the file's cases, from 0.
-        data: the entry as the file has it, which fits the schema.
-        tags: for selection; the first is the name of its file, which tells its kind.
-        about: what people want to know.
-        challenge: the number that changes the seeds of generated data; None for the data that the
-            file says.
+        data: the entry in the file, which fits the schema.
+        tags: for selection; the first is the name of its file, which is its kind.
+        about: information for people.
+        challenge: the number that changes the seeds of generated data; None for the file's own
+            seeds.
     """
 
     identifier: str
@@ -352,7 +352,7 @@ class CaseTemplate:
 
     @property
     def keeps_data(self) -> bool:
-        """Whether a challenge leaves the data alone: a page gives it, or outputs follow from it."""
+        """Whether a challenge keeps the data: a page gives it, or outputs follow from it."""
         expect = self.data.get("expect") or {}
         return DOCUMENTED_TAG in self.tags or ("expect" in self.data and "rejected" not in expect)
 
@@ -364,7 +364,7 @@ class PlannedCase:
     Attributes:
         identifier: as `Case.identifier`.
         template: the entry of the file.
-        parameters: the values of the matrix's parameters; empty where there is no matrix.
+        parameters: the values of the matrix's parameters; empty if there is no matrix.
     """
 
     identifier: str

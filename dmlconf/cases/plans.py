@@ -1,4 +1,4 @@
-"""What is to be compiled, an operator or a graph, with its inputs and outputs as they are bound."""
+"""What is compiled, an operator or a graph, with its bound inputs and outputs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A tensor that is bound.
+    """A bound tensor.
 
     Attributes:
         name: an operator's tensor, arrays as `InputTensors[0]`; an input or output of a graph.
@@ -38,7 +38,7 @@ class Binding:
 
 
 Bindings = tuple[Binding | None, ...]
-"""Tensors in the order of their bindings; None for one that is absent, and bound to nothing."""
+"""Tensors in the order of their bindings; None for one that is absent and bound to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class OperatorPlan:
     in_place: Mapping[str, str]
 
     def key(self) -> Hashable:
-        """Return what tells plans apart that are compiled otherwise."""
+        """Return a key that differs between plans that are compiled differently."""
         return _node_key(self.node)
 
 
@@ -68,7 +68,7 @@ class GraphPlan:
 
     Attributes:
         nodes: operators and constants.
-        inputs: what is bound to the graph; None for an input that no edge leaves.
+        inputs: what is bound to the graph; None for an input without edges.
         outputs: what the graph writes.
         in_place: outputs that share the buffer of an input, by output.
         input_edges: each an input of the graph, a node and the node's input.
@@ -85,7 +85,7 @@ class GraphPlan:
     intermediate_edges: tuple[tuple[int, int, int, int], ...] = ()
 
     def key(self) -> Hashable:
-        """Return what tells plans apart that are compiled otherwise."""
+        """Return a key that differs between plans that are compiled differently."""
         edges = self.input_edges, self.output_edges, self.intermediate_edges
         return tuple(map(_node_key, self.nodes)), *edges, len(self.inputs), len(self.outputs)
 
@@ -117,7 +117,7 @@ def plan(case: Case, *, as_graph: bool = False) -> Plan:
 
 
 def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
-    """Return the plan of a graph; what an edge names and the graph lacks has a number too high."""
+    """Return the plan of a graph; what an edge names but the graph lacks gets too high a number."""
     by_name = graph.by_name
     nodes = tuple(by_name)
     inputs, outputs = tuple(graph.inputs), tuple(graph.outputs)
@@ -151,7 +151,7 @@ def _graph_plan(graph: Graph, in_place: Mapping[str, str]) -> GraphPlan:
 
 
 def _number(names: Sequence[str], name: str) -> int:
-    """Return the place of a name; where it is missing, the place behind the last."""
+    """Return the place of a name; if it is missing, the place after the last."""
     return names.index(name) if name in names else len(names)
 
 
@@ -192,7 +192,7 @@ def _node_key(node: GraphNode) -> Hashable:
 
 def _key(value: Any) -> Hashable:
     if isinstance(value, float):
-        # Bits tell zeros and NaN apart that compare otherwise than DirectML sees them.
+        # Bits distinguish zeros and NaN, whose comparison does not match what DirectML sees.
         return struct.pack("<d", value)
     if isinstance(value, Mapping):
         return tuple((name, _key(item)) for name, item in sorted(value.items()))

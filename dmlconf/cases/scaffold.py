@@ -1,4 +1,4 @@
-"""The text of a new case for an operator, valid as it stands."""
+"""Generate the text of a new, valid case for an operator."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _WIDTH: Final = 100
 
 
 def pattern_of(cases: Iterable[Case]) -> Case | None:
-    """Return the case that a new one is best made after: small, but not trivial.
+    """Return the best case to model a new one on: small, but not trivial.
 
     Args:
-        cases: cases of one operator; those that expect a rejection are passed over.
+        cases: cases of one operator; those that expect a rejection are skipped.
     """
     valid = [case for case in cases if not isinstance(case.expectation, ExpectedRejection)]
     return min(valid, key=_unsuitable, default=None)
@@ -65,9 +65,9 @@ def scaffold(name: str, pattern: Case, file: Path | None = None) -> str:
     """Return the text of a case file with one case.
 
     Args:
-        name: the new case's.
+        name: the name of the new case.
         pattern: gives the desc and the inputs.
-        file: where the text goes; None where that is not known.
+        file: where the text goes; None if unknown.
     """
     if isinstance(pattern, GraphCase):
         return "\n".join([*_schema(file), *_graph(name, pattern)]) + "\n"
@@ -122,7 +122,7 @@ def _graph(name: str, pattern: GraphCase) -> Iterator[str]:
 
 
 def _schema(file: Path | None) -> Iterator[str]:
-    """Yield the line by which editors find the schema, where one lies above the file."""
+    """Yield the line by which editors find the schema, if there is one above the file."""
     for steps, folder in enumerate(file.absolute().parents if file else ()):
         if (folder / "schemas" / "case.schema.json").is_file():
             yield f"# yaml-language-server: $schema={'../' * steps}schemas/case.schema.json"
@@ -148,7 +148,7 @@ def _field(operator: Operator, field: Field, value: Any, data: Mapping[str, Any]
 
 
 def _comment(operator: Operator, field: Field) -> str:
-    """Tell what values an attribute takes."""
+    """Return a comment on the values that an attribute takes."""
     if field.attribute_kind is not AttributeKind.ENUM:
         return field.c_type
     values = enumeration(field.base_type).values

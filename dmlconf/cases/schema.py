@@ -34,20 +34,20 @@ _INT: Final = {"type": "integer", "minimum": -0x8000_0000, "maximum": 0x7FFF_FFF
 
 @cache
 def case_checker() -> Checker:
-    """Return the checker of everything in a case file but the desc."""
+    """Return the checker of everything in a case file except the desc."""
     return Checker(bundled_schema("case"))
 
 
 @cache
 def entry_checker() -> Checker:
-    """Return the checker of everything in one entry of a case file but the desc."""
+    """Return the checker of everything in one entry of a case file except the desc."""
     schema = bundled_schema("case")
     return Checker({"$ref": "#/$defs/case", "$defs": schema["$defs"]})
 
 
 @cache
 def graph_entry_checker() -> Checker:
-    """Return the checker of everything in one graph of a case file but its nodes' descs."""
+    """Return the checker of everything in one graph of a case file except its nodes' descs."""
     schema = bundled_schema("case")
     return Checker({"$ref": "#/$defs/graphCase", "$defs": schema["$defs"]})
 
@@ -82,7 +82,7 @@ def desc_checker(operator: str, *, matrix: bool) -> Checker:
 def desc_schema(
     operator: Operator, *, matrix: bool, tensors: tuple[_Schema, _Schema] | None = None
 ) -> _Schema:
-    """Return the JSON Schema of the operator's desc, as a case writes it.
+    """Return the JSON Schema of the operator's desc in the form of a case.
 
     In a matrix case any value may be an expression. Count fields may be left out.
 
@@ -149,7 +149,7 @@ def _attribute_schema(field: Field, matrix: bool) -> Mapping[str, Any]:
     if field.attribute_kind is AttributeKind.ENUM:
         values = enumeration(field.base_type)
         names = [*values.values, *(values.prefix + name for name in values.values)]
-        # A number can say what no name does: a constant that the header lacks.
+        # A number can denote a constant that the header lacks.
         return {"if": {"type": "string"}, "then": {"enum": names}, "else": _UINT}
     schema = _ATTRIBUTES[field.attribute_kind]
     parts = schema.get("properties", {})

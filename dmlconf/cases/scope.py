@@ -1,4 +1,4 @@
-"""Tell from few lines of a case file whether it may hold a wanted case."""
+"""Decide from a few lines of a case file whether it may hold a wanted case."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _GRAPH_LINE: Final = re.compile(rb"^graph:", re.MULTILINE)
 def may_hold(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Tell whether a file may hold a wanted case, from its name and the line of its operator.
+    """Return whether a file may hold a wanted case, from its name and the line of its operator.
 
     Args:
         path: the file.
         content: its bytes.
         operators: the wanted ones; empty for all.
-        files: the wanted files, each by operator and name without ending; empty for all.
+        files: the wanted files, each by operator and name without extension; empty for all.
     """
     if not operators and not files:
         return True
@@ -44,7 +44,7 @@ def may_hold(
 def _wanted_graphs(
     path: Path, content: bytes, operators: Collection[str], files: Collection[tuple[str, str]]
 ) -> bool:
-    """Tell whether a file of graphs may hold a wanted one: a graph is found by its nodes too."""
+    """Return whether a file of graphs may hold a wanted one: graphs match by their nodes too."""
     if operators and GRAPHS not in operators:
         entries = map(catalogue.operator, operators)
         names = (name for entry in entries for name in (entry.name, *entry.aliases))

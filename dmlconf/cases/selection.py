@@ -1,4 +1,4 @@
-"""Choose cases: by keywords, operator, tag, identifier, condition, feature level and kind."""
+"""Select cases by keywords, operator, tag, identifier, condition, feature level and kind."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _TOKEN: Final = re.compile(r"""\s*(?:(?P<mark>[()])|"(?P<double>[^"]*)"|'(?P<sin
 
 
 class KeywordError(ValueError):
-    """A keyword expression that cannot be read; the message points at the place."""
+    """A keyword expression that cannot be parsed; the message points at the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which cases to take; what is left empty takes all.
+    """Which cases to take; an empty criterion takes all.
 
     Attributes:
         keywords: an expression over parts of identifiers: `gather and not (strided or FLOAT16)`.
         operators: names in the catalogue; graphs that contain one of them are taken as well.
-        tags: a case needs one of them.
+        tags: a case must have one of them.
         identifiers: identifiers of cases, or patterns with `*` and `?`.
-        lists: more of these; a case needs to be in each list.
+        lists: lists of these; a case must be in each list.
         where: a condition over descs, as `Condition` reads it.
         feature_level: the highest feature level that a case may need.
         quick: whether to take only the first such case of each operator and kind.
-        without_tags: a case has none of them.
+        without_tags: a case must have none of them.
     """
 
     keywords: str | None = None
@@ -76,7 +76,7 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
     Raises:
         KeywordError: the keyword expression cannot be read.
         ConditionError: the condition cannot be read, or it applies to no case that is left.
-        InvalidFilesError: a case cannot be built, so what it needs cannot be told.
+        InvalidFilesError: a case cannot be built, so what it needs is unknown.
     """
     matches = keyword_matcher(selection.keywords) if selection.keywords else None
     condition = Condition(selection.where) if selection.where is not None else None
@@ -111,13 +111,13 @@ def select(cases: Iterable[PlannedCase], selection: Selection) -> Iterator[Plann
 
 
 def _is_of(planned: PlannedCase, operators: frozenset[str]) -> bool:
-    """Tell whether a case is of one of these operators; a graph is where a node is."""
+    """Return whether a case, or a node of a graph, is of one of these operators."""
     name = planned.template.operator_name
     return name in operators or (name == GRAPHS and not operators.isdisjoint(operators_in(planned)))
 
 
 def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | None) -> bool:
-    """Tell whether what a user writes asks for cases of models: by tag, file or keyword."""
+    """Return whether the user asks for cases of models by tag, file or keyword."""
     return (
         MODEL_TAG in tags
         or any(path.stem == MODEL_TAG for path in paths)
@@ -126,16 +126,16 @@ def names_models(paths: Iterable[Path], tags: Iterable[str], keywords: str | Non
 
 
 def without_models(plan: Sequence[PlannedCase]) -> tuple[list[PlannedCase], int]:
-    """Return the plan without the cases of models, and how many these are."""
+    """Return the plan without the cases of models, and how many were removed."""
     rest = [planned for planned in plan if MODEL_TAG not in planned.template.tags]
     return rest, len(plan) - len(rest)
 
 
 def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
-    """Tell whether the feature level has all parts of a case.
+    """Return whether the feature level has all parts of a case.
 
     Raises:
-        InvalidFilesError: the case cannot be built, so its feature level cannot be told.
+        InvalidFilesError: the case cannot be built, so its feature level is unknown.
     """
     if level == FEATURE_LEVELS[-1]:
         return True  # It has everything, so the case need not be built.
@@ -147,10 +147,10 @@ def needs_at_most(planned: PlannedCase, level: FeatureLevel) -> bool:
 
 
 def keyword_matcher(expression: str) -> Matcher:
-    """Return a function that tells whether a case-folded identifier fits the expression.
+    """Return a predicate: whether a case-folded identifier fits the expression.
 
     A word fits an identifier that contains it, in any case. Words combine by `and`, `or`, `not`
-    and parentheses; text with spaces or parentheses stands in quotes.
+    and parentheses; text with spaces or parentheses must be quoted.
 
     Raises:
         KeywordError: the expression cannot be read.

@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""Of an expected output, which is made when the case is built; inputs are made when it runs."""
+"""Of an expected output, which is created when the case is built; inputs are when it runs."""
 
 MOST_DIMENSIONS: Final = 32
-"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have no more than these."""
+"""Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have at most this many."""
 
 _FLAG_PREFIX: Final = "DML_TENSOR_FLAG_"
 _TYPE_PREFIX: Final = "DML_TENSOR_DATA_TYPE_"
@@ -51,13 +51,13 @@ def read_tensor(
 
     Args:
         written: the tensor's entry.
-        name: the tensor's, arrays as `InputTensors[0]`.
+        name: the tensor's name; arrays as `InputTensors[0]`.
         data: the case's data by tensor.
         files: reads what the entry names.
-        where: the entry's place in the case's.
+        where: the entry's place in the case's entry.
 
     Raises:
-        CaseError: the entry does not make a tensor.
+        CaseError: the entry is not a valid tensor.
     """
     if not isinstance(written, Mapping):
         raise CaseError(where, f"must be a tensor, not {written!r}")
@@ -80,7 +80,7 @@ def read_tensor(
 
 
 def _limit_dimensions(sizes: Sequence[int], where: Sequence[str | int]) -> None:
-    """Refuse data of more dimensions than one array may have."""
+    """Raise `CaseError` for data of more dimensions than an array may have."""
     if len(sizes) > MOST_DIMENSIONS:
         message = f"data of {len(sizes):,} dimensions"
         raise CaseError(where, message, f"at most {MOST_DIMENSIONS}; leave the data out")
@@ -97,16 +97,16 @@ def _bytes(
         return default
     value = written[name]
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise CaseError((*where, name), f"{value!r} is not a whole number from 0 on")
+        raise CaseError((*where, name), f"{value!r} is not a whole number of at least 0")
     return value
 
 
 def whole_numbers(value: Any, where: Sequence[str | int]) -> tuple[int, ...]:
-    """Return a list of whole numbers from 0 on, as a tuple."""
+    """Return a list of whole numbers, 0 or more, as a tuple."""
     require_list(value, where)
     for index, number in enumerate(value):
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise CaseError((*where, index), f"{number!r} is not a whole number from 0 on")
+            raise CaseError((*where, index), f"{number!r} is not a whole number of at least 0")
     return tuple(value)
 
 
@@ -128,7 +128,7 @@ def _strides(
     if layout is None:
         return None if strides is None else whole_numbers(strides, (*where, "Strides"))
     if strides is not None:
-        message = "`layout` and `Strides` both say where the elements lie"
+        message = "`layout` and `Strides` both say where the elements are"
         raise CaseError((*where, "layout"), message, "keep one of them")
     if not isinstance(layout, str) or layout not in LAYOUTS:
         near = nearest(str(layout), LAYOUTS)
@@ -197,14 +197,14 @@ def _fill(written: Any, tensor: TensorDesc, where: Sequence[str | int]) -> Fill:
 def _fill_fault(
     name: str, arguments: tuple[tuple[str, Any], ...], data_type: DataType
 ) -> str | None:
-    """Make two elements, so that arguments that do not fit are seen before the case runs."""
+    """Generate two elements, so that unfit arguments are detected before the case runs."""
     try:
         fill(name, (2,), data_type, dict(arguments))
         for key, value in arguments:
             if key in ("value", "start", "low", "high"):
                 tensor_values(value, (1,), data_type)
     except (TypeError, ValueError, OverflowError) as error:
-        # The message names the function that makes the fill; what follows names the argument.
+        # The message names the function that generates the fill, then the argument.
         return str(error).partition("() ")[2] or str(error)
     return None
 
@@ -212,7 +212,7 @@ def _fill_fault(
 def expected_array(
     value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]
 ) -> Array:
-    """Return the array that a case expects of an output.
+    """Return the array that a case expects for an output.
 
     Args:
         value: what the case says: numbers, a fill, or the name of a file.
@@ -221,7 +221,7 @@ def expected_array(
         where: the place of the value in the case's entry.
 
     Raises:
-        CaseError: the numbers do not make the tensor.
+        CaseError: the numbers do not form the tensor.
     """
     _limit_dimensions(tensor.Sizes, where)
     if math.prod(tensor.Sizes) > LARGEST_EXPECTED_ELEMENTS:
@@ -234,7 +234,7 @@ def expected_array(
 
 
 def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[str | int]) -> Array:
-    """Return the elements that are listed, or those of the file that is named."""
+    """Return the elements that are listed, or those of the named file."""
     if isinstance(value, Mapping):
         if set(value) != {"file"}:
             raise CaseError(where, f"{value!r} is neither a list nor {{file: NAME.npy}}")
@@ -246,6 +246,6 @@ def _values(value: Any, tensor: TensorDesc, files: CaseFiles, where: Sequence[st
 
 
 def require_list(value: Any, where: Sequence[str | int]) -> None:
-    """Refuse what is not a list."""
+    """Raise `CaseError` for anything that is not a list."""
     if not isinstance(value, list | tuple):
         raise CaseError(where, f"must be a list, not {value!r}")

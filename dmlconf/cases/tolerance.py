@@ -1,4 +1,4 @@
-"""How far an output may be from what its case expects, where the case says so itself."""
+"""Tolerances: how far an output may be from what its case expects, as the case itself states."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SOURCE: Final = "tolerance of the case"
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What a case permits of one output.
+    """What a case permits for one output.
 
     Attributes:
         rule: the limit.
-        reason: why it holds in place of the operator's rule; None where both hold, so that it can
-            only permit less.
+        reason: why it replaces the operator's rule; None if both apply, so that it can only
+            permit less.
     """
 
     rule: PrecisionRule
@@ -42,7 +42,7 @@ def read_tolerances(
         tensors: the outputs.
 
     Raises:
-        CaseError: there is no such output, or the limits do not go together.
+        CaseError: there is no such output, or the limits cannot be combined.
     """
     return {
         name: _tolerance(entry, name, tensors, ("tolerance", name))
@@ -68,7 +68,7 @@ def _tolerance(
         if not math.isfinite(limit):
             raise CaseError((*where, kind), "an infinite limit judges nothing")
     if "ulp" in limits and (len(limits) > 1 or not tensors[name].DataType.is_float):
-        message = "`ulp` stands alone, and is for floating-point outputs"
+        message = "`ulp` cannot be combined with other limits, and is for floating-point outputs"
         raise CaseError((*where, "ulp"), message, "use `absolute` and `relative`")
     reason = entry.get("reason")
     source = _SOURCE if reason is None else f"{_SOURCE}: {reason}"

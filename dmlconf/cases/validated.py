@@ -1,7 +1,7 @@
-"""Case files that were checked before: what is kept of them, and while what it holds.
+"""A cache of checked case files, and what its entries depend on.
 
-An entry stands for the bytes of one case file, checked by these sources of dmlconf against these
-schemas. Where any of them differs, its key does, so that it is never asked for.
+An entry belongs to the bytes of one case file, checked by these sources of dmlconf against these
+schemas. If any of them differs, so does the key, so that the entry is never looked up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dmlconf.resources import schemas_directory, sources
 __all__ = ["CheckedFile", "StoredFile", "Validated", "is_valid"]
 
 _FORM: Final = "1"
-"""Version of the form of entries."""
+"""Version of the format of entries."""
 
 _SOURCES: Final = (
     "cases",
@@ -36,7 +36,7 @@ _SOURCES: Final = (
 """What decides whether a file is valid and what it contains."""
 
 _MOST_CASES: Final = 50_000
-"""Of a file with more cases, the matrices are expanded again each time."""
+"""The matrices of a file with more cases are expanded again each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CheckedFile:
 
     Attributes:
         templates: its entries.
-        expansions: its matrices, as far as they are expanded already.
+        expansions: its matrices, as far as they are already expanded.
         valid: the entries whose first case is known to break no constraint.
     """
 
@@ -56,12 +56,12 @@ class CheckedFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What is kept of a file.
+    """The cached contents of a file.
 
     Attributes:
         data: the document, which fits the schemas.
-        lines: on which its entries begin.
-        expansions: for each entry its matrix, expanded; None where it has none.
+        lines: the lines on which its entries begin.
+        expansions: for each entry its matrix, expanded; None if it has none.
         valid: for each entry, whether its first case is known to break no constraint.
     """
 
@@ -82,14 +82,14 @@ class StoredFile:
 
 
 class Validated:
-    """The files that were checked before."""
+    """The files that were checked earlier."""
 
     def __init__(self, store: Entries) -> None:
         self._store = store
         self._changed = False
 
     def get(self, content: bytes) -> StoredFile | None:
-        """Return what is kept of a file with this content; None where nothing is."""
+        """Return what is cached for a file with this content; None if nothing is."""
         entry = self._store.get(_key(content))
         try:
             data, lines, expansions, valid = entry
@@ -98,7 +98,7 @@ class Validated:
             if count == len(lines) == len(restored) == len(valid):
                 return StoredFile(data, lines, restored, valid)
         except (TypeError, ValueError, LookupError, AttributeError):
-            pass  # Nothing is kept, or it is damaged in a way that its digest does not tell.
+            pass  # Nothing is cached, or it is damaged in a way that its digest does not reveal.
         return None
 
     def put(
@@ -108,7 +108,7 @@ class Validated:
         templates: Sequence[CaseTemplate],
         first_cases: Sequence[Case],
     ) -> CheckedFile:
-        """Keep a file, as far as that can be, and return it.
+        """Cache a file as far as possible, and return it.
 
         Args:
             content: of the file.
@@ -118,20 +118,20 @@ class Validated:
         """
         checked = CheckedFile(tuple(templates))
         if any(case.files for case in first_cases):
-            return checked  # What other files hold is to be looked at each time.
+            return checked  # The contents of other files are checked each time.
         try:
             expansions = [_expansion(template) for template in templates]
             lines = [template.about.location.line for template in templates]
             stored = StoredFile(data, lines, expansions, list(map(is_valid, first_cases)))
             if sum(len(each.rows) for each in expansions if each) <= _MOST_CASES:
                 whole = [each and each.stored() for each in expansions]
-                # That of the operator, whose own file need not be read for it then.
+                # The operator's page, so that the operator's file need not be read for it.
                 paged = {"page": templates[0].about.page, **data}
                 self._store.put(_key(content), [paged, lines, whole, stored.valid])
                 self._changed = True
             return stored.checked(templates)
         except (CaseError, UnstorableError):
-            return checked  # A matrix that cannot be expanded is told of when its cases are.
+            return checked  # A matrix that cannot be expanded is reported with its cases.
 
     def close(self) -> None:
         """Keep the store within its bounds."""
@@ -140,7 +140,7 @@ class Validated:
 
 
 def is_valid(case: Case) -> bool:
-    """Tell whether a case breaks no constraint, or says that it must be rejected."""
+    """Return whether a case breaks no constraint or expects a rejection."""
     return isinstance(case.expectation, ExpectedRejection) or not case.violations()
 
 
@@ -156,7 +156,7 @@ def _key(content: bytes) -> str:
 
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of all that decides, beside its content, what a file is checked to be."""
+    """Return a digest of everything besides a file's content that its check depends on."""
     digest = sha256(_FORM.encode())
     for path in [*sources(*_SOURCES), *sorted(schemas_directory().rglob("*.*"))]:
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Turn the numbers that a case lists into an array, or say which one does not fit."""
+"""Convert the numbers that a case lists into an array, or report which one does not fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ValuesError", "require_fit", "tensor_values"]
 
 
 class ValuesError(ValueError):
-    """Numbers that do not make the tensor.
+    """Numbers that do not form the tensor.
 
     Attributes:
         where: indices that lead to the number at fault, in the lists as given.
@@ -59,7 +59,7 @@ def tensor_values(values: Any, sizes: Sequence[int], data_type: DataType) -> Arr
 
 
 def require_fit(value: float, data_type: DataType) -> None:
-    """Refuse a number that does not fit a data type.
+    """Raise `ValuesError` for a number that does not fit a data type.
 
     Raises:
         ValuesError: it does not.
@@ -70,7 +70,7 @@ def require_fit(value: float, data_type: DataType) -> None:
 
 
 def _shape(values: Any) -> tuple[int, ...] | None:
-    """Return the sizes of nested lists; None where rows differ in length."""
+    """Return the sizes of nested lists; None if rows differ in length."""
     if not isinstance(values, list | tuple):
         return ()
     inner = {_shape(value) for value in values}
@@ -107,7 +107,7 @@ def _braces(sizes: Sequence[int]) -> str:
 
 
 def _misfit(value: Any, data_type: DataType) -> tuple[str, str | None] | None:
-    """Say why a number does not fit the data type, with a hint; None where it fits."""
+    """Return why a number does not fit the data type, with a hint; None if it fits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"{value!r} is not a number", _number_hint(value)
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""The same case with other inputs, for dispatches that follow each other."""
+"""The same case with other inputs, for consecutive dispatches."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dmlconf.tensors.fills import challenged
 __all__ = ["VARIATIONS", "is_judged", "variations_of", "varied"]
 
 VARIATIONS: Final = 3
-"""So many inputs a case of one operator has under circumstances, its own included."""
+"""How many inputs a case of one operator has under circumstances, including its own."""
 
 _VARIATIONS_OF_GRAPHS: Final = 2
 
 
 def variations_of(case: Case) -> int:
-    """Return how many inputs a case has under circumstances, its own included.
+    """Return how many inputs a case has under circumstances, including its own.
 
-    Graphs have fewer: what a graph permits of other inputs is drawn in samples, which takes as long
-    as most of its plain run.
+    Graphs have fewer: what a graph permits for other inputs is determined by sampling, which takes
+    as long as most of its plain run.
     """
     return _VARIATIONS_OF_GRAPHS if isinstance(case, GraphCase) else VARIATIONS
 
@@ -31,10 +31,9 @@ def variations_of(case: Case) -> int:
 def varied(case: Case, number: int) -> Case:
     """Return the case with other inputs; number 0 is the case itself.
 
-    Generated data gets another seed, as `challenged` says, and what the case expects is left to the
-    reference. Where no data is generated, each input has its elements in another order: whether
-    the outputs are right then is not asked (`is_judged`), since indices that a case gives may not
-    be permitted in each order.
+    Generated data gets another seed, as in `challenged`, and the expectation is left to the
+    reference. If no data is generated, each input has its elements in another order; the outputs
+    are then not judged (`is_judged`), since a case's indices may not be permitted in every order.
 
     Args:
         case: the case.
@@ -59,7 +58,7 @@ def varied(case: Case, number: int) -> Case:
 
 
 def is_judged(case: Case) -> bool:
-    """Tell whether the outputs of a case's variations can be judged: some data is generated."""
+    """Return whether the outputs of a case's variations can be judged: some data is generated."""
     return any(
         isinstance(part, Fill) and challenged(part.name, part.arguments, 1) != part.arguments
         for part in case.data.values()

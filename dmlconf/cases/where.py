@@ -1,4 +1,4 @@
-"""Choose cases by a condition over their descs, such as `GroupCount > 1`."""
+"""Select cases by a condition over their descs, such as `GroupCount > 1`."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class ConditionError(ValueError):
 
 
 class Condition:
-    """A condition in the catalogue's expression language, over what `names_of` gives of a case.
+    """A condition in the catalogue's expression language, over what `names_of` returns for a case.
 
     A case that lacks a name of the condition, or whose values it does not fit, does not meet it.
-    What applied to no case at all is a mistake, which `check` tells.
+    A condition that applied to no case at all is a mistake, which `check` reports.
     """
 
     def __init__(self, text: str) -> None:
         """Read the condition.
 
         Raises:
-            ConditionError: it is no expression.
+            ConditionError: it is not an expression.
         """
         try:
             self._expression = Expression(text)
@@ -44,7 +44,7 @@ class Condition:
         self._error: ExpressionError | None = None
 
     def holds(self, planned: PlannedCase) -> bool:
-        """Tell whether a case meets the condition.
+        """Return whether a case meets the condition.
 
         Raises:
             InvalidFilesError: the case cannot be built.
@@ -59,7 +59,7 @@ class Condition:
         names = names_of(case, self._expression)
         needed = self._expression.names
         if name not in self._lacking:
-            # A term may lack its value in one case and have it in the next.
+            # A term may lack a value in one case and have one in the next.
             known = names.keys() | case.operator.terms.keys()
             self._lacking[name] = not needed <= known
             self._known |= known
@@ -75,7 +75,7 @@ class Condition:
         return value
 
     def check(self) -> None:
-        """Refuse a condition that applied to none of the cases it was asked about.
+        """Raise `ConditionError` if the condition applied to none of the cases it was asked about.
 
         Raises:
             ConditionError: a name has a value in no case, or no case's values fit the condition.

@@ -1,4 +1,4 @@
-"""How much a device has to compute for a case, told from its desc."""
+"""Estimate from a case's desc how much a device has to compute."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dmlconf.catalogue.model import FieldKind, Operator
 __all__ = ["work_of"]
 
 _LITTLE: Final = 1 << 20
-"""Terms that hardly count, so that nobody need know how many there are."""
+"""So few terms that their exact number does not matter."""
 
 
 def work_of(case: Case) -> int:
-    """Return about how many terms are computed: elements of outputs times what each adds up.
+    """Return about how many terms are computed: output elements times the terms summed for each.
 
-    Small cases may be given more than they have, but no more than about a million terms.
+    The result may be too high for small cases, but by no more than about a million terms.
     """
     return sum(_work(operator, desc) for operator, desc in _operators(case))
 

@@ -1,1 +1,1 @@
-"""What failures of a run share: the shortest conditions over facts of their cases' descs."""
+"""Find what failures of a run share: the shortest conditions over facts of their cases' descs."""

@@ -17,12 +17,12 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["SharedGroups", "shared_groups"]
 
 MOST_PAIRED: Final = 60
-"""Expressions that pairs are formed of: those that hold for most failures."""
+"""Expressions that pairs are formed from: those that hold for the most failures."""
 
 _NEARLY: Final = 0.9
 _SLIGHTLY_LONGER: Final = 6.0
 _PAIR: Final = 1.1
-"""A pair must explain so many times the failures of a single expression."""
+"""A pair must explain this many times the failures of a single expression."""
 
 _PLAIN: Final = 8.0
 
@@ -33,9 +33,9 @@ class SharedGroups:
 
     Attributes:
         groups: the groups.
-        text: the condition as an expression; empty where it is every case.
+        text: the condition as an expression; empty if it is every case.
         failures: how many failures of the groups meet it.
-        passes: how many of the passes that they are compared with do.
+        passes: how many of the passes that they are compared with meet it.
     """
 
     groups: tuple[Group, ...]
@@ -106,7 +106,7 @@ def _shared(members: Sequence[_Member]) -> tuple[list[SharedGroups], list[Group]
 
 
 def _widest(candidates: _Candidates, names: Array, left: Array) -> int | None:
-    """Return the place of the condition that explains most failures of several operators."""
+    """Return the place of the condition that explains the most failures of several operators."""
     accepted = candidates.accepted & left[:, None]
     worth = ((candidates.failures - candidates.passes) * accepted).sum(axis=0).astype(float)
     worth /= np.where([" and " in text for text in candidates.texts], _PAIR, 1.0)
@@ -155,7 +155,7 @@ def _candidates(members: Sequence[_Member], operators: Sequence[OperatorFailures
 
 
 def _texts_by_row(of: OperatorFailures) -> list[list[str]]:
-    """Return the expressions that each row of the operator's table stands for."""
+    """Return the expressions for each row of the operator's table."""
     texts: list[list[str]] = [[] for _ in of.table.atoms]
     for text, row in of.table.index.items():
         texts[row].append(text)
@@ -163,7 +163,7 @@ def _texts_by_row(of: OperatorFailures) -> list[list[str]]:
 
 
 def _row_counts(member: _Member) -> tuple[Array, Array]:
-    """Return how many failures and passes of the group each row of the table holds for."""
+    """Return how many failures and passes of the group meet each row of the table."""
     group, of = member
     holds = of.table.holds
     return holds[:, group.failing].sum(axis=1), holds[:, group.passing].sum(axis=1)
@@ -192,7 +192,7 @@ def _with_pairs(
 
 
 def _accepted(group: Group, bits: Array, failures: Array, passes: Array) -> Array:
-    """Tell which conditions explain a group nearly as well as the best of its own."""
+    """Return which conditions explain a group nearly as well as its own best one."""
     of, total = len(group.failures), group.compared
     nearly = (failures >= _NEARLY * of) & (passes <= (1 - _NEARLY) * failures)
     if not any(verdict.facts for verdict in group.failures):

@@ -1,7 +1,7 @@
 """Atoms: the single conditions that a set of cases may share, and which cases meet each.
 
-An atom is an expression of the catalogue's language over what `dmlconf.cases.facts.names` names.
-Its *bits* say how far-fetched it is: a condition of fewer bits is a simpler explanation. `Packed`
+An atom is an expression of the catalogue's language over the names of `dmlconf.cases.facts.names`.
+Its *bits* say how far-fetched it is: a condition with fewer bits is a simpler explanation. `Packed`
 or a data type takes 5, an arbitrary bound on the size of a dimension twice as many.
 """
 
@@ -33,7 +33,7 @@ class Atom:
     Attributes:
         text: the expression.
         bits: how far-fetched it is.
-        alternatives: expressions that hold for just the same cases, and are as simple.
+        alternatives: expressions that hold for exactly the same cases, and are as simple.
     """
 
     text: str
@@ -43,12 +43,12 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class AtomTable:
-    """Atoms that differ in the cases that they hold for.
+    """Atoms that hold for different sets of cases.
 
     Attributes:
         atoms: the atoms, each the simplest of those that hold for the same cases.
         holds: of shape (atoms, cases), BOOL.
-        index: the row of each expression, also of those that are not the simplest.
+        index: the row of each expression, including those that are not the simplest.
         bits: how far-fetched each expression is.
     """
 
@@ -59,15 +59,15 @@ class AtomTable:
 
 
 class Column:
-    """The values that one fact has in each case; few of them differ."""
+    """The values of one fact in each case, few of them distinct."""
 
     def __init__(self, values: Iterable[Any]) -> None:
-        """Take a value for each case; None for none."""
+        """Take a value for each case; None if it has none."""
         listed = list(values)
         keys: list[Hashable] = listed
         try:
             examples = dict(zip(keys, listed, strict=True))
-        except TypeError:  # Lists and mappings are no keys.
+        except TypeError:  # Lists and mappings are not hashable.
             keys = list(map(repr, listed))
             examples = dict(zip(keys, listed, strict=True))
         self.distinct: list[Any] = list(examples.values())
@@ -75,7 +75,7 @@ class Column:
         self.codes = np.array([codes[key] for key in keys], np.intp)
 
     def derived(self, values: Sequence[Any]) -> Column:
-        """Return the column of what follows from each distinct value."""
+        """Return the column of values derived from the distinct values."""
         column = Column(values)
         column.codes = column.codes[self.codes]
         return column
@@ -86,12 +86,12 @@ class Column:
         return spread
 
     def numbers(self, measure: Callable[[Any], float | None]) -> Array:
-        """Return a measure of each case's value, FLOAT64; NaN where there is none."""
+        """Return a measure of each case's value, FLOAT64; NaN if there is none."""
         measured = [None if value is None else measure(value) for value in self.distinct]
         return self.spread([np.nan if m is None else m for m in measured], np.float64)
 
     def mask(self, test: Callable[[Any], bool]) -> Array:
-        """Tell which cases have a value that meets a test."""
+        """Return which cases have a value that meets a test."""
         return self.spread([value is not None and test(value) for value in self.distinct], bool)
 
 
@@ -99,11 +99,11 @@ class TableBuilder:
     """Collects atoms over a fixed sequence of cases."""
 
     def __init__(self, cases: int, groups: Sequence[Array]) -> None:
-        """Begin.
+        """Take the number of cases and the groups.
 
         Args:
             cases: how many cases there are.
-            groups: places of cases whose least and greatest values make bounds.
+            groups: places of cases whose lowest and highest values become bounds.
         """
         self._cases = cases
         self._groups = groups
@@ -119,7 +119,7 @@ class TableBuilder:
         self.add(f"not {text}", bits, ~holds)
 
     def constants(self, text: str, bits: float, column: Column) -> None:
-        """Add which constant a fact is."""
+        """Add atoms for the constants that a fact may be."""
         known = [code for code, value in enumerate(column.distinct) if value is not None]
         if not 1 < len(known) <= MOST_CONSTANTS and None not in column.distinct:
             return
@@ -138,14 +138,14 @@ class TableBuilder:
         divisors: Sequence[int] = (),
         most: int = MOST_BOUNDS,
     ) -> None:
-        """Add bounds of a number, the numbers that it is, and remainders of sizes.
+        """Add atoms for bounds, exact values and remainders of a number.
 
         Args:
             text: the expression of the number.
             bits: how far-fetched a bound of 0 or 1 is.
-            values: the number of each case; NaN where there is none.
-            divisors: what to divide by for remainders.
-            most: how many bounds to add, beside those at the ends of groups.
+            values: the number of each case; NaN if there is none.
+            divisors: the divisors of remainders.
+            most: how many bounds to add besides those at the ends of groups.
         """
         distinct = np.unique(values[np.isfinite(values)])
         if len(distinct) < 2:
@@ -176,7 +176,7 @@ class TableBuilder:
                 self.add(f"{text} % {divisor} == 0", bits + _REMAINDER, even)
 
     def _bounds(self, distinct: Array, values: Array, most: int) -> list[tuple[float, float]]:
-        """Return neighbouring values between which to part the cases."""
+        """Return pairs of neighbouring values between which to split the cases."""
         last = len(distinct) - 2
         if last < most:
             places = set(range(last + 1))
@@ -223,7 +223,7 @@ _Relation = tuple[str, float, float]
 
 
 def _relations(low: float, high: float, *, whole: bool) -> tuple[_Relation, _Relation]:
-    """Return the relation to a bound, and its bits, of values up to low, and of those from high."""
+    """Return the relations to a bound, and their bits, of values up to low and from high."""
     if low < 0 <= high:
         return ("<", 0.0, 0.1), (">" if high else ">=", 0.0, 0.0)
     bound = round_number(low, high, whole=whole)

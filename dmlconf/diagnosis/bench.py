@@ -1,4 +1,4 @@
-"""Run single cases on backends, and judge them, as often as a diagnosis asks."""
+"""Run single cases on backends and judge them, as often as a diagnosis needs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ __all__ = ["Bench", "open_bench"]
 
 
 class Bench:
-    """Backends under test, each opened when a case is first to run on it.
+    """Backends under test, each opened when the first case runs on it.
 
     Attributes:
-        backend: what runs cases, where a call names no other backend.
+        backend: what runs cases, unless a call names another backend.
         against: gives the expected outcome of cases that state none.
     """
 
     def __init__(self, backend: BackendName, timeout: float, against: Against) -> None:
-        """Take what runs cases and what tells the right outputs.
+        """Take the backends that run cases and give the expected outputs.
 
         Args:
-            backend: what runs cases, where a call names no other backend.
+            backend: what runs cases, unless a call names another backend.
             timeout: seconds that one case may take.
             against: gives the expected outcome of cases that state none.
         """
@@ -43,7 +43,7 @@ class Bench:
         self._backends: dict[BackendName, OpenBackend] = {}
 
     def verdicts(self, cases: Sequence[Case], backend: BackendName | None = None) -> list[Verdict]:
-        """Return the verdicts on cases that run at once.
+        """Return the verdicts on cases that run together.
 
         Raises:
             BackendError: the backend cannot be used.
@@ -68,7 +68,7 @@ class Bench:
         return self.verdicts([case], backend)[0]
 
     def verdict_in_form(self, case: GraphCase, form: Relation) -> Verdict:
-        """Return the verdict on a graph that runs in another form which must give the same outputs.
+        """Return the verdict on a graph run in another form that must give the same outputs.
 
         Raises:
             BackendError: the backend cannot be used.

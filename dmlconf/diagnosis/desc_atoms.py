@@ -1,4 +1,4 @@
-"""The atoms over the facts of cases of one operator: of its tensors, of its attributes, of all."""
+"""Atoms over the facts of one operator's cases: of its tensors, of its attributes, of the whole."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 
     Args:
         verdicts: the verdicts, each with its facts.
-        groups: places of verdicts whose least and greatest numbers make bounds.
+        groups: places of verdicts whose lowest and highest numbers become bounds.
     """
     builder = TableBuilder(len(verdicts), groups)
     fields = dict.fromkeys(tuple(verdict.facts) for verdict in verdicts)
@@ -83,7 +83,7 @@ def atom_table(verdicts: Sequence[Verdict], groups: Sequence[Array]) -> AtomTabl
 
 
 def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
-    """Add what follows from several fields: elements of the outputs, and terms of sums."""
+    """Add atoms that follow from several fields: elements of the outputs, and terms of sums."""
     entry = _catalogue_entry(verdicts)
     if entry is None:
         return
@@ -98,7 +98,7 @@ def _derived(builder: TableBuilder, verdicts: Sequence[Verdict]) -> None:
 
 
 def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
-    """Return the operator of verdicts; None for graphs and operators that are not known."""
+    """Return the operator of verdicts; None for graphs and unknown operators."""
     try:
         return operator_entry(verdicts[0].operator)
     except UnknownOperatorError:
@@ -106,7 +106,7 @@ def _catalogue_entry(verdicts: Sequence[Verdict]) -> Operator | None:
 
 
 def _data(builder: TableBuilder, data: Column) -> None:
-    """Add which kinds of number the inputs hold."""
+    """Add atoms for the kinds of number that the inputs hold."""
     for word in sorted({word for words in data.distinct if words for word in words}):
         holds = data.mask(partial(_has, word))
         builder.add(f"{word} in Data", _DATA_BITS, holds)
@@ -144,7 +144,7 @@ def _item(at: int, values: Sequence[Any]) -> float | None:
 
 
 def _end(which: Callable[[Sequence[float]], float], values: Sequence[Any]) -> float | None:
-    """Return the greatest or the least number of a list; infinities and NaN are text in it."""
+    """Return the highest or the lowest number of a list, in which infinities and NaN are text."""
     return which([float(value) for value in values]) if values else None
 
 
@@ -234,7 +234,7 @@ def _families(builder: TableBuilder, text: str, bits: float, holds: Mapping[str,
 
 
 def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
-    """Add whether sizes and data types of two tensors are the same."""
+    """Add atoms for equal sizes and data types of two tensors."""
     for first, second in combinations(list(tensors)[:_MOST_PAIRED], 2):
         (a_column, a_descs), (b_column, b_descs) = tensors[first], tensors[second]
         both = (
@@ -256,7 +256,7 @@ def _pairs(builder: TableBuilder, tensors: _Tensors) -> None:
 
 
 def _axes(builder: TableBuilder, columns: Mapping[str, Column], tensors: _Tensors) -> None:
-    """Add where an operator's axes lie among the dimensions of its first tensor."""
+    """Add atoms for the place of an operator's axes among the dimensions of its first tensor."""
     if not tensors:
         return
     name, (column, descs) = next(iter(tensors.items()))
@@ -332,7 +332,7 @@ def _case(
     tensors: _Tensors,
     in_place: Column | None,
 ) -> None:
-    """Add what means the same of every operator."""
+    """Add atoms that mean the same for every operator."""
     fields: list[tuple[Column, list[_Summary]]] = []
     for column in columns.values():
         summaries = [_summary(value) for value in column.distinct]
@@ -359,7 +359,7 @@ def _case(
     }
     every = sorted({name for column in parts["types"] for of in column.distinct for name in of})
     holds = {name: either("types", partial(_has, name)) for name in every}
-    # Where tensors differ in their data types, the name of one of them says more.
+    # If tensors have different data types, the name of one of them says more.
     mixed = 0.7 if sum(map(np.asarray, holds.values()), np.zeros(1)).max() > 1 else 0.0
     for name, mask in holds.items():
         builder.add(f"{name} in DataTypes", 5.1 + mixed, mask)

@@ -1,4 +1,4 @@
-"""Diagnose a failing case: how it fails, the smallest case that does, and what is to blame."""
+"""Diagnose a failing case: how it fails, the smallest case that fails, and what is to blame."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["REPETITIONS", "Diagnosis", "Trial", "diagnose"]
 
 REPETITIONS: Final = 10
 _BROKEN_REPETITIONS: Final = 2
-"""Of a case that breaks the backend down, which costs a process each time."""
+"""For a case that breaks the backend, which costs a process each time."""
 
 _BATCH: Final = 8
 _ATTEMPTS: Final = 4
-"""How often a case that fails now and then runs before it counts as a pass."""
+"""How often an intermittently failing case runs before it counts as passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A variant, and the verdict on it; None where its backend could not be used."""
+    """A variant, and the verdict on it; None if its backend could not be used."""
 
     variant: Variant
     verdict: Verdict | None
@@ -48,16 +48,16 @@ class Diagnosis:
 
     Attributes:
         case: the case as the suite has it.
-        verdict: the first verdict on it that fails; one that passes where none did.
+        verdict: the first failing verdict on it; a passing one if none failed.
         failures: how often it failed alone.
         runs: how often it ran alone.
-        in_batch: whether it failed among others; None where it was not tried.
-        reduced: the smallest case that fails in the same way; None where the case could not be
+        in_batch: whether it failed among others; None if that was not tried.
+        reduced: the smallest case that fails in the same way; None if the case could not be
             reduced.
-        reduced_verdict: the verdict on that.
+        reduced_verdict: the verdict on the reduced case.
         trials: the variants of the smallest case, with their verdicts.
-        culprit: what is to blame; None where no circumstance is.
-        notes: what else people should know.
+        culprit: what is to blame; None if no circumstance is.
+        notes: additional remarks for people.
         interrupted: whether an interrupt ended the reduction or the variants.
     """
 
@@ -93,7 +93,7 @@ def diagnose(
         bench: runs cases.
         seconds: how long the reduction may take.
         others: backends on which to run the smallest case as well.
-        on_smaller: is called with each smaller case that fails.
+        on_smaller: called with each smaller case that fails.
 
     Raises:
         BackendError: the backend under test cannot be used.
@@ -109,7 +109,7 @@ def diagnose(
             own, again, lambda: monotonic() - began > seconds, on_smaller=on_smaller
         )
         if reduced.interrupted:
-            bench.close()  # A process may still be at the case that was interrupted.
+            bench.close()  # A process may still be running the interrupted case.
     else:
         note = "The case fails only by the outputs that it states or that were recorded for it: "
         reduced, notes = None, (*notes, f"{note}the reference cannot judge smaller ones.")
@@ -134,7 +134,7 @@ def diagnose(
 
 
 def _reproduced(case: Case, bench: Bench) -> Diagnosis:
-    """Return how the case fails: each time, now and then, among others only, or not at all."""
+    """Return how the case fails: always, intermittently, only among others, or not at all."""
     verdicts = [bench.verdict(case)]
     times = _BROKEN_REPETITIONS if verdicts[0].status is Status.BROKEN else REPETITIONS
     verdicts += [bench.verdict(case) for _ in range(times - 1)]
@@ -161,7 +161,7 @@ def _reproduced(case: Case, bench: Bench) -> Diagnosis:
 
 
 class _Again:
-    """Tells whether a case fails as the first one does, in the circumstances that this takes."""
+    """Checks whether a case fails like the first one, under the circumstances that this needs."""
 
     def __init__(self, bench: Bench, diagnosis: Diagnosis) -> None:
         self._bench = bench
@@ -176,7 +176,7 @@ class _Again:
         return self.verdict(case) is not None
 
     def verdict(self, case: Case, backend: BackendName | None = None) -> Verdict | None:
-        """Return the verdict of a run that fails in the same way; None where none does."""
+        """Return the verdict of a run that fails in the same way; None if none does."""
         for _ in range(self._attempts):
             for verdict in self._bench.verdicts([case] * self._batch, backend):
                 kind = verdict.reason.kind if verdict.reason else None
@@ -187,7 +187,7 @@ class _Again:
         return None
 
     def of_variant(self, variant: Variant) -> Verdict:
-        """Return the first verdict on a variant that fails, in whichever way; else the last one."""
+        """Return the first failing verdict on a variant, however it fails; else the last one."""
         for _ in range(self._attempts):
             for verdict in self._verdicts(variant):
                 if verdict.status.fails_run:
@@ -201,7 +201,7 @@ class _Again:
 
 
 def _differs_in_signs_of_zero(verdict: Verdict) -> bool:
-    """Tell whether all that differs is which zero it is: a reduction should not end there."""
+    """Return whether only signs of zero differ: a reduction should not end there."""
     differences = verdict.reason.differences if verdict.reason else ()
     return bool(differences) and all(
         {str(difference["expected"]), str(difference["actual"])} == {"0.0", "-0.0"}

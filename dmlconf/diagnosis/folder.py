@@ -21,12 +21,12 @@ from dmlconf.diagnosis.report import FAILURES, render
 __all__ = ["Compilation", "write_case", "write_diagnosis"]
 
 _LISTED: Final = 256
-"""Inputs of so many elements are lists in the case file."""
+"""Inputs of at most this many elements are lists in the case file."""
 
 REPORT: Final = "report.md"
 
 _NODES: Final = (
-    "the nodes for `dxdispatch model.json`, with their data, one after the other: the JSON of "
+    "the nodes for `dxdispatch model.json`, with their data, one after another: the JSON of "
     "DxDispatch has no graphs, so this shows whether the nodes alone are right"
 )
 
@@ -35,9 +35,9 @@ def write_case(folder: Path, case: Case, origin: str) -> None:
     """Write the smallest case so far as `case.yaml`, with its data.
 
     Args:
-        folder: where to; it is made.
+        folder: the folder, which is created.
         case: the case; its data are arrays.
-        origin: the case of the suite that it is reduced from.
+        origin: the case of the suite from which it is reduced.
 
     Raises:
         OSError: a file cannot be written.
@@ -69,7 +69,7 @@ class Compilation:
 
     @classmethod
     def of(cls, backend: str) -> Compilation:
-        """Read the options of a backend as named on the command line."""
+        """Return the options of a backend as named on the command line."""
         _, options = split_options(backend.partition(":")[2])
         return cls(
             options.get("metacommands") != "off",
@@ -87,11 +87,11 @@ def _title(diagnosis: Diagnosis) -> str:
 def _other_forms(
     folder: Path, case: Case, compilation: Compilation, runs: int, title: str
 ) -> dict[str, str]:
-    """Write the case for DxDispatch and as a program, and return what the files hold."""
+    """Write the case for DxDispatch and as a program, and return a description of each file."""
     if isinstance(case.expectation, ExpectedRejection):
-        return {}  # Nothing runs that is rejected.
+        return {}  # A rejected case does not run.
     if isinstance(case, GraphCase) and case.relation is not None:
-        return {}  # Two forms are compared with each other, and no element is wrong by itself.
+        return {}  # Two forms are compared with each other; no element is wrong by itself.
     files: dict[str, str] = {}
     if unsupported_part(case) is None:
         model = folder / "dxdispatch" / "model.json"
@@ -133,12 +133,12 @@ def write_diagnosis(
     """Write the report, and the smallest case in every form.
 
     Args:
-        folder: where to; it is made.
-        diagnosis: what is known of the failure.
+        folder: the folder, which is created.
+        diagnosis: what is known about the failure.
         environment: what the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the failures of the run share that it is one of.
-        failures: the identifiers of these failures.
+        shared: what the group of failures to which it belongs shares.
+        failures: the identifiers of the failures of that group.
 
     Raises:
         OSError: a file cannot be written.

@@ -18,17 +18,17 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Group", "OperatorFailures", "operator_failures"]
 
 _REJECTIONS: Final = frozenset({ReasonKind.ACCEPTED_INVALID, ReasonKind.WRONG_REJECTION})
-"""Reasons of cases that must be rejected; they are compared with those that were."""
+"""Reasons of cases that must be rejected, which are compared with rejected cases."""
 
 _LEAST_LEFT: Final = 2
-"""So many failures that a condition leaves out make a group of their own."""
+"""At least this many failures outside a condition form a separate group."""
 
 _MOST_PARTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Failures of one operator that have a reason, or some of them, in common.
+    """Failures of one operator with something in common.
 
     Attributes:
         operator: the operator's name.
@@ -36,11 +36,11 @@ class Group:
             do failures of different variants of a backend.
         reasons: the kinds of reason, the most frequent first, with their counts.
         failures: the verdicts.
-        explanation: what parts them from passes; None where nothing does.
+        explanation: what separates them from passes; None if nothing does.
         compared: how many passes they were compared with.
         failing: their places among the operator's verdicts.
-        passing: those of the passes.
-        variants: the variants of the backend that alone fail; empty where all do.
+        passing: the places of the passes.
+        variants: the only variants of the backend that fail; empty if all do.
     """
 
     operator: str
@@ -56,7 +56,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class OperatorFailures:
-    """The groups of one operator, and the atoms that they are explained by."""
+    """The groups of one operator, and the atoms that explain them."""
 
     operator: str
     groups: tuple[Group, ...]
@@ -119,7 +119,7 @@ def _kind(verdict: Verdict) -> str:
 def _compared(verdicts: Sequence[Verdict], name: str) -> Array:
     """Return the places of the passes that a class of failures is compared with.
 
-    A pass that was rejected as expected says nothing of values, and the other way round.
+    A pass that was rejected as expected says nothing about values, and vice versa.
     """
     passing = [at for at, verdict in enumerate(verdicts) if verdict.status is Status.PASSED]
     if name == "broken":
@@ -144,7 +144,7 @@ def _parted(
     passing: Array,
     explanation: Explanation | None,
 ) -> Iterator[Group]:
-    """Yield the failures that meet the condition, then what the others share."""
+    """Yield the group of failures that meet the condition, then the groups of the others."""
     for _ in range(_MOST_PARTS):
         left = failing[:0]
         if explanation is not None and explanation.failures <= len(failing) - _LEAST_LEFT:

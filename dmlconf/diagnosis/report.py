@@ -1,4 +1,4 @@
-"""What a diagnosis says to people, in Markdown."""
+"""Render a diagnosis in Markdown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def culprit_sentence(diagnosis: Diagnosis) -> str:
     if diagnosis.culprit is not None:
         return diagnosis.culprit.sentence
     if not diagnosis.reproduced:
-        return "The failure did not come again, so nothing can be blamed."
+        return "The failure did not recur, so nothing can be blamed."
     telling = sum(t.verdict is not None and t.variant.tells for t in diagnosis.trials)
     if not telling:
         return "No circumstance could be varied."
@@ -64,11 +64,11 @@ def render(
     """Return the report on a failure.
 
     Args:
-        diagnosis: what is known of it.
+        diagnosis: what is known about it.
         environment: what the backend ran on.
         backend: the backend as named on the command line.
-        shared: what the failures of the run share that it is one of; None where that is unknown.
-        files: what the files beside the report hold, by name.
+        shared: what the group of failures to which it belongs shares; None if unknown.
+        files: descriptions of the other files in the folder, by name.
     """
     lines = _lines(diagnosis, environment, backend, shared, files)
     return "\n".join(lines) + "\n"

@@ -1,9 +1,9 @@
-"""Search the shortest condition that parts the failures of a group from passes.
+"""Search for the shortest condition that separates the failures of a group from passes.
 
 Conditions are weighed by description length (Rissanen, Modeling by shortest data description,
-1978): the bits of the condition itself, and those that name the exceptions, which are the passes
-among the cases that meet it and the failures among those that do not. So a simple condition with
-few exceptions beats a far-fetched one without.
+1978): the bits of the condition itself, and those that identify the exceptions, which are the
+passes among the cases that meet it and the failures among those that do not. So a simple
+condition with few exceptions beats a far-fetched one without.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Explanation", "description_bits", "explain", "pair_places"]
 
 MOST_PAIRED: Final = 160
-"""Atoms that pairs are formed of, the best by themselves."""
+"""Atoms that pairs are formed from, the best single ones."""
 
 MOST_EXTENDED: Final = 12
-"""Pairs that a third atom is tried with."""
+"""Pairs to which a third atom is added."""
 
 EXACT_BONUS: Final = 10.0
 """Bits by which an exact condition may be longer than one with exceptions."""
@@ -33,15 +33,15 @@ _NEARLY: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A condition, and how it parts failures from passes.
+    """A condition, and how well it separates failures from passes.
 
     Attributes:
-        terms: the atoms that all hold; none of them means every case.
+        terms: the atoms that must all hold; an empty sequence means every case.
         failures: how many failures of the group meet it.
         of: how many failures the group has.
         passes: how many passes meet it.
         bits: the description length.
-        simpler: a shorter condition with few exceptions, where this one is exact and longer.
+        simpler: a shorter condition with few exceptions, if this one is exact and longer.
     """
 
     terms: tuple[Atom, ...]
@@ -53,7 +53,7 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """The condition as an expression; empty where it is every case."""
+        """The condition as an expression; empty if it is every case."""
         return " and ".join(term.text for term in self.terms)
 
     @property
@@ -68,11 +68,11 @@ def _log_factorials(most: int) -> Array:
 
 
 def description_bits(failures: Array | int, passes: Array | int, of: int, total: int) -> Array:
-    """Return the bits that name the exceptions of conditions.
+    """Return the bits that identify the exceptions of conditions.
 
     Args:
         failures: how many failures meet each condition.
-        passes: how many passes do.
+        passes: how many passes meet each.
         of: how many failures there are.
         total: how many passes there are.
     """
@@ -89,12 +89,12 @@ def description_bits(failures: Array | int, passes: Array | int, of: int, total:
 
 
 def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | None:
-    """Return the best condition; None where no condition is better than none.
+    """Return the best condition; None if no condition is better than none.
 
     Args:
         table: the atoms.
         failing: places of the group's failures.
-        passing: places of the passes to part them from.
+        passing: places of the passes to separate them from.
     """
     of, total = len(failing), len(passing)
     everywhere = Explanation((), of, of, total, float(description_bits(of, total, of, total)))
@@ -111,13 +111,13 @@ def explain(table: AtomTable, failing: Array, passing: Array) -> Explanation | N
 
 
 _ODD: Final = 8.0
-"""Atoms of so many bits hold for a few failures by chance; pairs of simpler ones may be better."""
+"""Atoms of this many bits fit a few failures at random; pairs of simpler ones may be better."""
 
 _MOST_SINGLE: Final = 20
 
 
 def _chosen(candidates: list[Explanation]) -> Explanation:
-    """Return the shortest; an exact one, unless it is longer by far."""
+    """Return the shortest explanation, or an exact one unless it is much longer."""
     shortest = min(candidates, key=lambda e: e.bits)
     exact = min((e for e in candidates if e.exact), key=lambda e: e.bits, default=None)
     if exact is None or exact.bits > shortest.bits + EXACT_BONUS:
@@ -134,9 +134,9 @@ def _chosen(candidates: list[Explanation]) -> Explanation:
 
 
 def _explaining_bits(failures: Array, passes: Array, of: int, total: int) -> Array:
-    """Return `description_bits`, infinite for conditions that explain passes, not failures.
+    """Return `description_bits`, but infinity for conditions that explain passes, not failures.
 
-    Those hold for no larger a share of the failures than of the passes.
+    Such conditions hold for no larger a share of the failures than of the passes.
     """
     against = failures.astype(np.int64) * total <= passes.astype(np.int64) * of
     return np.where(against, np.inf, description_bits(failures, passes, of, total))
@@ -160,12 +160,12 @@ def _best_single(table: AtomTable, ours: Array, others: Array) -> list[Explanati
 
 @lru_cache(maxsize=64)
 def pair_places(count: int) -> tuple[Array, Array]:
-    """Return the rows and the columns of a square's places above its diagonal."""
+    """Return the rows and columns of the places above a square matrix's diagonal."""
     return np.triu_indices(count, 1)
 
 
 def _least(values: Array, most: int) -> Array:
-    """Return the places of the least values in their order, the first of equal ones first."""
+    """Return the places of the lowest values in order; equal ones keep their order."""
     places = np.arange(len(values))
     if most < len(values):
         places = np.flatnonzero(values <= np.partition(values, most)[most])
@@ -174,11 +174,11 @@ def _least(values: Array, most: int) -> Array:
 
 
 def _best_pairs(table: AtomTable, ours: Array, others: Array) -> list[Explanation]:
-    """Return the shortest pair, the shortest exact one, and the same of three atoms."""
+    """Return the shortest pair, the shortest exact pair, and the same for three atoms."""
     of, total = ours.shape[1], others.shape[1]
     own = np.array([atom.bits for atom in table.atoms])
     failures = ours.sum(axis=1)
-    # An atom of a conjunction holds for what the conjunction holds for.
+    # An atom of a conjunction holds wherever the conjunction holds.
     useful = np.flatnonzero((failures * 2 >= of) & (others.sum(axis=1) < total))
     informative = description_bits(failures[useful], others[useful].sum(axis=1), of, total)
     shortlist = useful[np.argsort(own[useful] + informative, kind="stable")[:MOST_PAIRED]]

@@ -1,4 +1,4 @@
-"""What the failures of a run share, over all operators."""
+"""Find what the failures of a run share, across all operators."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Condition:
     """A condition over facts, and which failures and passes meet it.
 
     Attributes:
-        text: an expression of the catalogue's language; empty where it is every case.
+        text: an expression of the catalogue's language; empty if it is every case.
         failures: how many failures meet it.
         of: out of how many.
         passes: how many passes meet it.
-        alternatives: other expressions that hold for just the same cases.
+        alternatives: other expressions that hold for exactly the same cases.
     """
 
     text: str
@@ -46,11 +46,11 @@ class SharedProperty:
     """Failures that have something in common.
 
     Attributes:
-        operators: of which operators they are.
+        operators: their operators.
         reasons: the kinds of reason, the most frequent first, with their counts.
         failures: the verdicts.
         compared: how many passes of these operators they were compared with.
-        condition: what parts them from passes; None where nothing does.
+        condition: what separates them from passes; None if nothing does.
         simpler: a shorter condition with few exceptions, or None.
     """
 
@@ -75,7 +75,7 @@ class SharedProperty:
 
 
 class _Identity:
-    """A run log as a key, which is itself alone."""
+    """A run log as a key, compared by identity."""
 
     def __init__(self, log: RunLog) -> None:
         self.log = log
@@ -95,7 +95,7 @@ def shared_properties(log: RunLog) -> tuple[SharedProperty, ...]:
     return _properties(_Identity(log))
 
 
-@lru_cache(maxsize=1)  # Each report of a run asks.
+@lru_cache(maxsize=1)  # Each report of a run calls this.
 def _properties(identity: _Identity) -> tuple[SharedProperty, ...]:
     log = identity.log
     shared, left = shared_groups(tuple(operator_failures(log.verdicts)))

@@ -1,4 +1,4 @@
-"""Variants: the same case under one changed circumstance, and the culprit that they tell.
+"""Variants: the same case under one changed circumstance, and the culprit that they reveal.
 
 The culprit is the circumstance whose change makes a failing case pass.
 """
@@ -38,13 +38,13 @@ class Variant:
     Attributes:
         circumstance: the name of what changed, such as `metacommands`.
         change: what changed, such as `metacommands=off`.
-        blame: what is to blame where the variant passes.
+        blame: what is to blame if the variant passes.
         case: the case to run.
         backend: what it runs on; None for the backend under test.
-        tells: whether a pass tells what is to blame. With FLOAT16 for intermediate results more
-            is permitted, a wrong computation need not show in other data, and another backend may
+        tells: whether a pass shows what is to blame. With FLOAT16 for intermediate results more
+            is permitted, a wrong computation may not show with other data, and another backend may
             differ in anything.
-        form: the form in which a graph runs; None as it stands.
+        form: the form in which a graph runs; None for the graph itself.
     """
 
     circumstance: str
@@ -62,7 +62,7 @@ class Culprit:
 
     Attributes:
         circumstance: its name, such as `metacommands`.
-        sentence: what is to blame, and what shows it.
+        sentence: what is to blame, and the evidence.
     """
 
     circumstance: str
@@ -88,7 +88,7 @@ def variants_of(case: Case, backend: BackendName) -> Iterator[Variant]:
     if case.in_place:
         yield Variant(
             "in-place",
-            "outputs in buffers of their own",
+            "outputs in separate buffers",
             "writing an output in place of an input",
             replace(case, in_place={}),
         )
@@ -143,7 +143,7 @@ def _of_graph(case: GraphCase) -> Iterator[Variant]:
 
 
 def _changed(case: Case, **changes: Any) -> Case:
-    """Return the case with changes to every tensor that has other values."""
+    """Return the case with these changes to every tensor."""
 
     def changed(tensor: TensorDesc) -> TensorDesc:
         return replace(tensor, **changes)
@@ -188,7 +188,7 @@ def _of_ownership(case: Case) -> Iterator[Variant]:
             desc[field] = replace(desc[field], Flags=(*desc[field].Flags, _OWNED))
     if desc != dict(case.desc):
         blame = "inputs that are bound at execution"
-        change = "inputs but the first owned by DirectML"
+        change = "all inputs except the first owned by DirectML"
         yield Variant("ownership", change, blame, replace(case, desc=desc))
 
 

@@ -1,1 +1,1 @@
-"""Cases made by chance: descs and graphs, from the catalogue alone."""
+"""Generate random cases: descs and graphs, from the catalogue alone."""

@@ -1,4 +1,4 @@
-"""How sums, products, quotients and the like get another value."""
+"""Change the values of sums, products, quotients and the like."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["ARITHMETIC"]
 
 
 class _Solver(Protocol):
-    """What gives the parts of a term a value."""
+    """Gives the parts of a term a value."""
 
     @property
     def chance(self) -> Chance:
-        """What decides among many changes."""
+        """The source of random choices among many changes."""
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
         """Yield changes that may give a term a value."""

@@ -14,9 +14,9 @@ _MASK: Final = (1 << 64) - 1
 
 
 class Chance:
-    """A source of choices, which a seed and names determine.
+    """A source of choices, determined by a seed and names.
 
-    Python promises the numbers of `random.random` for a seed, but not those of its other methods.
+    Python guarantees the numbers of `random.random` for a seed, but not those of its other methods.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
@@ -24,7 +24,7 @@ class Chance:
     __slots__ = ("_state",)
 
     def __init__(self, *names: str | int) -> None:
-        """Begin where these names say; other names begin elsewhere."""
+        """Start at the offset that these names determine; other names start at another offset."""
         digest = sha256("\0".join(map(str, names)).encode("utf-8")).digest()
         self._state = int.from_bytes(digest[:8], "little")
 
@@ -45,15 +45,15 @@ class Chance:
         return low + self.below(high - low + 1)
 
     def once_in(self, count: int) -> bool:
-        """Return True once in `count` times."""
+        """Return True at random, on average once in `count` times."""
         return self.below(count) == 0
 
     def pick(self, values: Sequence[_Value]) -> _Value:
-        """Return one of the values, of which there must be some."""
+        """Return one of the values; there must be at least one."""
         return values[self.below(len(values))]
 
     def weighted(self, values: Sequence[tuple[_Value, int]]) -> _Value:
-        """Return one of the values, each as often as the number beside it says."""
+        """Return one of the values, each with the weight next to it."""
         number = self.below(sum(weight for _, weight in values))
         for value, weight in values:
             if number < weight:
@@ -62,7 +62,7 @@ class Chance:
         raise AssertionError("a number below the sum of the weights belongs to one of them")
 
     def shuffled(self, values: Sequence[_Value]) -> list[_Value]:
-        """Return the values in an order by chance."""
+        """Return the values in random order."""
         rest, ordered = list(values), []
         while rest:
             ordered.append(rest.pop(self.below(len(rest))))

@@ -1,4 +1,4 @@
-"""Constraints, made ready to be asked often while a desc changes."""
+"""Constraints, prepared for frequent evaluation while a desc changes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["Condition", "condition_over", "conditions_of", "negated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """A constraint, made ready to be asked often.
+    """A constraint, prepared for frequent evaluation.
 
     Attributes:
-        name: the constraint's.
+        name: the constraint's name.
         require: the condition over the desc's fields.
-        terms: the operator's terms that it needs, in an order in which they can be formed.
+        terms: the operator's terms that it needs, in an order in which they can be evaluated.
         fields: the fields of the desc that it depends on.
-        enforced: whether a real DirectML refuses what breaks it.
+        enforced: whether a real DirectML refuses descs that break it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Condition:
     enforced: bool
 
     def holds(self, desc: Desc) -> bool:
-        """Tell whether a desc meets the condition."""
+        """Return whether a desc meets the condition."""
         names = namespace(operator_sets())
         for field in self.fields:
             names[field] = desc[field]
@@ -64,9 +64,9 @@ def condition_over(
 
     Args:
         operator: the operator.
-        name: the constraint's.
+        name: the constraint's name.
         require: the condition, over the operator's fields and terms.
-        enforced: whether a real DirectML refuses what breaks it.
+        enforced: whether a real DirectML refuses descs that break it.
     """
     terms = operator.terms_in(require)
     used = set(require.names).union(*(term.names for term in terms.values()))
@@ -75,6 +75,6 @@ def condition_over(
 
 
 def negated(operator: Operator, condition: Condition) -> Condition:
-    """Return the condition that holds where another one can be formed and does not hold."""
+    """Return the condition that holds if another one can be evaluated and does not hold."""
     require = Expression(f"not ({condition.require.source})")
     return condition_over(operator, condition.name, require, enforced=condition.enforced)

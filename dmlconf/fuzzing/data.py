@@ -1,4 +1,4 @@
-"""What data the inputs of a case get: ordinary numbers, special ones, indices, large ones."""
+"""Generate data for the inputs of a case: ordinary numbers, special ones, indices, large ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def data_of(operator: Operator, desc: Desc, chance: Chance) -> InputData:
     """Return data for the inputs of a desc.
 
     A case is either ordinary throughout, or has special or large numbers in some inputs, so that
-    a NaN does not hide what else is wrong in most cases.
+    in most cases a NaN does not hide other errors.
     """
     inputs = list(tensors_of(operator, desc, FieldKind.INPUT))
     longest = max((max(tensor.Sizes) for _, _, tensor in inputs), default=1)
@@ -58,7 +58,7 @@ def _ordinary(tensor: TensorDesc, longest: int, chance: Chance) -> Mapping[str, 
 
 
 def _limits(longest: int, chance: Chance) -> tuple[int, int]:
-    """Return limits of integers: often such that they can be indices of some dimension."""
+    """Return limits of integers, often so that they can be indices of some dimension."""
     match chance.below(6):
         case 0 | 1:
             return 0, chance.below(longest)
@@ -76,7 +76,7 @@ def _extraordinary(tensor: TensorDesc, chance: Chance) -> Mapping[str, Any]:
     seed = chance.below(_SEEDS)
     kind = chance.below(4)
     if kind < 3:
-        # Few or no ordinary numbers between them, or many.
+        # With few or no ordinary numbers in between, or many.
         every = chance.pick((1, 2, 3, 7, 16))
         return {"specials": {"seed": seed % 64, "every": every}}
     if not data_type.is_float:

@@ -1,4 +1,4 @@
-"""What values the fields of a desc are given to begin with, and how often."""
+"""The initial values of a desc's fields, and their frequencies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _EXTREME_REALS: Final = (
 
 
 def size(chance: Chance) -> int:
-    """Return the size of a dimension: small, and rather odd than a power of two."""
+    """Return the size of a dimension: small, and odd rather than a power of two."""
     return chance.pick(_LONG_SIZES) if chance.once_in(40) else chance.weighted(_SIZES)
 
 
@@ -57,14 +57,14 @@ def length(chance: Chance) -> int:
 
 
 def attribute(field: Field, operator: Operator, chance: Chance) -> Any:
-    """Return a value of an attribute, or of one item of an array, but no scalar union."""
+    """Return a value of an attribute, or of one item of an array, but not a scalar union."""
     match field.attribute_kind:
         case AttributeKind.UINT:
             return chance.weighted(_NUMBERS)
         case AttributeKind.INT:
             return chance.weighted(_SIGNED)
         case AttributeKind.FLOAT:
-            # Not among the items of an array: scales and offsets that are not finite say nothing.
+            # Not among the items of an array: scales and offsets that are not finite test nothing.
             return chance.weighted(_REALS) if field.is_array else _real(chance)
         case AttributeKind.BOOL:
             return bool(chance.below(2))
@@ -89,7 +89,7 @@ def _real(chance: Chance) -> float:
 
 
 def scalar(data_type: DataType, chance: Chance) -> float | int:
-    """Return a scalar of a data type, an extreme one once in a while."""
+    """Return a scalar of a data type, occasionally an extreme one."""
     if data_type.is_float:
         value = _real(chance)
         beyond = abs(value) > data_type.maximum and abs(value) != float("inf")
@@ -101,14 +101,14 @@ def scalar(data_type: DataType, chance: Chance) -> float | int:
 
 
 def scalar_fits(value: Any, data_type: DataType) -> bool:
-    """Tell whether a data type holds a scalar."""
+    """Return whether a data type holds a scalar."""
     if data_type.is_float:
         return not -float("inf") < value < float("inf") or abs(value) <= data_type.maximum
     return isinstance(value, int) and data_type.minimum <= value <= data_type.maximum
 
 
 def nested(name: str, chance: Chance) -> Mapping[str, Any]:
-    """Return an operator as another one's attribute: its tensors are null."""
+    """Return an operator as an attribute of another one: its tensors are null."""
     inner = catalogue_operator(name)
     desc: dict[str, Any] = {"operator": name}
     for field in inner.fields:
@@ -124,7 +124,7 @@ def nested(name: str, chance: Chance) -> Mapping[str, Any]:
 
 
 def uses_nested_operator(field: Field) -> bool:
-    """Tell whether an attribute is an operator, or an array of them."""
+    """Return whether an attribute is an operator, or an array of them."""
     return not field.is_tensor and field.attribute_kind is AttributeKind.OPERATOR
 
 

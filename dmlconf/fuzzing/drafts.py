@@ -1,4 +1,4 @@
-"""Descs on the way to validity: how they begin, and how a place of one is changed."""
+"""Descs on the way to validity: their initial values, and changes to their places."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class UnfitError(ValueError):
 
 
 class Drafts:
-    """Makes and changes the descs of one operator."""
+    """Creates and changes the descs of one operator."""
 
     def __init__(self, operator: Operator, table: SupportTable, chance: Chance) -> None:
-        """Begin with what a table of support lists.
+        """Take the operator and a table of support.
 
         Args:
             operator: the operator.
-            table: gives the first data types and ranks of the tensors.
-            chance: decides.
+            table: gives the initial data types and ranks of the tensors.
+            chance: makes the choices.
         """
         self._operator, self._table, self._chance = operator, table, chance
         self._fields = {field.name: field for field in operator.fields}
@@ -48,7 +48,7 @@ class Drafts:
         self._rank = domains.rank(chance, *first.ranks)
 
     def first(self) -> Desc:
-        """Return a desc that keeps the tables and the types of fields, but no constraint yet."""
+        """Return a desc that fits the tables and the types of fields, but no constraint yet."""
         chance = self._chance
         desc: dict[str, Any] = {}
         for field in self._operator.fields:
@@ -71,7 +71,7 @@ class Drafts:
         self._fit_scalars(draft)
         return draft
 
-    # The first values.
+    # Initial values.
 
     def _fresh(self, field: Field) -> Any:
         if field.is_array:
@@ -139,7 +139,7 @@ class Drafts:
             draft[name] = self._checked(field, value)
 
     def _checked(self, field: Field, value: Any) -> Any:
-        """Return a value that an attribute, or an item of an array, can have."""
+        """Return the value in a form that an attribute, or an item of an array, can have."""
         if value is PRESENT:
             return self._item(field)
         if value is ANOTHER:
@@ -259,7 +259,7 @@ class Drafts:
             if field.type_field is None or draft[field.name] is None:
                 continue
             if draft[field.type_field] not in list(DataType):
-                continue  # Of no data type DirectML reads nothing.
+                continue  # DirectML reads nothing of a scalar without a data type.
             data_type = _type_named(draft[field.type_field])
             if not draft.get(field.name) or not domains.scalar_fits(draft[field.name], data_type):
                 draft[field.name] = domains.scalar(data_type, self._chance)
@@ -274,7 +274,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _type_named(name: str) -> DataType:
-    """Return the type that a scalar is stored as: a byte for those of 4 bits."""
+    """Return the type that a scalar is stored as: a byte for 4-bit types."""
     return DataType(re.sub(r"^(U?INT)4$", r"\g<1>8", name))
 
 

@@ -1,4 +1,4 @@
-"""Layouts, flags, sizes in bytes and alignments: what tensors have beside sizes and data types."""
+"""Choose layouts, flags, sizes in bytes and alignments: all but sizes and data types."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LAYOUTS: Final = (("implicit", 10), ("packed", 2), ("padded", 2), ("transposed"
 
 
 def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a valid desc whose tensors have layouts, flags and so on, as far as it stays valid.
+    """Return a desc whose tensors have layouts, flags and so on, as far as it stays valid.
 
     Args:
         operator: the operator.
         desc: a valid desc of packed tensors.
         goal: a layout or flag to reach is tried first.
-        chance: decides on the others.
+        chance: chooses the others.
     """
     if goal.part in (Part.LAYOUT, Part.FLAG):
         desc = _if_valid(operator, desc, goal.field, lambda tensor: _toward(tensor, goal))

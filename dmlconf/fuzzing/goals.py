@@ -1,7 +1,7 @@
-"""What a case is to show: each documented part of an operator is the goal of some cases.
+"""The goals of cases: each documented part of an operator is the goal of some cases.
 
-Left to chance, a case seldom has one rare thing, such as a rank of 8 or the last of 20 activations.
-So every second case begins from a goal; they take turns.
+A random case seldom has a rare property, such as a rank of 8 or the last of 20 activations. So
+every second case starts from a goal; the goals take turns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Goal:
 
     Attributes:
         part: a kind of `Part`.
-        field: the field that it is of; empty for `Part.ANY`.
+        field: the field to which it belongs; empty for `Part.ANY`.
         value: the data type, rank, enum constant, layout and so on.
     """
 
@@ -57,7 +57,7 @@ class Goal:
         return f"{self.part} {self.field} {self.value}" if self.field else self.part
 
     def fits(self, table: SupportTable) -> bool:
-        """Tell whether a desc of a table can reach the goal."""
+        """Return whether a desc of a table can reach the goal."""
         row = table.tensors.get(self.field)
         if self.part == Part.DATA_TYPE:
             return row is not None and self.value in row.data_types
@@ -66,7 +66,7 @@ class Goal:
         return True
 
     def holds(self, desc: Desc) -> bool:
-        """Tell whether a desc reaches the goal; layouts and flags are seen to later."""
+        """Return whether a desc reaches the goal; layouts and flags are handled later."""
         value = desc.get(self.field) if self.field else None
         match self.part:
             case Part.DATA_TYPE:
@@ -85,7 +85,7 @@ class Goal:
         return True
 
     def changes(self, desc: Desc, chance: Chance) -> Changes:
-        """Return changes of a desc by which it reaches the goal."""
+        """Return changes by which a desc reaches the goal."""
         if self.part == Part.ANY or self.holds(desc):
             return ()
         if desc[self.field] == ():
@@ -138,7 +138,7 @@ def goals_of(operator: Operator) -> tuple[Goal, ...]:
 
 
 def _is_permitted(operator: Operator, field: Field, value: Any) -> bool:
-    """Tell whether no constraint on the field alone forbids a value."""
+    """Return whether no constraint on the field alone forbids a value."""
     return all(
         condition.holds({field.name: value})
         for condition in conditions_of(operator)

@@ -1,8 +1,8 @@
-"""Graphs made by chance: node after node, each fed by what earlier ones give.
+"""Generate random graphs: node after node, each fed by the outputs of earlier ones.
 
 As NNSmith does, a graph grows by one valid operator at a time. The next operator is chosen first,
-and then its desc is solved with one input held fast: the tensor that an earlier node gives. So
-edges fit, and no graph is thrown away for one bad edge.
+and then its desc is solved with one input fixed: the output tensor of an earlier node. So edges
+fit, and no graph is discarded because of one bad edge.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _KIND: Final = "fuzz"
 
 
 def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> PlannedCase:
-    """Return a valid graph, which all arguments together determine.
+    """Return a valid graph, determined by all arguments together.
 
     Args:
-        operators: names of the operators that nodes may be of.
-        seed: of all cases of a run.
-        number: of the case, from 0.
-        nodes: how many there are at most; at least 1.
+        operators: names of the operators that nodes may have.
+        seed: the seed of all cases of a run.
+        number: the number of the case, from 0.
+        nodes: the largest number of nodes; at least 1.
     """
     chance = Chance(seed, GRAPHS, number, nodes, *operators)
     growth = _Growth(chance)
@@ -51,10 +51,10 @@ def graph_case(operators: Sequence[str], seed: int, number: int, nodes: int) -> 
 
 @dataclass(frozen=True)
 class _Value:
-    """A tensor that nodes may be fed by.
+    """A tensor that may feed nodes.
 
     Attributes:
-        source: as a case file names it: a graph input, or `NODE.TENSOR`.
+        source: its name in a case file: a graph input, or `NODE.TENSOR`.
         tensor: its desc.
     """
 
@@ -64,14 +64,14 @@ class _Value:
 
 @dataclass
 class _Growth:
-    """A graph that grows.
+    """A growing graph.
 
     Attributes:
-        chance: decides.
+        chance: makes the choices.
         inputs: entries of the graph's inputs by name.
         nodes: entries of the nodes by name.
-        values: what inputs and nodes give.
-        unused: sources of outputs of nodes that feed nothing yet.
+        values: the tensors of inputs and nodes' outputs.
+        unused: sources of node outputs that feed nothing yet.
     """
 
     chance: Chance
@@ -81,7 +81,7 @@ class _Growth:
     unused: dict[str, None] = field(default_factory=dict)
 
     def add_node(self, operators: Sequence[str]) -> None:
-        """Add a node of some operator, fed by an earlier one where that is possible."""
+        """Add a node of some operator, fed by an earlier one if possible."""
         for attempt in range(_ATTEMPTS):
             operator = catalogue.operator(self.chance.pick(operators))
             feeder = self._feeder() if attempt < _ATTEMPTS - 1 else None
@@ -95,7 +95,7 @@ class _Growth:
                 return
 
     def _feeder(self) -> _Value | None:
-        """Return a value for the next node: rather the latest that feeds nothing yet."""
+        """Return a value for the next node, preferably the latest one that feeds nothing yet."""
         if not self.values:
             return None
         unused = [value for value in self.values if value.source in self.unused]
@@ -131,7 +131,7 @@ class _Growth:
         return valid_desc(operator, table, self.chance, fits, begin)
 
     def _place(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> None:
-        """Add the node, with graph inputs for what nothing feeds."""
+        """Add the node, with graph inputs for tensors that no node feeds."""
         node = f"n{len(self.nodes)}"
         data = data_of(operator, desc, self.chance)
         desc = self._laid_out(operator, desc, sources)
@@ -152,14 +152,14 @@ class _Growth:
         self.nodes[node] = {"operator": operator.name, "desc": _entry(operator, desc, entries)}
 
     def _other_source(self, operator: Operator, name: str, tensor: TensorDesc) -> str | None:
-        """Return an earlier value for an input beside the one that was held fast."""
+        """Return an earlier value for an input other than the fixed one."""
         if operator.field(name).bounds is not None or tensor.Flags or self.chance.once_in(3):
             return None
         fitting = [value for value in self.values if _same_buffer(value.tensor, tensor)]
         return self.chance.pick(fitting).source if fitting else None
 
     def _laid_out(self, operator: Operator, desc: Desc, sources: dict[str, str]) -> Desc:
-        """Return the desc with the feeder's layout, and layouts and flags of its own elsewhere."""
+        """Return the desc with the feeder's layout, and its own layouts and flags elsewhere."""
         by_source = {value.source: value.tensor for value in self.values}
         for name, source in sources.items():
             tensor = by_source[source]
@@ -176,7 +176,7 @@ class _Growth:
         return desc
 
     def entry(self, name: str) -> dict[str, Any]:
-        """Return the graph as a case file has it; what feeds nothing is an output, and more is."""
+        """Return the entry of a case file; tensors that feed nothing are outputs, among others."""
         given = [value.source for value in self.values if value.source.startswith("n")]
         outputs = [source for source in given if source in self.unused or self.chance.once_in(5)]
         return {
@@ -202,7 +202,7 @@ def _if_valid(operator: Operator, desc: Desc, name: str, **changes: Any) -> Desc
 
 @cache
 def _fed_fields(operator: Operator) -> tuple[str, ...]:
-    """Return the inputs that another node may feed: no indices, whose values must fit."""
+    """Return the inputs that another node may feed: not indices, whose values must fit."""
     return tuple(
         entry.name
         for entry in operator.of_kind(FieldKind.INPUT)

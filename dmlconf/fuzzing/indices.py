@@ -16,14 +16,14 @@ __all__ = ["constant_writes", "indices_of"]
 def indices_of(
     operator: Operator, desc: Desc, field: Field, tensor: TensorDesc, chance: Chance
 ) -> Mapping[str, Any]:
-    """Return the data of an input with `bounds`, as a case file has them.
+    """Return the data of an input with `bounds`, in the form of a case file.
 
     Args:
         operator: the operator.
         desc: its desc.
         field: the input.
         tensor: its desc.
-        chance: decides.
+        chance: makes the choices.
     """
     bounds = field.bounds
     assert bounds is not None
@@ -31,7 +31,7 @@ def indices_of(
     largest = min(int(tensor.DataType.maximum), max(high, bounds.low))
     low = -high - 1 if bounds.from_end and tensor.DataType.is_signed else bounds.low
     low = max(low, int(tensor.DataType.minimum))
-    if chance.once_in(3):  # None from the end.
+    if chance.once_in(3):  # No index counts from the end.
         low = bounds.low
     listed = bounds.writes is not None and not tensor.OverlappingStrides
     distinct = _distinct(desc, tensor, largest + 1, chance) if listed else None
@@ -43,7 +43,7 @@ def indices_of(
 def constant_writes(
     operator: Operator, desc: Desc, data: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the inputs whose elements must be equal, since indices of writes may be equal.
+    """Return the inputs whose elements must be equal because indices of writes may be equal.
 
     Args:
         operator: the operator.
@@ -61,9 +61,10 @@ def constant_writes(
 
 
 def _distinct(desc: Desc, tensor: TensorDesc, size: int, chance: Chance) -> list[int] | None:
-    """Return indices of which no two lead to the same element; None where there are none.
+    """Return indices that all lead to different elements; None if there are none.
 
-    With an Axis all others beside it are coordinates of their own; else each is a place by itself.
+    With an Axis, an index's position supplies the other coordinates; otherwise each index alone is
+    a place.
     """
     axis = desc.get("Axis")
     if axis is None:

@@ -28,14 +28,14 @@ _KIND: Final = "fuzz-invalid"
 
 
 def invalid_case(name: str, seed: int, number: int) -> PlannedCase:
-    """Return a case that must be refused, which the seed and the number determine.
+    """Return a case that must be refused, determined by the seed and the number.
 
     Constraints take turns.
 
     Args:
-        name: the operator's, in the catalogue.
-        seed: of all cases of a run.
-        number: of the case, from 0.
+        name: the operator's name in the catalogue.
+        seed: the seed of all cases of a run.
+        number: the number of the case, from 0.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, _KIND, name, number)
@@ -62,9 +62,9 @@ def breakable(operator: Operator) -> tuple[str, ...]:
 
 
 def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | None:
-    """Return a desc that breaks the constraint and no other, documented ones included.
+    """Return a desc that breaks this constraint and no other, enforced or not.
 
-    None where none is found: some constraints cannot be broken alone.
+    Return None if none is found: some constraints cannot be broken alone.
     """
     for _ in range(_ATTEMPTS):
         table = chance.pick(operator.support)
@@ -82,7 +82,7 @@ def invalid_desc(operator: Operator, constraint: str, chance: Chance) -> Desc | 
 
 
 def _changed(operator: Operator, desc: Desc, constraint: str, chance: Chance) -> Iterator[Desc]:
-    """Yield descs that break a constraint of all tensors, each in another tensor."""
+    """Yield descs that break a constraint of all tensors, each in a different tensor."""
     fields = list(operator.of_kind(FieldKind.INPUT, FieldKind.OUTPUT))
     if constraint == "supported-data-type":
         yield from _other_types(operator, desc, chance)
@@ -120,7 +120,7 @@ def _other_types(operator: Operator, desc: Desc, chance: Chance) -> Iterator[Des
 def _type_attributes(
     operator: Operator, desc: Desc, old: DataType, new: DataType
 ) -> Mapping[str, Any]:
-    """Return the attributes that name a data type, and scalars of it, changed alike."""
+    """Return the attributes that name a data type, and scalars of it, changed accordingly."""
     changed: dict[str, Any] = {}
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         if field.attribute_kind is AttributeKind.ENUM and desc[field.name] == str(old):
@@ -169,4 +169,4 @@ _CHANGES: Final[Mapping[str, Callable[[TensorDesc, Chance], TensorDesc]]] = {
     "output-strides-do-not-overlap": _overlapping,
     "output-not-owned-by-dml": _owned,
 }
-"""Constraints of all tensors, and what breaks each of them in one."""
+"""Constraints of all tensors, each with a change to one tensor that breaks it."""

@@ -1,4 +1,4 @@
-"""Cases of one operator, made by chance."""
+"""Generate random cases of one operator."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = [
 _ATTEMPTS: Final = 64
 
 TAG: Final = "fuzz"
-"""Of every case made by chance."""
+"""Of every random case."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzedDesc:
-    """A desc made by chance.
+    """A random desc.
 
     Attributes:
         desc: valid by the catalogue.
-        goal: what it was to show, and does.
+        goal: the goal that it reaches.
     """
 
     desc: Desc
@@ -47,12 +47,12 @@ class FuzzedDesc:
 
 
 def operator_case(name: str, seed: int, number: int) -> PlannedCase:
-    """Return a valid case of an operator, which the seed and the number determine.
+    """Return a valid case of an operator, determined by the seed and the number.
 
     Args:
-        name: the operator's, in the catalogue.
-        seed: of all cases of a run.
-        number: of the case, from 0.
+        name: the operator's name in the catalogue.
+        seed: the seed of all cases of a run.
+        number: the number of the case, from 0.
     """
     operator = catalogue.operator(name)
     chance = Chance(seed, name, number)
@@ -93,7 +93,7 @@ def _attempts(operator: Operator, goal: Goal, chance: Chance) -> Desc | None:
 
 
 def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
-    for _ in range(2):  # A tensor that is absent appears first, and then gets its data type.
+    for _ in range(2):  # An absent tensor is added first, and then gets its data type.
         desc = drafts.changed(desc, goal.changes(desc, chance))
     return desc
 
@@ -101,14 +101,14 @@ def _begin(desc: Desc, drafts: Drafts, *, goal: Goal, chance: Chance) -> Desc:
 def planned(
     operator: Operator, seed: int, number: int, entry: Mapping[str, Any], kind: str = TAG
 ) -> PlannedCase:
-    """Return the case of an entry as a case file has it, under the name of its seed and number.
+    """Return the case of a case file's entry, named after its seed and number.
 
     Args:
         operator: the operator.
-        seed: of all cases of a run.
-        number: of the case, from 0.
-        entry: what a file would have of it.
-        kind: what the file is named after, beside the seed.
+        seed: the seed of all cases of a run.
+        number: the number of the case, from 0.
+        entry: its entry in a case file.
+        kind: what the file is named after, in addition to the seed.
     """
     stem = f"{kind}-{seed}"
     identifier = f"{operator.name.lower()}/{stem}/{number}"

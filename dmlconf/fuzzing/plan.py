@@ -1,4 +1,4 @@
-"""The cases of a run, in the order in which they are made."""
+"""The cases of a fuzzing run, in the order in which they are generated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Fuzz", "Kind"]
 
 
 class Kind(StrEnum):
-    """What is made."""
+    """What is generated."""
 
     VALID = "valid"
     INVALID = "invalid"
@@ -26,13 +26,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fuzz:
-    """What to make.
+    """What to generate.
 
     Attributes:
         operators: names in the catalogue.
-        seed: determines all cases, each with its operator's name and its number.
+        seed: determines every case, together with its operator's name and its number.
         kind: valid cases of operators, invalid ones, or graphs of these operators.
-        nodes: how many nodes a graph has at most.
+        nodes: the largest number of nodes of a graph.
     """
 
     operators: tuple[str, ...]
@@ -44,7 +44,7 @@ class Fuzz:
         """Yield the first case of each operator, then the second of each, and so on; or graphs.
 
         Args:
-            numbers: which cases; None for all, without an end.
+            numbers: which cases; None for an endless sequence of all.
         """
         for number in count() if numbers is None else numbers:
             if self.kind is Kind.GRAPHS:
@@ -56,10 +56,10 @@ class Fuzz:
 
     @property
     def width(self) -> int:
-        """How many cases there are of each number."""
+        """How many cases each number has."""
         return 1 if self.kind is Kind.GRAPHS else len(self.operators)
 
     @property
     def digest(self) -> str:
-        """What a run log has in place of the digest of case files."""
+        """The value that a run log has instead of the digest of case files."""
         return sha256(repr(self).encode("utf-8")).hexdigest()

@@ -1,4 +1,4 @@
-"""Write cases that were made by chance as case files."""
+"""Write random cases as case files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["case_file", "save_cases"]
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes lists of numbers in one line, and what is deeper as blocks."""
+    """Writes lists of numbers in one line, and deeper structures as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def save_cases(folder: Path, cases: Iterable[PlannedCase]) -> list[Path]:
-    """Write case files below a folder, in which the cases have the same identifiers.
+    """Write case files to a folder in which the cases keep their identifiers.
 
     Returns:
-        the files, in the order in which the cases first name them.
+        the files, in the order in which the cases first need them.
 
     Raises:
         OSError: a file cannot be written.

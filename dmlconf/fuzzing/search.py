@@ -1,4 +1,4 @@
-"""A walk by chance from a desc to one that meets all constraints."""
+"""A random walk from a desc to one that meets all constraints."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def valid_desc(
     *,
     broken: str | None = None,
 ) -> Desc | None:
-    """Return a desc that meets all constraints and the goal; None where the walk finds none.
+    """Return a desc that meets all constraints and the goal; None if the walk finds none.
 
-    Also those constraints are met that a real DirectML does not enforce: what it makes of a desc
-    that breaks one is not defined, and may be a crash.
+    Constraints that a real DirectML does not enforce are met as well: what it does with a desc
+    that breaks one is undefined, and may be a crash.
 
     Args:
         operator: the operator.
-        table: the table of support that the tensors' data types and ranks are from.
-        chance: decides.
+        table: the table of support from which the tensors' data types and ranks come.
+        chance: makes the choices.
         goal: what else the desc must meet.
         begin: changes the first desc so that it meets the goal.
-        broken: the name of a constraint that is to be broken, while all others hold.
+        broken: the name of a constraint to break while all others hold.
     """
     drafts = Drafts(operator, table, chance)
     conditions = [
@@ -58,7 +58,7 @@ def valid_desc(
         desc = begin(drafts.first(), drafts)
     except UnfitError:
         return None
-    # A number that no constant has may break a constraint on its field alone.
+    # A number without a constant may break a constraint on its field alone.
     beyond = any(each.name == broken and len(each.fields) == 1 for each in conditions)
     solver = Solver(chance, beyond_enums=beyond)
     walk = _Walk(operator, table, drafts, conditions, chance, goal, solver)
@@ -102,7 +102,7 @@ class _Walk:
     def _step(
         self, desc: Desc, broken: list[Condition], large: list[Changes]
     ) -> tuple[Desc, list[Condition]] | None:
-        """Return the best of some changes, or any of them once in a while."""
+        """Return the best of some changes, or occasionally any of them."""
         options = []
         for changes in self._options(desc, broken, large):
             try:
@@ -144,7 +144,7 @@ class _Walk:
         return self._goal(desc) and self._listed(desc)
 
     def _listed(self, desc: Desc) -> bool:
-        """Tell whether the table lists all tensors' data types and ranks."""
+        """Return whether the table lists all tensors' data types and ranks."""
         for name in self._tensor_names:
             value = desc[name]
             row = self._table.tensors[name]

@@ -1,9 +1,9 @@
-"""Changes of a desc by which a term gets another value: how a broken constraint is mended.
+"""Find changes of a desc by which a term gets another value, to repair a broken constraint.
 
 Isra solves the constraints of one operator by instantiating variables in an order that needs no
 backtracking; NNSmith hands them to an SMT solver. The constraints of the catalogue are richer than
-what the first handles, and the second is a large dependency, so `search` walks from a desc by
-chance to a valid one, a change at a time, and this module says which changes can help.
+the first approach handles, and the second needs a large dependency. So `search` walks at random
+from a desc to a valid one, a change at a time, and this module finds the changes that can help.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ class _Marker:
 
 
 PRESENT: Final = _Marker("present")
-"""Stands for any tensor or attribute where there was none."""
+"""Any tensor or attribute, for a place that has none."""
 
 ANOTHER: Final = _Marker("another")
-"""Stands for any other value that the place can have."""
+"""Any other value that the place can have."""
 
 ABSENT: Final = None
 
 _NO_CONSTANT: Final = 99
-"""A number that no constant of any enum has."""
+"""A number that is not a constant of any enum."""
 
 _MOST: Final = 12
-"""Changes that are asked of one part of a term."""
+"""The most changes that are requested for one part of a term."""
 
 
 class Solver:
     """Finds changes that give terms a value."""
 
     def __init__(self, chance: Chance, *, beyond_enums: bool = False) -> None:
-        """Choose among many changes by chance.
+        """Choose among many changes at random.
 
         Args:
-            chance: decides.
-            beyond_enums: propose numbers that no constant of an enum has, too.
+            chance: makes the choices.
+            beyond_enums: also propose numbers that are not constants of an enum.
         """
         self.chance = chance
         self._beyond_enums = beyond_enums
 
     def solve(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield changes, any of which may give the term the value, though none is sure to.
+        """Yield changes, any of which may give the term the value, though none is certain to.
 
         Args:
             term: what `terms.trace` returns.
-            target: the wanted value; for a condition True or False.
+            target: the wanted value; True or False for a condition.
         """
         if _same(term.value, target):
             yield ()
@@ -70,11 +70,11 @@ class Solver:
             yield from rule(self, term, target)
 
     def some(self, term: Term, target: Any) -> Iterator[Changes]:
-        """Yield the first few of what `solve` does."""
+        """Yield the first few changes of `solve`."""
         return islice(self.solve(term, target), _MOST)
 
     def all_of(self, terms: Sequence[Term], targets: Sequence[Any]) -> Iterator[Changes]:
-        """Yield changes that give each of the terms its value, some at once and some one by one."""
+        """Yield changes that give each of the terms its value, all at once or one by one."""
         wrong = [(t, v) for t, v in zip(terms, targets, strict=True) if not _same(t.value, v)]
         if len(wrong) > 1:
             choices = [list(self.some(term, target)) for term, target in wrong]
@@ -89,7 +89,7 @@ class Solver:
     def _place(self, term: Term, target: Any) -> Iterator[Changes]:
         assert term.place is not None
         if isinstance(target, bool) and not isinstance(term.value, bool):
-            # The term is a condition that holds for whatever is present and not zero.
+            # The term is a condition that holds for anything present and not zero.
             if isinstance(term.value, int | float):
                 yield ((term.place, int(target)),)
             else:
@@ -115,7 +115,7 @@ class Solver:
         if len(items) == len(target):
             yield from self.all_of(items, target)
             return
-        # The base is as much too long or too short as the slice.
+        # The base is too long or too short by as much as the slice.
         value = base.value
         at_end = not items or value[-len(items) :] == tuple(item.value for item in items)
         kept = value[: len(value) - len(items)] if at_end else value[len(items) :]

@@ -1,8 +1,8 @@
-"""Constraints as terms that know their values, and which parts of a desc these are made of.
+"""Constraints as terms that know their values, and the parts of a desc these come from.
 
-`trace` evaluates an expression as `Expression.evaluate` does, but what it returns remembers how
-each value came about: `OutputTensor.Sizes[1]` is a place in the desc, `A * B` is made of two
-terms. So `solving` can tell which place to change, and to what, for a condition to hold.
+`trace` evaluates an expression as `Expression.evaluate` does, but its result remembers how each
+value was computed: `OutputTensor.Sizes[1]` is a place in the desc, `A * B` consists of two terms.
+So `solving` can find which place to change, and to what, for a condition to hold.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = [
 ]  # fmt: skip
 
 Place = tuple[str | int, ...]
-"""Where in a desc a value stands, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
+"""The place of a value in a desc, such as `("InputTensor", "Sizes", 1)` or `("Axis",)`."""
 
 Change = tuple[Place, Any]
-"""A place of a desc, and the value that it gets."""
+"""A place in a desc, and its new value."""
 
 Changes = tuple[Change, ...]
 
 
 class TermError(Exception):
-    """A value that cannot be formed, such as the size of an axis that is not there.
+    """A value that cannot be computed, such as the size of an axis that does not exist.
 
     Attributes:
-        missing: the place of an absent tensor or attribute whose member was asked for, or None.
+        missing: the place of an absent tensor or attribute whose member was accessed, or None.
         culprits: the terms whose values do not fit.
     """
 
@@ -45,13 +45,13 @@ class TermError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A value and what it is made of.
+    """A value and what it is computed from.
 
     Attributes:
         value: the value.
         kind: `constant`, `place`, `tuple`, `error`, an operator such as `==`, or a function's name.
-        parts: the terms that it is made of; of a tuple, its items.
-        place: where in the desc the value stands; None for what is computed.
+        parts: the terms that it is computed from; for a tuple, its items.
+        place: where in the desc the value is; None for computed values.
     """
 
     value: Any
@@ -66,7 +66,7 @@ class Term:
 
 
 class Scope:
-    """What names mean: fields of a desc, the operator's terms, and variables of a generator."""
+    """The meaning of names: fields of a desc, the operator's terms, a generator's variables."""
 
     def __init__(
         self,
@@ -80,16 +80,16 @@ class Scope:
         self._cache: dict[str, Term] = {}
 
     def within(self, names: Mapping[str, Term]) -> Scope:
-        """Return the scope with further names."""
+        """Return the scope with additional names."""
         inner = Scope(self._desc, self._terms, self._constants, {**self._names, **names})
         inner._cache = self._cache
         return inner
 
     def term(self, name: str) -> Term:
-        """Return what a name means.
+        """Return the term of a name.
 
         Raises:
-            TermError: a term of the operator cannot be formed.
+            TermError: a term of the operator cannot be computed.
         """
         if name in self._names:
             return self._names[name]
@@ -122,13 +122,13 @@ def trace(expression: Expression, scope: Scope) -> Term:
     """Return the term of an expression.
 
     Raises:
-        TermError: it cannot be formed.
+        TermError: it cannot be computed.
     """
     return _trace(_parsed(expression.source), scope)
 
 
 def condition_of(expression: Expression, scope: Scope) -> Term:
-    """Return the term of a condition; what cannot be formed does not hold."""
+    """Return the term of a condition; what cannot be computed does not hold."""
     return _condition(_parsed(expression.source), scope)
 
 
@@ -254,7 +254,7 @@ def _boolean(node: ast.BoolOp, scope: Scope) -> Term:
 
 
 def _condition(node: ast.expr, scope: Scope) -> Term:
-    """Return the term of a condition; what cannot be formed does not hold."""
+    """Return the term of a condition; what cannot be computed does not hold."""
     try:
         return _trace(node, scope)
     except TermError as error:

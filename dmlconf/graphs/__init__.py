@@ -1,1 +1,1 @@
-"""Graphs of operators: what `IDMLDevice1::CompileGraph` takes, and how it must be wired."""
+"""Graphs of operators: the input of `IDMLDevice1::CompileGraph`, and how it must be wired."""

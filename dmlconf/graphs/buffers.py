@@ -1,4 +1,4 @@
-"""What may be done with a graph's buffers: inputs that DirectML owns, outputs in inputs' places."""
+"""Possible uses of a graph's buffers: inputs owned by DirectML, outputs in place of inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flagged(tensor: TensorDesc, *, owned: bool) -> TensorDesc:
 
 
 def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
-    """Return a node whose inputs are owned as the mapping says; those it lacks stay."""
+    """Return a node whose inputs are owned as in the mapping; others stay as they are."""
     desc: dict[str, Any] = dict(node.desc)
     for name, tensor in node.inputs.items():
         if (node.name, name) not in owned:
@@ -40,9 +40,9 @@ def node_flagged(node: Node, owned: Mapping[Slot, bool]) -> Node:
 
 
 def ownable_inputs(graph: Graph) -> tuple[str, ...]:
-    """Return the inputs behind the first that DirectML may own: every consumer permits it.
+    """Return the inputs after the first that DirectML may own: every consumer permits it.
 
-    The first is left out, as that which an application computes anew each time.
+    The first is left out because an application computes it anew each time.
     """
     consumers: dict[str, list[Slot]] = {}
     for edge in graph.input_edges:
@@ -79,11 +79,12 @@ def with_owned_inputs(graph: Graph, names: Collection[str]) -> Graph:
 
 
 def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
-    """Return outputs of the graph with the inputs in whose places they may be written.
+    """Return outputs of the graph, each with an input in whose place it may be written.
 
-    No page permits it of graphs. A graph of one operator may do what the operator's own page
-    permits. One of several may not: intermediates may lie in the memory of an output. Measured on
-    DirectML 1.15.4: all 25 graphs of one operator were right in place, 32 of 56 of several wrong.
+    No page permits it for graphs. A graph of one operator may do what the operator's own page
+    permits. A graph of several may not: intermediates may be in the memory of an output. Measured
+    on DirectML 1.15.4: all 25 graphs of one operator were right in place; of 56 graphs of several,
+    32 were wrong.
     """
     if len(graph.operator_nodes) != 1:
         return ()
@@ -106,5 +107,5 @@ def in_place_pairs(graph: Graph) -> tuple[tuple[str, str], ...]:
 
 
 def _same_layout(one: TensorDesc, other: TensorDesc) -> bool:
-    """Tell whether both ends of an edge see its elements alike."""
+    """Return whether both ends of an edge see its elements in the same layout."""
     return (one.DataType, one.Sizes, one.Strides) == (other.DataType, other.Sizes, other.Strides)

@@ -1,8 +1,8 @@
-"""A graph: nodes, and the edges that join their tensors, as `DML_GRAPH_DESC` has them.
+"""A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Tensors of nodes have the names that they have everywhere: `OutputTensor`, `InputTensors[0]`. Both
+Tensors of nodes have their usual names: `OutputTensor`, `InputTensors[0]`. Both
 ends of an edge see the same buffer, each through its own desc: they may have other Sizes and
-Strides, as long as the buffers are of the same number of bytes.
+Strides, as long as the buffers have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 CONSTANT_TENSOR: Final = "OutputTensor"
-"""The name of the only tensor of a constant, as edges name it."""
+"""The name by which edges refer to the only tensor of a constant."""
 
 Slot = tuple[str, str]
 """A tensor of a node: the node's name and the tensor's."""
@@ -73,11 +73,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, from 6_2 on.
+    """Data that the graph holds itself: `DML_CONSTANT_DATA_GRAPH_NODE_DESC`, since 6_2.
 
     Attributes:
         name: unique in its graph.
-        tensor: how the data lies; its first consumer sees it so, unless that says otherwise.
+        tensor: the layout of the data; by default, its first consumer sees it the same way.
         data: the elements, shaped like the tensor's Sizes.
     """
 
@@ -87,7 +87,7 @@ class Constant:
 
     @property
     def inputs(self) -> Mapping[str, TensorDesc]:
-        """None: nothing feeds a constant."""
+        """Empty: nothing feeds a constant."""
         return {}
 
     @property
@@ -129,10 +129,10 @@ class OutputEdge:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph. It need not be right: what DirectML must refuse can be said as well.
+    """A graph. It need not be valid: graphs that DirectML must refuse can be expressed as well.
 
     Attributes:
-        inputs: how the data of each graph input lies, by name, in the order of their indices.
+        inputs: the layout of each graph input's data, by name, in the order of their indices.
         outputs: the graph outputs, likewise.
         nodes: in the order of their indices.
         input_edges: edges from graph inputs.
@@ -170,7 +170,7 @@ class Graph:
     def sources(self) -> Mapping[Slot, str | Slot]:
         """Return what feeds each input tensor: a graph input's name, or a node's output tensor.
 
-        Of a tensor that several edges feed, the first counts.
+        If several edges feed a tensor, the first counts.
         """
         return self._sources
 
@@ -185,7 +185,7 @@ class Graph:
         return sources
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return the node's output tensor that each graph output is."""
+        """Return the node's output tensor behind each graph output."""
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))
@@ -199,10 +199,10 @@ class Graph:
         return tuple(dict.fromkeys(pairs))
 
     def in_order(self) -> tuple[GraphNode, ...]:
-        """Return the nodes so that each comes after those that feed it.
+        """Return the nodes in an order in which each comes after those that feed it.
 
         Raises:
-            CircleError: the edges make a circle.
+            CircleError: the edges form a cycle.
         """
         return self._in_order
 
@@ -235,7 +235,7 @@ class Graph:
         return tuple(order)
 
     def content(self) -> Mapping[str, Any]:
-        """Return all that a device is given, but the inputs' data, in plain values and descs."""
+        """Return all that a device receives except the inputs' data, in plain values and descs."""
         return {
             "inputs": dict(self.inputs),
             "outputs": dict(self.outputs),
@@ -257,10 +257,10 @@ class Graph:
 
 
 class CircleError(ValueError):
-    """Nodes that feed each other in a circle.
+    """Nodes that feed each other in a cycle.
 
     Attributes:
-        nodes: the circle's nodes, and those behind it.
+        nodes: the cycle's nodes, and those downstream of it.
     """
 
     def __init__(self, nodes: tuple[str, ...]) -> None:

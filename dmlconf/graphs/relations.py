@@ -1,4 +1,4 @@
-"""Other graphs that compute the same as a graph: relations that hold without an expected value."""
+"""Graphs that compute the same as another: relations that need no expected value."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _OWNED: Final = "OWNED_BY_DML"
 
 
 class Relation(StrEnum):
-    """How another graph that computes the same differs."""
+    """How a graph that computes the same differs."""
 
     EXPORTED = "exported"
     """Every intermediate is an output of the graph as well."""
 
     UNFUSED = "unfused"
-    """Each node runs as an operator of its own."""
+    """Each node runs as a separate operator."""
 
     CUT = "cut"
     """The graph is cut in two, which run one after the other."""
@@ -47,11 +47,11 @@ class Relation(StrEnum):
     """Constant nodes are owned inputs, and owned inputs are bound for each execution."""
 
     ORDER = "order"
-    """The nodes are named in the opposite order."""
+    """The nodes are listed in the opposite order."""
 
 
 def lacking(graph: Graph, relation: Relation) -> str | None:
-    """Say why a graph has no such relation; None where it has."""
+    """Return why a graph lacks a relation; None if it has it."""
     if relation is Relation.OWNED:
         owned = any(_OWNED in tensor.Flags for tensor in graph.inputs.values())
         return None if owned or graph.constants else "it has no constant and no owned input"
@@ -90,7 +90,7 @@ def reversed_nodes(graph: Graph) -> Graph:
 
 
 def owned_otherwise(graph: Graph) -> Graph:
-    """Return the graph with owned inputs for its constants, and its own owned inputs not owned."""
+    """Return the graph with owned inputs instead of constants, and its owned inputs not owned."""
     constants = {node.name: node for node in graph.constants}
     inputs = {name: flagged(tensor, owned=False) for name, tensor in graph.inputs.items()}
     inputs |= {name: flagged(node.tensor, owned=True) for name, node in constants.items()}
@@ -109,7 +109,7 @@ def owned_otherwise(graph: Graph) -> Graph:
 
 
 def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the operator nodes in two halves, of which the first feeds the second."""
+    """Return the names of the operator nodes in two halves; the first feeds the second."""
     names = [node.name for node in graph.in_order() if isinstance(node, Node)]
     middle = len(names) // 2
     return tuple(names[:middle]), tuple(names[middle:])
@@ -117,12 +117,12 @@ def halves(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some nodes of a graph as a graph of their own.
+    """Some nodes of a graph as a separate graph.
 
     Attributes:
         graph: the nodes, with the constants that feed them.
-        fed: for each input that another part computes, the node's output that it is.
-        gives: the node's output that each output is.
+        fed: for each input that another part computes, the node output behind it.
+        gives: the node output behind each output.
     """
 
     graph: Graph
@@ -176,7 +176,7 @@ def part(graph: Graph, names: Collection[str]) -> Part:
 
 
 def _given(graph: Graph, names: Collection[str]) -> Sequence[Slot]:
-    """Return what nodes give to others and to the graph's outputs."""
+    """Return the outputs of nodes that feed others or graph outputs."""
     links = [
         (link.from_node, link.from_tensor)
         for link in graph.intermediate_edges

@@ -1,4 +1,4 @@
-"""What is wrong with how a graph is wired, and with its nodes."""
+"""Find faults in the wiring of a graph and in its nodes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ WIRING_RULES: Final = {
     "edge-data-type": "Both ends of an edge have the same data type.",
     "single-source": "One edge feeds each input tensor of a node.",
     "required-input": "An edge feeds each input tensor that a node's desc has.",
-    "acyclic": "Nodes do not feed each other in a circle.",
+    "acyclic": "Nodes do not feed each other in a cycle.",
     "node-feeds-something": "A node feeds another node or is an output of the graph.",
     "owned-by-graph-input": "A tensor with the flag OWNED_BY_DML is fed by a graph input.",
     "owned-by-all-consumers": "All consumers of a graph input are OWNED_BY_DML, or none is.",
     "single-output-source": "One edge leads to each output of the graph.",
     "constant-size": "A constant has at least one byte.",
 }
-"""What holds for every graph, by the name that a rejection may state.
+"""The rules for every graph, by the name that a rejection may state.
 
 Source: the pages of DML_GRAPH_DESC and of the edges, and measured on DirectML 1.15.4, which does
-not refuse what breaks `edge-data-type` and `single-output-source`.
+not refuse graphs that break `edge-data-type` or `single-output-source`.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class WiringFault:
-    """One thing that is wrong with a graph.
+    """One fault of a graph.
 
     Attributes:
         rule: one of `WIRING_RULES`, or a constraint that a node's desc breaks.
@@ -56,12 +56,12 @@ class WiringFault:
 
 
 def faults_of(graph: Graph) -> tuple[WiringFault, ...]:
-    """Return all that is wrong with a graph: its edges, and each node's desc."""
+    """Return all faults of a graph: of its edges, and of each node's desc."""
     return (*faults_of_wiring(graph), *_nodes(graph))
 
 
 def faults_of_wiring(graph: Graph) -> tuple[WiringFault, ...]:
-    """Return what breaks a rule of `WIRING_RULES`, whatever the nodes' descs are."""
+    """Return the violations of `WIRING_RULES`, whatever the nodes' descs are."""
     return (
         *_ends(graph),
         *_outputs(graph),
@@ -75,10 +75,10 @@ def faults_of_wiring(graph: Graph) -> tuple[WiringFault, ...]:
 
 
 def faults_of_edges(graph: Graph) -> tuple[WiringFault, ...]:
-    """Return what can be wrong where edges of a right graph have come to join other tensors.
+    """Return the possible faults after edges of a valid graph came to join other tensors.
 
     Args:
-        graph: its nodes are those of a right graph, and each tensor is fed by one of the same form.
+        graph: its nodes are those of a valid graph, and each tensor is fed by one of the same form.
     """
     return (*_owned(graph), *_order(graph), *_idle(graph))
 
@@ -162,10 +162,10 @@ def _edge(
 ) -> Iterator[WiringFault]:
     if consumer.DataType is not producer.DataType:
         message = f"{tensor} of {node} is {consumer.DataType}, but {text} is {producer.DataType}"
-        hint = "convert it by a node of CAST"
+        hint = "convert it with a CAST node"
         yield WiringFault("edge-data-type", node, tensor, message, hint)
     if not (_has_bytes(consumer) and _has_bytes(producer)):
-        return  # A constraint of the node tells of it.
+        return  # A constraint of the node reports it.
     consumed, produced = consumer.TotalTensorSizeInBytes, producer.TotalTensorSizeInBytes
     if consumed != produced:
         message = (
@@ -177,7 +177,7 @@ def _edge(
 
 
 def _has_bytes(tensor: TensorDesc) -> bool:
-    """Tell whether a tensor has as many Strides as Sizes, so that its bytes can be counted."""
+    """Return whether a tensor has as many Strides as Sizes, so that its bytes can be counted."""
     return tensor.Strides is None or len(tensor.Strides) == len(tensor.Sizes)
 
 
@@ -214,7 +214,7 @@ def _idle(graph: Graph) -> Iterator[WiringFault]:
     feeding |= {edge.node for edge in graph.output_edges}
     for node in graph.nodes:
         if node.name not in feeding:
-            message = f"{node.name} feeds no node and is no output of the graph"
+            message = f"{node.name} feeds no node and is not an output of the graph"
             yield WiringFault("node-feeds-something", node.name, "", message)
 
 

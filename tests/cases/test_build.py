@@ -326,7 +326,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "a layout and strides": (
         VALUES, "layout: packed, Strides: [1]",
         """
-        f.yaml:5:60: `layout` and `Strides` both say where the elements lie
+        f.yaml:5:60: `layout` and `Strides` both say where the elements are
              5 |       InputTensor: {Sizes: [2], DataType: FLOAT32, layout: packed, Strides: [1]}
                |                                                            ^^^^^^
             hint: keep one of them
@@ -353,7 +353,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "text as a number of bytes": (
         "Sizes: [4]", "Sizes: [4], TotalTensorSizeInBytes: abc",
         """
-        f.yaml:6:58: 'abc' is not a whole number from 0 on
+        f.yaml:6:58: 'abc' is not a whole number of at least 0
              6 |       OutputTensor: {Sizes: [4], TotalTensorSizeInBytes: abc, DataType: FLOAT32}
                |                                                          ^^^
         """,
@@ -362,7 +362,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
         "Sizes: [4], DataType: FLOAT32",
         "Sizes: [], DataType: INT8, GuaranteedBaseOffsetAlignment: abc",
         """
-        f.yaml:6:80: 'abc' is not a whole number from 0 on
+        f.yaml:6:80: 'abc' is not a whole number of at least 0
              6 |       OutputTensor: {Sizes: [], DataType: INT8, GuaranteedBaseOffsetAlignment: abc}
                |                                                                                ^^^
         """,
@@ -370,7 +370,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "text as a size": (
         "Sizes: [4]", "Sizes: [4, =A]",
         """
-        f.yaml:6:33: '=A' is not a whole number from 0 on
+        f.yaml:6:33: '=A' is not a whole number of at least 0
              6 |       OutputTensor: {Sizes: [4, =A], DataType: FLOAT32}
                |                                 ^^
         """,
@@ -520,7 +520,7 @@ def test_error_tells_the_place_within_the_case(tmp_path: Path) -> None:
     path = write(tmp_path, text)
     one, two = load_suite([path]).plan()
     build(one)
-    with pytest.raises(CaseError, match=r"^-2 is not a whole number from 0 on$") as caught:
+    with pytest.raises(CaseError, match=r"^-2 is not a whole number of at least 0$") as caught:
         build(two)
     assert caught.value.where == ("desc", "OutputTensor", "Sizes", 1)
 

@@ -111,10 +111,10 @@ def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> N
     assert [re.sub(r"^\d+:\d+: ", "", problem) for problem in reports] == [
         "there is no node, graph input or constant y",
         "the catalogue has no operator ACTIVATION_RLU",
-        "the nodes make a circle: double -> relu -> double",
+        "the nodes form a cycle: double -> relu -> double",
         "BTensor of double has 16 bytes (Sizes [1, 1, 1, 4]), but the graph input x has 12 "
         "(Sizes [1, 1, 1, 3])",
-        "relu feeds no node and is no output of the graph",
+        "relu feeds no node and is not an output of the graph",
         "2 edges feed InputTensor of the node relu",
         "the graph has no output z",
     ]
@@ -137,7 +137,7 @@ def test_tells_of_all_that_is_wrong_with_all_graphs_at_once(tmp_path: Path) -> N
          "nothing says what feeds InputTensor"),
         ("OutputTensor: {}}}\noutputs", "OutputTensor: {}, Alpha: 1}}\noutputs",
          "unknown field `Alpha` in the desc of ACTIVATION_RELU"),
-        ("operator: ACTIVATION_RELU", "operator: GRAPHS", "a graph is no node of a graph"),
+        ("operator: ACTIVATION_RELU", "operator: GRAPHS", "a graph cannot be a node of a graph"),
         ("nodes:", "Nodes:", "unknown field `Nodes` in a graph"),
         ("double: {", "double: {repeat: 2000, ", "2000 is not a number from 1 to 1024"),
     ],

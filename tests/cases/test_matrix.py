@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
         f.yaml:4:7: no combination is left
              4 |       A: [1, 2]
                |       ^
-            hint: look at `where`
+            hint: check `where`
         """,
     ),
     "two cases of one identifier": (

@@ -82,7 +82,7 @@ def test_an_origin_stands_in_place_of_documented(tmp_path: Path) -> None:
     [
         ("tolerance: {InputTensor: {ulp: 1}}", "the desc has no output InputTensor"),
         ("tolerance: {OutputTensor: {reason: why}}", "has no limit"),
-        ("tolerance: {OutputTensor: {ulp: 1, absolute: 1}}", "`ulp` stands alone"),
+        ("tolerance: {OutputTensor: {ulp: 1, absolute: 1}}", "`ulp` cannot be combined"),
         ("tolerance: {OutputTensor: {ulp: 0}}", "0 is not a number above 0"),
         ("tolerance: {OutputTensor: {ulp: .nan}}", "nan is not a number above 0"),
         ("tolerance: {OutputTensor: {relative: .inf}}", "an infinite limit judges nothing"),

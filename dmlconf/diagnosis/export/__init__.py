@@ -1,1 +1,1 @@
-"""Write a failing case in forms that other tools take: a DxDispatch model, a C++ program."""
+"""Write a failing case in the formats of other tools: a DxDispatch model, a C++ program."""

@@ -1,4 +1,4 @@
-"""The bytes of a case's buffers, and what each element of its outputs may be."""
+"""The bytes of a case's buffers, and the permitted values of its output elements."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["Expected", "buffer_bytes", "expected_of", "offsets_of"]
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What an output is expected to be.
+    """The expected values of an output.
 
     Attributes:
         values: the right elements, shaped like the tensor's Sizes.
-        permitted: intervals, each shaped likewise, of which an element lies in at least one. From
+        permitted: intervals, each shaped likewise; an element lies in at least one of them. From
             -infinity to infinity everything is permitted, and from NaN to NaN only NaN.
-        exact: whether -0 is another number than 0.
+        exact: whether -0 and 0 are different numbers.
     """
 
     values: Array
@@ -38,7 +38,7 @@ class Expected:
 
 
 def buffer_bytes(tensor: TensorDesc, values: Array) -> bytes:
-    """Return a tensor's buffer: its elements where its desc has them, and zeros between."""
+    """Return a tensor's buffer: its elements where its desc places them, and zeros in between."""
     size = -(-tensor.TotalTensorSizeInBytes // 4) * 4
     elements = np.zeros(size * 8 // tensor.DataType.bits, tensor.DataType.dtype)
     elements[offsets_of(tensor)] = values.ravel()
@@ -56,7 +56,7 @@ def offsets_of(tensor: TensorDesc) -> list[int]:
 
 
 def expected_of(case: Case, *, half: bool = False) -> Mapping[str, Expected]:
-    """Return what the outputs of a case are expected to be, by its own word or the reference's.
+    """Return the expected outputs of a case, from the case itself or from the reference.
 
     Args:
         case: a case that must not be rejected.
@@ -76,10 +76,10 @@ def _expected(case: Case, name: str, values: Array, allowances: CaseAllowances) 
         intervals: Sequence[Interval] = permitted_intervals(rule.kind, allowance)
         if rule.kind is not RuleKind.ONE_OF:
             intervals = (permitted_ends(flat, rule, allowance),)
-    except (ValueError, LookupError):  # A rule may ask for what the reference does not have.
+    except (ValueError, LookupError):  # A rule may need something that the reference lacks.
         intervals = ((flat, flat),)
     pairs = [(np.ravel(lowest), np.ravel(highest)) for lowest, highest in intervals]
-    # Where the expected value is no candidate, nothing but itself is right.
+    # If the expected value is not a candidate, only the value itself is right.
     known = np.logical_or.reduce([within(flat, *pair) for pair in pairs])
     permitted = (
         [np.where(known, end, flat).reshape(values.shape) for end in pair] for pair in pairs

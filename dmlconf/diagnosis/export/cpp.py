@@ -1,4 +1,4 @@
-"""Write a case as a C++ program against DirectML.h that prints the elements that are wrong."""
+"""Write a case as a C++ program against DirectML.h that prints the wrong elements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dmlconf.tensors.scalar import scalar_bytes
 __all__ = ["MOST_BYTES", "cpp_program"]
 
 MOST_BYTES: Final = 1 << 18
-"""Bytes of the buffers of a case that a program holds; of more it would be hard to compile."""
+"""Most bytes of a case's buffers in a program; with more it would be hard to compile."""
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "case.cpp"
 _PER_LINE: Final = 16

@@ -1,4 +1,4 @@
-"""Write a case as a model of DxDispatch: JSON, with the inputs' bytes in files beside it.
+"""Write a case as a DxDispatch model: JSON, with the inputs' bytes in files next to it.
 
 Source: DxDispatch/doc/Guide.md and DxDispatch/models/_schema.json of microsoft/DirectML.
 """
@@ -26,7 +26,7 @@ __all__ = ["unsupported_part", "write_model"]
 
 
 def unsupported_part(case: Case) -> str | None:
-    """Return what of a case DxDispatch has no word for; None where it has all.
+    """Return a part of a case that DxDispatch cannot express; None if there is none.
 
     Source: `dmlTensorDataType` of its schema has no types of 4 bits.
     """
@@ -47,9 +47,9 @@ def write_model(
 ) -> None:
     """Write the model, and a file `TENSOR.dat` for each input.
 
-    JSON has no word for the nodes and edges of a graph: a graph is a binary file that ONNX Runtime
-    serialized (the guide's "DML Serialized Graph Dispatchable"). So the nodes of a graph are
-    dispatched one after the other. A graph of one node is compiled as a graph.
+    The JSON cannot express the nodes and edges of a graph: there, a graph is a binary file that
+    ONNX Runtime serialized (the guide's "DML Serialized Graph Dispatchable"). So the nodes of a
+    graph are dispatched one after another. A graph of one node is compiled as a graph.
 
     Args:
         path: the JSON file.
@@ -103,7 +103,7 @@ def _nodes(case: Case) -> list[Node]:
 
 
 def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
-    """Return each buffer by the resource's name, with its data; None for what is written."""
+    """Return each buffer by the resource's name, with its data; None for outputs."""
     inputs = case.inputs()
     buffers: dict[str, tuple[TensorDesc, Array | None]] = {}
     if not isinstance(case, GraphCase):
@@ -122,7 +122,7 @@ def _buffers(case: Case) -> dict[str, tuple[TensorDesc, Array | None]]:
 
 
 def _intermediate(graph: Graph, node: str, tensor: str) -> str:
-    """Return the resource of a node's output: an output of the graph has that one's name."""
+    """Return the resource of a node's output; if it is a graph output, that one's name."""
     outputs = (name for name, slot in graph.output_sources().items() if slot == (node, tensor))
     return next(outputs, f"{node}.{tensor}")
 
@@ -192,7 +192,7 @@ def _desc(operator: Operator, desc: Desc) -> dict[str, Any]:
 
 
 def _scalar(value: float, data_type: str) -> Any:
-    """Return a scalar union: a number, or by its member where JSON has no such number."""
+    """Return a scalar union: a number, or a member if JSON cannot express the number."""
     if isinstance(value, int) or math.isfinite(value):
         return value
     if data_type == "FLOAT16":

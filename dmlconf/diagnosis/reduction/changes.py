@@ -27,7 +27,7 @@ _FROM_ZERO: Final = frozenset(
     {"Axis", "ActiveAxis", "Axes", "Offsets", "InputWindowOffsets", "StartPadding", "EndPadding",
      "OutputPadding", "BatchDimensionCount"}
 )  # fmt: skip
-"""Unsigned attributes of which 0 is the plainest value; of the others 1 is."""
+"""Unsigned attributes whose plainest value is 0; for the others it is 1."""
 
 
 def tensors_of_value(value: Any) -> list[TensorDesc]:
@@ -68,7 +68,7 @@ def _packed(tensor: TensorDesc) -> TensorDesc:
 
 
 PLAINER: Final[tuple[Callable[[TensorDesc], TensorDesc], ...]] = (_plain, _unflagged, _packed)
-"""What may be left out of a tensor: all but its data type and Sizes, flags, the layout."""
+"""What may be left out of a tensor: all but its data type and Sizes, or flags, or the layout."""
 
 
 def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def without_dimension(operator: Operator, desc: Desc, dimension: int, rank: int)
     Args:
         operator: the operator.
         desc: its desc.
-        dimension: which; tensors and attributes of fewer dimensions lack the first ones.
-        rank: of how many dimensions.
+        dimension: which one; tensors and attributes of fewer dimensions lack the first ones.
+        rank: how many dimensions there are.
     """
     lower: dict[str, Any] = {}
     for field in operator.fields:
@@ -115,10 +115,10 @@ def _attribute_without(field: Field, value: Any, dimension: int, rank: int) -> A
 
 
 def retyped(operator: Operator, desc: Desc, old: DataType, new: DataType) -> dict[str, Any]:
-    """Return the desc with one data type for another in all tensors and attributes."""
+    """Return the desc with one data type replaced in all tensors and attributes."""
 
     def changed(tensor: TensorDesc) -> TensorDesc:
-        # What the desc declares is in bytes.
+        # The declared size is in bytes.
         return (
             replace(tensor, DataType=new, DeclaredTensorSizeInBytes=None)
             if tensor.DataType is old
@@ -156,7 +156,7 @@ def simpler_attributes(field: Field, value: Any) -> Iterator[Any]:
         for number in dict.fromkeys([0, 1, value // 2, value - (value > 0) + (value < 0)]):
             counts = field.attribute_kind is AttributeKind.UINT
             if number == 0 and counts and field.name not in _FROM_ZERO:
-                continue  # DirectML takes some counts of 0, but no page means them.
+                continue  # DirectML accepts some counts of 0, but no page intends them.
             if abs(number) < abs(value) or number > value:
                 yield number
     elif isinstance(value, float):

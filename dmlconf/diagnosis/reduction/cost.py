@@ -1,4 +1,4 @@
-"""How much there is to a case: what a reduction makes less at each step."""
+"""The cost of a case, which a reduction lowers at each step."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PLAIN_TYPES: Final = (
 """The data types, the most common first."""
 
 Cost = tuple[int, ...]
-"""Compared from the left: nodes, elements, dimensions, tensors with what they have beside Sizes,
+"""Compared from the left: nodes, elements, dimensions, tensors with everything besides Sizes,
 data types, attributes, and the data."""
 
 
 def tensors_in(case: Case) -> list[TensorDesc]:
-    """Return the tensors of a case, those of a graph's nodes included."""
+    """Return the tensors of a case, including those of a graph's nodes."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     tensors = [tensor for _, _, tensor in tensors_of(case.operator, case.desc, *kinds)]
     if isinstance(case, GraphCase):
@@ -38,7 +38,7 @@ def tensors_in(case: Case) -> list[TensorDesc]:
 
 
 def element_count(case: Case) -> int:
-    """Return how many elements the inputs and outputs of a case have together."""
+    """Return the total number of elements of a case's inputs and outputs."""
     kinds = FieldKind.INPUT, FieldKind.OUTPUT
     return sum(t.ElementCount for _, _, t in tensors_of(case.operator, case.desc, *kinds))
 
@@ -49,7 +49,7 @@ def type_cost(data_type: DataType) -> int:
 
 
 def cost(case: Case) -> Cost:
-    """Return how much there is to a case."""
+    """Return the cost of a case."""
     tensors = tensors_in(case)
     extras = sum(
         1 + len(t.Flags) + (t.Strides is not None) + (t.DeclaredTensorSizeInBytes is not None)

@@ -1,4 +1,4 @@
-"""The data of a reduced case: what is left of it in smaller tensors, and simpler values."""
+"""The data of a reduced case: what remains in smaller tensors, and simpler values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fitted(operator: Operator, desc: Desc, case: Case, part: Part) -> dict[str, 
         part: which elements stay.
 
     Returns:
-        arrays by input; None where no other part differs from the first.
+        arrays by input; None if no other part differs from the first.
     """
     fitting: dict[str, Array] = {}
     special = False
@@ -69,7 +69,7 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
         values: the elements to choose from.
         tensor: the tensor.
         part: which elements stay.
-        count: of indices, how many elements they choose from; None for other tensors.
+        count: for indices, how many elements they choose from; None for other tensors.
     """
     if part is Part.SPECIAL:
         values = values.ravel()[np.argsort(-_rareness(values), kind="stable")]
@@ -78,7 +78,7 @@ def fitted_array(values: Array, tensor: TensorDesc, part: Part, count: int | Non
 
 
 def _rareness(values: Array) -> Array:
-    """Return how special each element is, in row-major order; 0 where it is ordinary."""
+    """Return how special each element is, in row-major order; 0 if ordinary."""
     flat = values.ravel()
     if flat.dtype.kind != "f":
         return (flat < 0).astype(int)
@@ -115,7 +115,7 @@ def _cast(values: Array, data_type: DataType) -> Array:
 
 
 def indexed_count(desc: Desc) -> int:
-    """Return how many elements an index may choose from, in whatever dimension."""
+    """Return how many elements an index may choose from: along Axis, or in every dimension."""
     tensor = next(value for value in desc.values() if isinstance(value, TensorDesc))
     axis = desc.get("Axis")
     if isinstance(axis, int) and 0 <= axis < len(tensor.Sizes):
@@ -124,7 +124,7 @@ def indexed_count(desc: Desc) -> int:
 
 
 def is_index(tensor: str) -> bool:
-    """Tell whether a tensor of an operator, by its name, holds indices."""
+    """Return whether a tensor of an operator, by its name, holds indices."""
     return _INDICES in tensor
 
 
@@ -138,7 +138,7 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not 0, how many are neither 0 nor 1, and what they take."""
+    """Return how many elements are not 0, how many are neither 0 nor 1, and their cost."""
     not_zero = others = digits = 0
     constants = case.graph.constants if isinstance(case, GraphCase) else ()
     for array in (*case.data.values(), *(constant.data for constant in constants)):
@@ -156,7 +156,7 @@ _MOST_SINGLE: Final = 64
 
 
 def simpler_values(name: str, array: Array) -> Iterator[Array]:
-    """Yield an array with more of its elements 0 or 1, the greatest changes first.
+    """Yield the array with more of its elements set to 0 or 1, the largest changes first.
 
     Args:
         name: the tensor's name; indices become 0 only.
@@ -187,8 +187,8 @@ def plain_values(case: Case, word: str | None = None) -> dict[str, Array]:
 
     Args:
         case: the case, whose data are arrays.
-        word: a word of `DATA_WORDS`: only elements that it holds for change, to 1, indices to 0;
-            None to give every element another ordinary value.
+        word: a word of `DATA_WORDS`: only elements that it applies to change, to 1, or indices to
+            0; None to give every element another ordinary value.
     """
     data: dict[str, Any] = dict(case.data)
     for name, field, tensor in tensors_of(case.operator, case.desc, FieldKind.INPUT):
@@ -215,7 +215,7 @@ def _ordinary(array: Array, *, index: bool) -> Array:
 
 def _without(array: Array, data_type: DataType, word: str, *, index: bool) -> Array:
     flat = np.array(array).ravel()
-    # One element at a time: a word of an array holds where it holds for one of its elements.
+    # One element at a time: a word applies to an array if it applies to one of its elements.
     for place in range(flat.size):
         if word in words_of(flat[place : place + 1], data_type, index=index):
             flat[place] = 0 if index else 1

@@ -1,7 +1,7 @@
-"""Change descs of a graph's nodes, and with them whatever the edges join to what changed.
+"""Change descs of a graph's nodes, and with them everything connected by edges.
 
-A smaller size of one tensor spreads in two ways until nothing is left to change: along the edges,
-as both ends see one buffer, and within each node, whose broken constraints are solved
+A smaller size of one tensor propagates in two ways until nothing is left to change: along the
+edges, since both ends see one buffer, and within each node, whose broken constraints are solved
 (`reduction.repair`).
 """
 
@@ -21,7 +21,7 @@ from dmlconf.tensors.layout import packed_strides
 __all__ = ["INPUT", "changed_graph", "graph_tensors", "with_graph_tensors", "with_node_tensor"]
 
 INPUT: Final = "<input>"
-"""Stands for a node's name where a tensor is an input of the graph."""
+"""Replaces a node's name if a tensor is an input of the graph."""
 
 _OUTPUT: Final = "<output>"
 _MOST_STEPS: Final = 12
@@ -29,7 +29,7 @@ _MOST_STEPS: Final = 12
 
 
 def graph_tensors(graph: Graph) -> dict[Slot, TensorDesc]:
-    """Return all tensors of a graph: its inputs, those of nodes and constants, its outputs."""
+    """Return all tensors of a graph: those of its inputs, nodes, constants and outputs."""
     tensors = {(INPUT, name): tensor for name, tensor in graph.inputs.items()}
     for node in graph.nodes:
         for name, tensor in (*node.inputs.items(), *node.outputs.items()):
@@ -58,24 +58,24 @@ def changed_graph(
     fixed: Mapping[str, frozenset[Place]],
     permitted: frozenset[str] = frozenset(),
 ) -> Graph | None:
-    """Return a graph some of whose nodes have other descs, with all that must change with them.
+    """Return a graph with other descs of some nodes, and everything that must change with them.
 
     Args:
-        graph: a graph that breaks no constraint but the permitted ones.
+        graph: a graph that breaks only permitted constraints.
         changes: other descs, by node.
         fixed: by node, the places that keep the numbers of these descs.
         permitted: names of constraints that may be broken.
 
     Returns:
-        None where no such graph was found. The caller tells whether the graph is valid: layouts may
-        no longer fit.
+        None if no such graph was found. The caller must check whether the graph is valid:
+        layouts may no longer fit.
     """
     change = _Change(graph, changes, fixed, permitted)
     return change.graph() if change.spread() else None
 
 
 class _Change:
-    """A graph while a change spreads through it."""
+    """A graph while a change propagates through it."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class _Change:
         self._queue = deque(name for name in self._nodes if name in changes)
 
     def spread(self) -> bool:
-        """Spread the changes; tell whether they fit together."""
+        """Propagate the changes, and return whether they fit together."""
         steps = _MOST_STEPS * len(self._nodes)
         while self._queue:
             steps -= 1
@@ -110,7 +110,7 @@ class _Change:
         return True
 
     def _follow(self, slot: Slot, changed: TensorDesc) -> bool:
-        """Give the tensors that see the same buffer as one its change; tell whether they can."""
+        """Apply a tensor's change to those that see the same buffer; return whether that works."""
         before = self._tensors[slot]
         if (changed.Sizes, changed.DataType) == (before.Sizes, before.DataType):
             return True
@@ -174,7 +174,7 @@ def with_node_tensor(node: Node, name: str, tensor: TensorDesc) -> Desc:
 
 
 def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> TensorDesc | None:
-    """Return the other end of an edge, one of whose ends changed; None where none follows."""
+    """Return the new other end of an edge after one end changed; None if there is none."""
     sizes: tuple[int, ...] | None = changed.Sizes
     if tensor.Sizes != before.Sizes:
         sizes = _viewed(tensor.Sizes, before, changed.Sizes)
@@ -189,7 +189,7 @@ def _following(tensor: TensorDesc, before: TensorDesc, changed: TensorDesc) -> T
 def _viewed(
     sizes: tuple[int, ...], before: TensorDesc, changed: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the sizes of another view of a buffer, one of whose views changed."""
+    """Return the new sizes of a view of a buffer after another view changed."""
     rank = len(changed)
     if before.DimensionCount != rank:
         return None
@@ -210,7 +210,7 @@ def _viewed(
 
 
 def _dense(strides: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return strides in the same order of dimensions without gaps; those of 0 stay."""
+    """Return strides in the same order of dimensions without gaps; strides of 0 stay."""
     order = sorted(range(len(sizes)), key=lambda at: (-strides[at], at))
     dense = [0] * len(sizes)
     moving = [at for at in order if strides[at]]

@@ -1,4 +1,4 @@
-"""The passes over a graph: nodes first, then what the tensors of all nodes have."""
+"""The passes over a graph: nodes first, then the properties of all nodes' tensors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _graph(search: Search) -> Graph:
 
 
 def _attempt(search: Search, graph: Graph) -> bool:
-    """Take the case with another graph, with whichever part of its data still fails."""
+    """Adopt another graph if it still fails with some part of the data."""
     return any(search.attempt(candidate) for candidate in _with_graph(search, graph))
 
 
@@ -81,7 +81,7 @@ def _with_graph(search: Search, graph: Graph) -> Iterator[GraphCase]:
 
 
 def _index_limits(graph: Graph) -> dict[str, int]:
-    """Return from how many elements the indices choose that an input or a constant holds."""
+    """Return how many elements the indices in an input or a constant choose from."""
     nodes = {node.name: node for node in graph.operator_nodes}
     limits: dict[str, int] = {}
     for (name, tensor), source in graph.sources().items():
@@ -92,7 +92,7 @@ def _index_limits(graph: Graph) -> dict[str, int]:
 
 
 def _reduce_sizes(search: Search) -> None:
-    """Make each size as small as can be, and with it those that depend on it."""
+    """Make each size, and those that depend on it, as small as possible."""
     again = True
     while again:
         again = False
@@ -105,7 +105,7 @@ def _reduce_sizes(search: Search) -> None:
 def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
     tensor = graph_tensors(_graph(search)).get(slot)
     if tensor is None or dimension >= tensor.DimensionCount:
-        return False  # Another change took it away.
+        return False  # Another change removed it.
     size = tensor.Sizes[dimension]
     targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
     return any(
@@ -117,7 +117,7 @@ def _reduce_size(search: Search, slot: Slot, dimension: int) -> bool:
 
 
 def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterator[Graph]:
-    """Yield graphs with another size of a tensor: of it alone, of those alike, of all as large."""
+    """Yield graphs with another size: of one tensor, of those alike, of all equal sizes."""
     graph = _graph(search)
     tensors = graph_tensors(graph)
     size = tensors[slot].Sizes[dimension]
@@ -141,7 +141,7 @@ def _resized(search: Search, slot: Slot, dimension: int, target: int) -> Iterato
 
 
 def _ends(graph: Graph, slot: Slot) -> list[Slot]:
-    """Return the tensors of nodes that a size of a tensor is changed at."""
+    """Return the node tensors at which to change the size of a tensor."""
     if slot[0] != INPUT:
         return [slot]
     tensor = graph.inputs[slot[1]]
@@ -183,7 +183,7 @@ def _everywhere(graph: Graph, change: Callable[[Node], Desc]) -> Graph:
 
 
 def _reduce_ranks(search: Search) -> None:
-    """Take dimensions of size 1 away from all tensors, and from what is told for each of them."""
+    """Remove dimensions of size 1 from all tensors, and from per-dimension attributes."""
     while any(_attempt(search, graph) for graph in _lower_ranks(_graph(search))):
         pass
 
@@ -261,7 +261,7 @@ def _leave_out(search: Search, name: str, field: str) -> None:
 
 
 def _reduce_types(search: Search) -> None:
-    """Give all tensors the most common data types."""
+    """Change all tensors to the most common data types."""
     types = {tensor.DataType for tensor in graph_tensors(_graph(search)).values()}
     for old in sorted(types, key=type_cost, reverse=True):
         for new in sorted(DataType, key=type_cost):
@@ -276,7 +276,7 @@ def _retyped(graph: Graph, old: DataType, new: DataType) -> Graph:
 
 
 def _reduce_attributes(search: Search) -> None:
-    """Make attributes of each node 0, 1 or the first of their constants."""
+    """Set attributes of each node to 0, 1 or the first of their constants."""
     for name in [node.name for node in _graph(search).operator_nodes]:
         node = _graph(search).by_name[name]
         assert isinstance(node, Node)
@@ -300,7 +300,7 @@ def _reduce_attribute(search: Search, name: str, field: str) -> bool:
 
 
 def _reduce_constants(search: Search) -> None:
-    """Make elements of constants 0, or at least 1."""
+    """Set elements of constants to 0, or at least to 1."""
     for name in [constant.name for constant in _graph(search).constants]:
         again = True
         while again:
@@ -338,4 +338,4 @@ GRAPH_PASSES: Final[tuple[Callable[[Search], None], ...]] = (
     reduce_data,
     _unless_rejected(_reduce_constants),
 )
-"""The passes, those that make the most of a case go away first."""
+"""The passes, those that remove the most of a case first."""

@@ -1,4 +1,4 @@
-"""Leave nodes out of a graph: what they computed becomes inputs of the others."""
+"""Remove nodes from a graph; what they computed becomes inputs of the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["graph_part", "reduce_nodes"]
 
 
 def reduce_nodes(search: Search) -> None:
-    """Leave out parts of a graph, the greatest first, then single nodes."""
+    """Remove parts of a graph, the largest first, then single nodes."""
     case = search.case
     if not isinstance(case, GraphCase) or case.relation is not None or search.rejected:
         return
@@ -42,7 +42,7 @@ def _nodes(search: Search) -> list[Node]:
 
 
 def graph_part(case: GraphCase, names: Collection[str]) -> GraphCase:
-    """Return some nodes of a graph as a graph of their own, with the data that reach them.
+    """Return some nodes of a graph as a separate graph, with the data that reach them.
 
     Args:
         case: the graph, whose data are arrays.
@@ -59,7 +59,7 @@ def graph_part(case: GraphCase, names: Collection[str]) -> GraphCase:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a graph's input or output as a case file takes it."""
+    """Return the name of a graph's input or output in a form valid in case files."""
     return re.sub(r"[^A-Za-z0-9_-]", "-", name)
 
 

@@ -1,4 +1,4 @@
-"""The passes over an operator's case: each tries changes until none is kept any more."""
+"""The passes over an operator's case; each tries changes until no more are kept."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_PLACES_PAIRED: Final = 12
 
 
 def _reduce_sizes(search: Search) -> None:
-    """Make each size as small as can be, and with it those that depend on it."""
+    """Make each size, and those that depend on it, as small as possible."""
     again = True
     while again:
         again = False
@@ -51,7 +51,7 @@ def _reduce_size(search: Search, place: Place) -> bool:
     try:
         size = number_at(desc, place)
     except (TypeError, IndexError, KeyError):
-        return False  # Another change took the dimension away.
+        return False  # Another change removed the dimension.
     targets = dict.fromkeys([1, 2, 3, size // 4, size // 2, size - 1])
     return any(
         search.attempt_desc(smaller)
@@ -105,7 +105,7 @@ def _rank(desc: Desc, place: Place) -> int:
 def _proportional(
     search: Search, sizes: dict[Place, int], place: Place, size: int, target: int
 ) -> Iterator[Desc]:
-    """Yield descs of which every size that is a multiple of one becomes less in proportion."""
+    """Yield descs in which every multiple of one size shrinks in proportion."""
     changed = search.case.desc
     for each, old in sizes.items():
         if old % size == 0:
@@ -125,7 +125,7 @@ def _proportional(
 
 
 def _reduce_ranks(search: Search) -> None:
-    """Take dimensions of size 1 away from all tensors, and from what is told for each of them."""
+    """Remove dimensions of size 1 from all tensors, and from per-dimension attributes."""
     while any(search.attempt_desc(desc) for desc in _lower_ranks(search)):
         pass
 
@@ -163,7 +163,7 @@ def _reduce_tensors(search: Search) -> None:
 
 
 def _shorten(search: Search, name: str) -> None:
-    """Leave items of an array, and of those of the same length, out, from the end."""
+    """Remove items from the end of an array, and of arrays of the same length."""
     arrays = next(names for names in search.case.operator.count_fields.values() if name in names)
     for at in reversed(range(len(search.case.desc[name]))):
         desc = search.case.desc
@@ -186,7 +186,7 @@ def _attempt_repaired(search: Search, desc: Desc, *places: Place) -> bool:
 
 
 def _reduce_types(search: Search) -> None:
-    """Give tensors the most common data types."""
+    """Change tensors to the most common data types."""
     types = {t.DataType for value in search.case.desc.values() for t in tensors_of_value(value)}
     for old in sorted(types, key=type_cost, reverse=True):
         for new in sorted(DataType, key=type_cost):
@@ -197,7 +197,7 @@ def _reduce_types(search: Search) -> None:
 
 
 def _reduce_attributes(search: Search) -> None:
-    """Make attributes 0, 1 or the first of their constants."""
+    """Set attributes to 0, 1 or the first of their constants."""
     operator = search.case.operator
     for field in operator.fields:
         if field.is_tensor or field.name in operator.count_fields:
@@ -214,7 +214,7 @@ def _reduce_attributes(search: Search) -> None:
 
 
 def reduce_data(search: Search) -> None:
-    """Make elements 0, or at least 1."""
+    """Set elements to 0, or at least to 1."""
     if search.rejected:
         return
     for name in list(search.case.data):
@@ -239,4 +239,4 @@ PASSES: Final[tuple[Callable[[Search], None], ...]] = (
     _reduce_attributes,
     reduce_data,
 )
-"""The passes, those that make the most of a case go away first."""
+"""The passes, those that remove the most of a case first."""

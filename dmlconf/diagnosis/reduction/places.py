@@ -18,8 +18,8 @@ class Place:
 
     Attributes:
         field: the field's name.
-        index: of an array of tensors or of numbers, which item; None where it is no array.
-        dimension: of a tensor, which of its Sizes; None for an attribute.
+        index: for an array of tensors or of numbers, which item; None if it is not an array.
+        dimension: for a tensor, which of its Sizes; None for an attribute.
     """
 
     field: str
@@ -67,7 +67,7 @@ def _with_value(desc: Desc, field: str, index: int | None, value: Any) -> dict[s
 
 
 def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
-    """Return a tensor with other Sizes; its strides stay where they still fit."""
+    """Return a tensor with other Sizes, and with its strides if they still fit."""
     strides = tensor.Strides
     if strides is not None and len(strides) != len(sizes):
         strides = None
@@ -79,7 +79,7 @@ def with_sizes(tensor: TensorDesc, sizes: tuple[int, ...]) -> TensorDesc:
 
 
 def counted(operator: Operator, desc: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the desc with its lengths of arrays as the arrays have them."""
+    """Return the desc with its count fields set to the lengths of its arrays."""
     counts = {
         count: next((len(desc[name]) for name in arrays if desc.get(name) is not None), 0)
         for count, arrays in operator.count_fields.items()

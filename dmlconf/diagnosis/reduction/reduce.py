@@ -1,8 +1,8 @@
-"""Reduce a case: try smaller and simpler ones, and keep each that still fails.
+"""Reduce a case: try smaller and simpler ones, and keep each one that still fails.
 
 Delta debugging (Zeller and Hildebrandt, Simplifying and isolating failure-inducing input, 2002)
-over what a case is made of, in place of characters: nodes, sizes, dimensions, layout, data types,
-attributes and data. Every case that is tried keeps the constraints of its operator.
+over the parts of a case instead of characters: nodes, sizes, dimensions, layout, data types,
+attributes and data. Every tried case keeps the constraints of its operator.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dmlconf.tensors.datatypes import Array
 __all__ = ["Fails", "Reduced", "Search", "reduce_case", "with_own_data"]
 
 Fails = Callable[[Case], bool]
-"""Tells whether a case fails in the same way as the first one."""
+"""Returns whether a case fails in the same way as the first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """The smallest case that a reduction came to.
+    """The smallest case that a reduction reached.
 
     Attributes:
-        case: the case; its data are arrays, and nothing but a rejection is stated for it.
+        case: the case; its data are arrays, and it states no expectation other than a rejection.
         trials: how many cases were tried.
-        complete: whether the reduction came to its end.
+        complete: whether the reduction finished.
         interrupted: whether an interrupt ended it.
     """
 
@@ -49,9 +49,9 @@ class Reduced:
 
 
 def with_own_data(case: Case) -> Case:
-    """Return the case with arrays for data, and without what it states of outputs.
+    """Return the case with arrays for data, and without the outputs that it states.
 
-    A smaller case has other outputs, which the reference tells.
+    A smaller case has other outputs, which the reference computes.
     """
     if isinstance(case.expectation, ExpectedRejection):
         data = {name: array for name, array in case.data.items() if isinstance(array, np.ndarray)}
@@ -65,15 +65,15 @@ def reduce_case(
     stopped: Callable[[], bool] = lambda: False,
     on_smaller: Callable[[Case], None] = lambda case: None,
 ) -> Reduced:
-    """Return the smallest case found that fails as the first one does.
+    """Return the smallest case found that fails like the first one.
 
     An interrupt ends the reduction; the smallest case so far is returned.
 
     Args:
         case: a case that fails, as `with_own_data` returns it.
-        fails: tells whether a case fails in the same way.
-        stopped: tells whether the time is over.
-        on_smaller: is called with each smaller case that fails.
+        fails: returns whether a case fails in the same way.
+        stopped: returns whether the time is up.
+        on_smaller: called with each smaller case that fails.
     """
     from dmlconf.diagnosis.reduction.graph_passes import GRAPH_PASSES
     from dmlconf.diagnosis.reduction.passes import PASSES
@@ -95,18 +95,18 @@ def reduce_case(
 
 
 class _Stopped(Exception):
-    """The time is over."""
+    """The time is up."""
 
 
 @dataclass
 class Search:
-    """The smallest case so far, and what was tried.
+    """The smallest case so far, and the state of the search.
 
     Attributes:
         case: the smallest case that fails.
-        fails: tells whether a case does.
-        stopped: tells whether the time is over.
-        on_smaller: is called with each smaller case that fails.
+        fails: returns whether a case fails.
+        stopped: returns whether the time is up.
+        on_smaller: called with each smaller case that fails.
         trials: how many cases were tried.
     """
 
@@ -128,7 +128,7 @@ class Search:
         return frozenset(_broken_constraints(self.case))
 
     def repaired(self, desc: Desc, fixed: frozenset[Place]) -> Desc | None:
-        """Return the desc with what is free changed so that it is valid; None where it is not.
+        """Return the desc made valid by changing what is free; None if that is impossible.
 
         The constraints of a case that must be rejected stay as they are.
         """
@@ -137,10 +137,10 @@ class Search:
         return repaired(self.case.operator, desc, fixed, self.permitted)
 
     def attempt(self, candidate: Case) -> bool:
-        """Take a case for the smallest one if it is smaller, valid and fails.
+        """Adopt a case as the smallest one if it is smaller, valid and fails.
 
         Raises:
-            _Stopped: the time is over.
+            _Stopped: the time is up.
         """
         if cost(candidate) >= cost(self.case) or not self._valid(candidate):
             return False
@@ -158,11 +158,11 @@ class Search:
         return True
 
     def attempt_desc(self, desc: Desc) -> bool:
-        """Take the case with another desc, with whichever part of its data still fails."""
+        """Adopt another desc if it still fails with some part of the data."""
         return any(self.attempt(candidate) for candidate in self._with_desc(desc))
 
     def attempt_data(self, data: Mapping[str, Array]) -> bool:
-        """Take the case with other data."""
+        """Adopt other data if the case still fails with it."""
         return self.attempt(replace(self.case, data=dict(data)))
 
     def _with_desc(self, desc: Desc) -> list[Case]:
@@ -189,7 +189,7 @@ class Search:
 
 
 def _arrays_fit(case: Case) -> bool:
-    """Tell whether arrays whose length one field holds are of that length."""
+    """Return whether arrays have the length that their count field holds."""
     return all(
         case.desc.get(name) is None or len(case.desc[name]) == case.desc.get(count)
         for count, arrays in case.operator.count_fields.items()

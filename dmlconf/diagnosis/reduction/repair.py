@@ -1,8 +1,8 @@
 """Make a desc valid again after one of its numbers changed, by solving broken constraints.
 
 A broken constraint such as `OutputTensor.Sizes[1] == FilterTensor.Sizes[0]` is solved for a side
-that the change leaves free. So each change of a size spreads to the sizes that depend on it, for
-every operator of the catalogue alike.
+that the change leaves free. So each change of a size propagates to the sizes that depend on it,
+for every operator of the catalogue.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def repaired(
     fixed: frozenset[Place],
     permitted: frozenset[str] = frozenset(),
 ) -> Desc | None:
-    """Return the desc with what is free changed so that no constraint is broken.
+    """Return the desc repaired by changing what is free, so that no constraint is broken.
 
     Args:
         operator: the operator.
-        desc: the desc, of which some numbers were changed.
+        desc: the desc, after some of its numbers changed.
         fixed: the places that keep their numbers.
         permitted: names of constraints that may be broken.
 
     Returns:
-        the valid desc; None where no solution was found.
+        the valid desc; None if no solution was found.
     """
     current: Desc = desc
     for _ in range(_MOST_STEPS):
@@ -83,7 +83,7 @@ def _tree(source: str) -> ast.expr:
 
 
 class _Scope:
-    """What constraints are solved over."""
+    """The desc and the names over which constraints are solved."""
 
     def __init__(
         self, operator: Operator, desc: Desc, names: Namespace, fixed: frozenset[Place]
@@ -91,14 +91,14 @@ class _Scope:
         self.operator, self.desc, self.names, self.fixed = operator, desc, names, fixed
 
     def value(self, node: ast.expr) -> Any:
-        """Return the value of an expression; None where it has none."""
+        """Return the value of an expression; None if it has none."""
         try:
             return Expression(ast.unparse(node)).evaluate(self.names)
         except ExpressionError:
             return None
 
     def assigned(self, target: ast.expr, value: Any) -> _Change | None:
-        """Return the desc with another value at a target; None where that cannot be."""
+        """Return the desc with another value at a target; None if that is impossible."""
         if value is None:
             return None
         if isinstance(target, ast.Name) and target.id in self.operator.terms:
@@ -132,7 +132,7 @@ class _Scope:
         return (desc, places) if places else None
 
     def _inverted(self, node: ast.BinOp, value: Any) -> Iterator[_Assignment]:
-        """Yield what either side of an operation must be."""
+        """Yield what either operand must be."""
         left, right = self.value(node.left), self.value(node.right)
         if not all(isinstance(each, int) for each in (left, right, value)):
             return
@@ -251,7 +251,7 @@ class _Scope:
 
 
 def _assignments(node: ast.expr, scope: _Scope) -> Iterator[_Assignment]:
-    """Yield assignments of which some may make a condition true."""
+    """Yield assignments, some of which may make a condition true."""
     match node:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
@@ -302,7 +302,7 @@ def _of_comparison(
 
 
 def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
-    """Yield what a generator's expression is for each item, with places for the loop's names."""
+    """Yield a generator's expression for each item, with places instead of the loop's names."""
     if len(each.generators) != 1:
         return
     loop = each.generators[0]
@@ -314,7 +314,7 @@ def _elements(each: ast.GeneratorExp, scope: _Scope) -> Iterator[ast.expr]:
 def _bindings(
     target: ast.expr, values: ast.expr, scope: _Scope
 ) -> Iterator[Mapping[str, ast.expr]]:
-    """Yield what the names of a loop stand for in each of its steps."""
+    """Yield the meaning of a loop's names in each iteration."""
     match values:
         case ast.Call(func=ast.Name(id="zip"), args=sources) if isinstance(target, ast.Tuple):
             lengths = [_count(scope.value(source)) for source in sources]
@@ -345,7 +345,7 @@ def _count(items: Any) -> int:
 
 
 def _item(source: ast.expr, step: int) -> ast.expr:
-    """Return the expression of an item; of a slice that begins at a number, of what it is of."""
+    """Return the expression of an item; for a slice from a constant start, an item of its base."""
     if isinstance(source, ast.Subscript) and isinstance(source.slice, ast.Slice):
         lower = source.slice.lower
         first = 0 if lower is None else getattr(lower, "value", None)

@@ -1,18 +1,18 @@
 // @TITLE@
 //
-// Runs a DirectML operator or graph, and prints the elements that are wrong. It ends with 0 where all are
-// right, with 1 where an element is wrong, and with 2 where a call fails.
+// Runs a DirectML operator or graph, and prints the wrong elements. Exits with 0 if all elements are
+// right, with 1 if an element is wrong, and with 2 if a call fails.
 //
 // MSVC:   cl /std:c++17 /EHsc case.cpp
 // MinGW:  x86_64-w64-mingw32-g++ -std=c++17 -static case.cpp -o case.exe
-// Both need DirectML.h in the include path, of the Windows SDK or of the package Microsoft.AI.DirectML.
+// Both need DirectML.h in the include path, from the Windows SDK or the package Microsoft.AI.DirectML.
 //
 // case.exe [ADAPTER] [DIRECTML.DLL]   ADAPTER is an index of DXGI, - for the default one.
 
 #define DML_TARGET_VERSION_USE_LATEST
 #include <windows.h>
 #ifndef _MSC_VER
-// DirectML.h has annotations that the headers of MinGW may lack; they mean nothing to a compiler.
+// DirectML.h has annotations that MinGW's headers may lack; compilers ignore them.
 #include <sal.h>
 #undef _Maybenull_
 #undef _Field_size_
@@ -75,16 +75,16 @@ struct Buffer {
 struct Element {
     UINT64 offset; // in elements of the buffer
     double expected;
-    long long integer; // of integer types, the expected bits
+    long long integer; // for integer types, the expected bits
 };
 
 struct Output {
     DML_TENSOR_DATA_TYPE type;
     const Element* elements;
     size_t count;
-    const double* permitted; // of each element, intervals: the least and the greatest number
-    size_t intervals;        // of each element
-    bool exact;              // -0 is another number than 0
+    const double* permitted; // intervals of each element: the lowest and the highest number
+    size_t intervals;        // per element
+    bool exact;              // -0 and 0 are different numbers
 };
 
 static const double nan_value = std::numeric_limits<double>::quiet_NaN();
@@ -125,7 +125,7 @@ static void check(HRESULT result, const char* call) {
     }
 }
 
-// Compilers differ in how a member function returns a structure; these calls are as MSVC makes them.
+// Compilers differ in how a member function returns a structure; these calls follow MSVC.
 template <typename Result, typename Interface>
 static Result returned(Interface* self, int slot) {
     using Function = Result*(STDMETHODCALLTYPE*)(Interface*, Result*);
@@ -165,7 +165,7 @@ static void execute() {
     if (WaitForSingleObject(done, wait_milliseconds) != WAIT_OBJECT_0) {
         std::printf("the device did not finish its work within %lu seconds\n", wait_milliseconds / 1000);
         std::fflush(stdout);
-        std::_Exit(2); // To release what the device still uses may wait without end.
+        std::_Exit(2); // Releasing what the device still uses may block forever.
     }
     check(device->GetDeviceRemovedReason(), "GetDeviceRemovedReason");
     check(allocator->Reset(), "Reset");
@@ -182,7 +182,7 @@ static void transition(ID3D12Resource* resource, D3D12_RESOURCE_STATES from, D3D
     list->ResourceBarrier(1, &barrier);
 }
 
-// Fill a buffer with bytes; where there are none, with 0xCC, so that what is not written shows.
+// Fill a buffer with bytes; without any, with 0xCC, so that unwritten elements show.
 static ID3D12Resource* filled(const Buffer& buffer) {
     ID3D12Resource* target = make_buffer(buffer.bytes, D3D12_HEAP_TYPE_DEFAULT);
     ID3D12Resource* upload = make_buffer(buffer.bytes, D3D12_HEAP_TYPE_UPLOAD);
@@ -246,7 +246,7 @@ static void print_permitted(const Output& output, size_t place) {
     }
 }
 
-// Compare one element, and print it where it is wrong.
+// Compare one element, and print it if it is wrong.
 static bool is_right(const char* name, size_t place, const Output& output, const std::vector<unsigned char>& content) {
     const Element& element = output.elements[place];
     double actual = 0;
@@ -418,7 +418,7 @@ int main(int count, char** words) {
     IDMLCommandRecorder* recorder = nullptr;
     check(dml->CreateCommandRecorder(id_recorder, (void**)&recorder), "CreateCommandRecorder");
 
-    // Initialize: DirectML takes what it owns here.
+    // Initialize: DirectML takes the tensors that it owns here.
     DML_BINDING_TABLE_DESC table_desc = {initializer, cpu, gpu, initial.RequiredDescriptorCount};
     IDMLBindingTable* table = nullptr;
     check(dml->CreateBindingTable(&table_desc, id_table, (void**)&table), "CreateBindingTable");
