@@ -50,7 +50,7 @@ def array_length(
     """Return the length that the arrays of a count field share.
 
     Raises:
-        CaseError: their lengths differ, or the count field has another one.
+        CaseError: their lengths differ, or the count field has another length.
     """
     lengths = {name: len(desc[name]) for name in arrays if desc[name] is not None}
     if desc[count] is not None:

@@ -33,8 +33,8 @@ class GraphCase(Case):
     """One graph, with its input data and what is expected of its outputs.
 
     `operator_name` is `GRAPHS`; `desc` holds the graph's inputs and outputs by name, and `data` the
-    inputs' data. Code that asks a case for its tensors, rules and levels need not know
-    about graphs.
+    inputs' data. Code that asks a case for its tensors, rules and levels need not know about
+    graphs.
 
     Attributes:
         graph: the nodes and edges.
@@ -72,7 +72,7 @@ class GraphCase(Case):
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support each node; None if no page says so."""
+        """Lowest feature level that must support each node; None if no page names one."""
         levels = [required_level(node.operator, node.desc) for node in self.graph.operator_nodes]
         return None if None in levels else highest_level(self.level_needs)
 

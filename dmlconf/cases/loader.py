@@ -179,7 +179,7 @@ def _checked(
 
 
 def _content(path: Path) -> bytes:
-    """Return a file's bytes; none for a file that reading it as a document will refuse."""
+    """Return a file's bytes; empty for a file that reading it as a document will refuse."""
     try:
         return read_bytes(path, LARGEST_FILE_BYTES)
     except UnreadableFileError:

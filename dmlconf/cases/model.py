@@ -99,7 +99,7 @@ class ExpectedOutputs:
         outputs: arrays by output tensor.
         provenance: for stated outputs, whether a page gives them, a real DirectML computed them, or
             they come from elsewhere, as the case says; otherwise where they come from.
-        others: where the outputs come from that the case does not state while it states others.
+        others: where the remaining outputs come from, if the case states only some.
         samples: the known elements of outputs that are not known as a whole.
     """
 
@@ -197,7 +197,7 @@ class Case:
 
     @property
     def required_level(self) -> FeatureLevel | None:
-        """Lowest feature level that must support the desc; None if no page says one."""
+        """Lowest feature level that must support the desc; None if no page names one."""
         return required_level(self.operator, self.desc)
 
     @property

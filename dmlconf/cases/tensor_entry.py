@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 LARGEST_EXPECTED_ELEMENTS: Final = 1 << 26
-"""Of an expected output, which is created when the case is built; inputs are when it runs."""
+"""Of an expected output, created when the case is built; inputs are created when it runs."""
 
 MOST_DIMENSIONS: Final = 32
 """Of a tensor with data: DirectML takes 8, and arrays of NumPy 1 have at most this many."""

@@ -23,7 +23,7 @@ _LAYOUTS: Final = (("implicit", 10), ("packed", 2), ("padded", 2), ("transposed"
 
 
 def dressed(operator: Operator, desc: Desc, goal: Goal, chance: Chance) -> Desc:
-    """Return a desc whose tensors have layouts, flags and so on, as far as it stays valid.
+    """Return a valid desc whose tensors have layouts, flags and so on as far as possible.
 
     Args:
         operator: the operator.

@@ -1,8 +1,8 @@
 """A graph: nodes, and the edges that join their tensors, as in `DML_GRAPH_DESC`.
 
-Tensors of nodes have their usual names: `OutputTensor`, `InputTensors[0]`. Both
-ends of an edge see the same buffer, each through its own desc: they may have other Sizes and
-Strides, as long as the buffers have the same number of bytes.
+Tensors of nodes have their usual names: `OutputTensor`, `InputTensors[0]`. Both ends of an edge see
+the same buffer, each through its own desc: they may have other Sizes and Strides, as long as the
+buffers have the same number of bytes.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Graph:
         return sources
 
     def output_sources(self) -> dict[str, Slot]:
-        """Return the node's output tensor behind each graph output."""
+        """Return the node's output tensor that feeds each graph output."""
         sources: dict[str, Slot] = {}
         for edge in self.output_edges:
             sources.setdefault(edge.graph_output, (edge.node, edge.tensor))

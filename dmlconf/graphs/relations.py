@@ -121,8 +121,8 @@ class Part:
 
     Attributes:
         graph: the nodes, with the constants that feed them.
-        fed: for each input that another part computes, the node output behind it.
-        gives: the node output behind each output.
+        fed: for each input that another part computes, the node output that feeds it.
+        gives: the node output that feeds each output.
     """
 
     graph: Graph

@@ -207,9 +207,7 @@ def test_operators_keeps_further_lines_indented(tmp_path: Path) -> None:
     shown = dmlconf_here(tmp_path, "operators", "CONVOLUTION", COLUMNS="80").stdout
     struct, _, rest = shown.partition("{")[2].partition("};")
     assert all(line.startswith("  ") for line in struct.strip("\n").splitlines())
-    assert (
-        "  // DimensionCount of them, without effect: the sizes of the output tell where\n" in shown
-    )
+    assert "without effect: the sizes of the output determine\n  // where the filter" in shown
     errors = rest.partition("Known errors of the page\n")[2].partition("\n\n")[0]
     assert all(line.startswith("  ") for line in errors.splitlines())
     assert "== (FilterTensor.Sizes[1] * GroupCount" in shown

@@ -138,7 +138,7 @@ def _in_range(array: Array, count: int) -> Array:
 
 
 def data_cost(case: Case) -> tuple[int, int, int]:
-    """Return how many elements are not 0, how many are neither 0 nor 1, and their cost."""
+    """Return how many elements are not 0, how many are neither 0 nor 1, and these ones' digits."""
     not_zero = others = digits = 0
     constants = case.graph.constants if isinstance(case, GraphCase) else ()
     for array in (*case.data.values(), *(constant.data for constant in constants)):
