@@ -11,6 +11,7 @@ from dmlconf.cli.command import Command, option
 from dmlconf.cli.console import say
 from dmlconf.cli.exit_codes import ExitCode
 from dmlconf.cli.options import color_option
+from dmlconf.cli.outcome import severity
 from dmlconf.cli.reporting import REPORT_GROUP, parse_reports, report_option, write
 from dmlconf.cli.run_sources import read_run
 from dmlconf.cli.timing_options import FACTOR, FAIL_SLOWER_HELP
@@ -52,8 +53,9 @@ def command(
 
     Shows what differs of their environments, then which cases fail newly, are mended, still fail,
     changed their bits within the rule or drifted toward their limit, and which operators take
-    longer on the device than noise allows. The exit code is 1 where anything fails newly, or
-    --fail-slower is not met.
+    longer on the device than noise allows. The exit code is 1 if anything fails newly or
+    --fail-slower is not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common
+    with BASE.
     """
     from rich.console import Group
 
@@ -84,6 +86,15 @@ def command(
     failing = [each for each in slower if fail_slower is not None and each.ratio >= fail_slower]
     for each in failing:
         say(f"--fail-slower {fail_slower:g}x: {each.sentence}")
-    if failing or any(comparison.fails_newly for comparison, _ in compared):
+    codes = [_exit_code(comparison) for comparison, _ in compared]
+    codes += [ExitCode.FAILED] if failing else []
+    codes += [] if shown else [ExitCode.OUTPUT]
+    return max(codes, key=severity)
+
+
+def _exit_code(comparison: Comparison) -> ExitCode:
+    if comparison.fails_newly:
         return ExitCode.FAILED
-    return ExitCode.SUCCESS if shown else ExitCode.OUTPUT
+    if not comparison.new.complete:
+        return ExitCode.INCOMPLETE
+    return ExitCode.SUCCESS if comparison.shared else ExitCode.NOTHING_CHECKED

@@ -13,6 +13,7 @@ from dmlconf.comparison.timing import timing_lines
 from dmlconf.documents.problems import printable
 from dmlconf.reports import shared_properties
 from dmlconf.reports.shared_properties import SharedLine
+from dmlconf.reports.summary import missing_shards_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,19 +52,26 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Say whether anything fails newly, how many cases were compared, and what ended early."""
+    """Say whether anything fails newly, how many cases were compared, and what is incomplete."""
     newly = len(comparison.of(Change.FAILS_NEWLY))
-    shared = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
-    sides = {"the base": comparison.base, "the new run": comparison.new}
-    early = " and ".join(name for name, log in sides.items() if not log.complete)
-    shared += f"; {early} ended early" if early else ""
+    count = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
+    incomplete = list(_incomplete(comparison))
     if newly:
         cases = "1 case fails" if newly == 1 else f"{newly:,} cases fail"
-        return f"FAILED: {cases} newly; {shared}"
+        return "; ".join((f"FAILED: {cases} newly", count, *incomplete))
     if not comparison.shared:
         nothing = "NOTHING TO COMPARE: the runs have no case in common"
-        return f"{nothing}; {early} ended early" if early else nothing
-    return f"PASSED: nothing fails newly; {shared}"
+        return "; ".join((nothing, *incomplete))
+    passed = "PASSED" if comparison.new.complete else "INCOMPLETE"
+    return "; ".join((f"{passed}: nothing fails newly", count, *incomplete))
+
+
+def _incomplete(comparison: Comparison) -> Iterator[str]:
+    """Say what is missing of each run."""
+    for name, run in (("the base", comparison.base), ("the new run", comparison.new)):
+        if not run.complete:
+            shards = missing_shards_text(run.header)
+            yield f"of {name}, {shards}" if shards else f"{name} ended early"
 
 
 def shared_lines(comparison: Comparison) -> list[SharedLine]:

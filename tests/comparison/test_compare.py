@@ -107,6 +107,18 @@ def test_a_run_that_ended_early_is_named_in_every_report() -> None:
     assert (data["base_complete"], data["new_complete"]) == (True, False)
 
 
+def test_a_new_run_that_is_incomplete_does_not_pass() -> None:
+    whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
+    early = replace(run(verdict(A, PASSED)), footer=None)
+    assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: nothing fails newly; ")
+    assert closing_sentence(compare(early, whole)).startswith("PASSED: ")
+    worse = replace(run(verdict(A, FAILED)), footer=None)
+    assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 case fails newly; ")
+    shards = replace(early.header, merged_shards={"count": 2, "numbers": [1]})
+    merged = compare(whole, replace(early, header=shards))
+    assert closing_sentence(merged).endswith("; of the new run, shard 2/2 is missing")
+
+
 def test_the_json_report_fits_its_schema() -> None:
     base = run(verdict(A, PASSED), verdict("tile/b", FAILED))
     new = run(verdict(A, FAILED), verdict("tile/b", PASSED), driver="2")
@@ -126,7 +138,7 @@ def test_hostile_names_stay_text_in_every_report() -> None:
         assert "\x1b" not in text
 
 
-def test_the_command_exits_with_1_where_anything_fails_newly(tmp_path: Path) -> None:
+def test_exit_codes(tmp_path: Path) -> None:
     write(tmp_path, TILE, "tile.yaml")
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "miniature:zeros", "--log", "wrong.jsonl")
@@ -137,6 +149,15 @@ def test_the_command_exits_with_1_where_anything_fails_newly(tmp_path: Path) -> 
     )
     assert (better.returncode, "Mended" in better.stdout) == (0, True)
     assert (tmp_path / "c.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    lines = (tmp_path / "right.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "cut.jsonl").write_text("".join(lines[:2]))
+    cut = dmlconf_here(tmp_path, "compare", "right.jsonl", "cut.jsonl")
+    assert cut.returncode == 6
+    assert "INCOMPLETE: nothing fails newly" in cut.stdout
+    write(tmp_path, TILE, "other.yaml")
+    dmlconf_here(tmp_path, "run", "other.yaml", "--log", "other.jsonl")
+    other = dmlconf_here(tmp_path, "compare", "right.jsonl", "other.jsonl")
+    assert (other.returncode, "NOTHING TO COMPARE" in other.stdout) == (7, True)
     missing = dmlconf_here(tmp_path, "compare", "right.jsonl", "no.jsonl")
     assert missing.returncode == 3
 
