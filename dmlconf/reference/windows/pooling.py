@@ -76,7 +76,9 @@ class LpPooling1Desc(DilatedPoolingDesc):
 def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
-    Return what `average_pooling` does, with a window whose places lie apart.
+    Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64 and
+    rounded once, to the output's type; what else is right is decided by the rule `accumulate`
+    (`dmlconf.precision.accumulation`).
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
     """
@@ -150,7 +152,7 @@ def average_pooling_grad_error_scale(
 def lp_pooling1(desc: LpPooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
-    Return what `lp_pooling` does, with a window whose places lie apart.
+    Return the p-norm of each window, whose elements are Dilations apart.
 
     The root of a P of 0 is the power of infinity.
 

@@ -1,4 +1,4 @@
-"""Repeated: eight more dispatches with other inputs, in one submission and separately."""
+"""Repeated: nine more dispatches with other inputs, in one submission and separately."""
 
 from __future__ import annotations
 
