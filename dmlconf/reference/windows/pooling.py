@@ -76,8 +76,8 @@ class LpPooling1Desc(DilatedPoolingDesc):
 def average_pooling1(desc: AveragePooling1Desc) -> Array:
     """InputTensor {N, C, D0, ...} -> OutputTensor {N, C, E0, ...}; FLOAT32, FLOAT16
 
-    Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64 and
-    rounded once, to the output's type; what else is right is decided by the rule `accumulate`
+    Return the mean of each window, whose elements are Dilations apart. It is computed in FLOAT64
+    and rounded once, to the output's type; what else is right is decided by the rule `accumulate`
     (`dmlconf.precision.accumulation`).
 
     Source: the page of DML_AVERAGE_POOLING1_OPERATOR_DESC.
