@@ -48,7 +48,7 @@ class Journal:
         Args:
             path: its file.
             head: what is certified; another head is another certification.
-            resume: whether to go on with what the file holds.
+            resume: whether to continue with what the file holds.
 
         Raises:
             CertificationError: the file cannot be written, is in use, holds another certification,
@@ -110,7 +110,7 @@ class Journal:
             self._stream.flush()
         except OSError as error:
             reason = f"cannot be written any more: {error.strerror or error}"
-            message = f"{self._path} {reason}; add --resume to go on"
+            message = f"{self._path} {reason}; add --resume to continue"
             raise UnwritableJournalError(printable(message)) from error
 
     def _read(self, *, resume: bool) -> int:
@@ -134,7 +134,7 @@ class Journal:
     def _require(self, head: Mapping[str, Any], *, resume: bool) -> None:
         if not resume:
             raise self._error(
-                "is left of a certification that was interrupted: add --resume to go on with it, "
+                "is left from a certification that was interrupted: add --resume to continue it, "
                 "or remove the file"
             )
         for key in sorted(self._head.keys() | head.keys()):

@@ -78,7 +78,7 @@ def failed_cases(
     if path is None:
         raise click.BadParameter("there is no earlier run: name its log, as --failed=LOG")
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
-        message = f"{path} is no run log; with PATHS behind it, write --failed={LATEST}"
+        message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
     # What runs keep by themselves needs no check, and a check of many verdicts takes seconds.
     log = read_log(path, own=value == LATEST)

@@ -192,7 +192,7 @@ def _run(order: Order, device: OpenBackend, journal: Journal, bar: _Bar) -> list
             missing = run_order(order, device, journal, advance)
     except KeyboardInterrupt:
         progress_note = f"{len(journal.outcomes):,} of {len(order.plan):,} outcomes are kept"
-        return [f"interrupted: {progress_note}; add --resume to go on"]
+        return [f"interrupted: {progress_note}; add --resume to continue"]
     if not missing:
         return []
     journal.done()

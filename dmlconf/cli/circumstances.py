@@ -26,5 +26,5 @@ def parse_circumstances(
                 raise click.BadParameter(f"{name} stands alone, without other names")
         elif name not in set(Circumstance):
             known = ", ".join([*Circumstance, ALL, NONE])
-            raise click.BadParameter(f"{name!r} is no circumstance; choose from {known}")
+            raise click.BadParameter(f"{name!r} is not a circumstance; choose from {known}")
     return names

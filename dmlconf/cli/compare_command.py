@@ -24,11 +24,11 @@ __all__ = ["command"]
 _FORMATS = ("html", "json", "markdown")
 
 
-@click.command("compare", cls=Command, short_help="Tell what changed between two runs.")
+@click.command("compare", cls=Command, short_help="Show what changed between two runs.")
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("new", nargs=-1, required=True, type=click.Path(path_type=Path))
 @option("--drift", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True,
-        metavar="SHARE", help="A passing case has drifted where it uses this much more of its "
+        metavar="SHARE", help="A passing case has drifted if it uses this much more of its "
         "limit.")  # fmt: skip
 @option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
         help="The case files that recordings are of; the bundled suite by default.")  # fmt: skip
@@ -51,9 +51,9 @@ def command(
 ) -> int:
     """Compare the runs NEW with BASE: run logs, recordings or certificates.
 
-    Shows what differs of their environments, then which cases fail newly, are mended, still fail,
+    Shows what differs of their environments, then which cases newly fail, are fixed, still fail,
     changed their bits within the rule or drifted toward their limit, and which operators take
-    longer on the device than noise allows. The exit code is 1 if anything fails newly or
+    longer on the device than noise allows. The exit code is 1 if anything newly fails or
     --fail-slower is not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common
     with BASE.
     """

@@ -1,4 +1,4 @@
-"""`dmlconf config`: which options hold, and where they are from."""
+"""`dmlconf config`: which options hold, and where each is set."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEFAULT = "default"
 def command(
     ctx: click.Context, name: str, profile: str | None, everything: bool, as_json: bool
 ) -> int:
-    """Show which options hold for COMMAND (run where there is none), and where they are from.
+    """Show the options in effect for COMMAND (by default run), and where each is set.
 
     An option on the command line comes before an environment variable, this before the profile
     and the rest of the configuration file, and this before the default. The file is dmlconf.toml,

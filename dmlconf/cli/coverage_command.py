@@ -40,7 +40,7 @@ _FORMATS: Final[Mapping[str, Callable[..., str]]] = {
 @option("--missing", is_flag=True, help="List what no case covers.")
 @report_option(_FORMATS)
 @option("--fail-under", type=Number(0, 100), metavar="PERCENT",
-              help="Fail where a lower share is covered.")  # fmt: skip
+              help="Fail if a lower share is covered.")  # fmt: skip
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(
@@ -60,7 +60,7 @@ def command(
     For each published network: how many of its layers the cases with the tag `model` have. For
     graphs: which operators feed which, each pair listed with --report and for a few operators.
 
-    Exit codes: as `run`; 1 where the share is below --fail-under.
+    Exit codes: as `run`; 1 if the share is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
     try:

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`: what devices must do beside running operators."""
+"""`dmlconf devices --check`: what else devices must do."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _WIDE: Final = 120
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
 @option("--directml", "path", metavar="FILE", help="Use this DirectML, and do not look for one.")
-@option("--check", is_flag=True, help="Check what devices must do beside running operators: "
+@option("--check", is_flag=True, help="Check what else devices must do: "
         "minimum levels, queries, creation and release, removal.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option

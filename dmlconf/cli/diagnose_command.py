@@ -56,7 +56,7 @@ class _Failure:
         metavar="FOLDER", help="Write a folder for each group of failures here: a report, and the "
         "smallest case in every form.")  # fmt: skip
 @option("--groups", default=_MOST_GROUPS, show_default=True, type=click.IntRange(min=1),
-        metavar="N", help="Diagnose so many groups, the largest first.")  # fmt: skip
+        metavar="N", help="Diagnose N groups, the largest first.")  # fmt: skip
 @option("--time", "seconds", default=60.0, show_default=True, metavar="SECONDS",
         type=Number(min=0), help="How long the reduction of one case may take.")  # fmt: skip
 @option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
@@ -72,7 +72,7 @@ def command(
     seconds: float,
     timeout: float,
 ) -> int:
-    """Diagnose the failures in a run LOG (the latest run's where there is none), or one CASE.
+    """Diagnose the failures in a run LOG (by default the latest run's), or one CASE.
 
     Of each group of failures that share something, the smallest case is run again: alone and ten
     times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a

@@ -1,4 +1,4 @@
-"""`dmlconf fuzz`: make cases by chance, run them on a backend, and report."""
+"""`dmlconf fuzz`: generate random cases, run them on a backend, and report."""
 
 from __future__ import annotations
 
@@ -77,36 +77,36 @@ def _operators(
     return tuple(dict.fromkeys(names))
 
 
-@click.command("fuzz", cls=Command, short_help="Make cases by chance, run them, and report.")
+@click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
 @option("-b", "--backend", metavar="BACKEND", required=True, group=BACKEND_GROUP,
         shell_complete=complete_backend, help="What to test: directml, or a plugin's.")  # fmt: skip
 @option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
         callback=_operators, shell_complete=complete_operator,
-        help="Make cases of this operator; of all where none is given.")  # fmt: skip
+        help="Generate cases of this operator; by default of all.")  # fmt: skip
 @option("--graphs", is_flag=True, group=_CHOICE_GROUP,
-        help="Make graphs of these operators instead of single operators.")  # fmt: skip
+        help="Generate graphs of these operators instead of single operators.")  # fmt: skip
 @option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
-        group=_CHOICE_GROUP, help="Make graphs of at most so many nodes.")  # fmt: skip
+        group=_CHOICE_GROUP, help="Generate graphs of at most N nodes.")  # fmt: skip
 @option("--invalid", is_flag=True, group=_CHOICE_GROUP,
-        help="Make cases that break one constraint each, which the backend must refuse.",
+        help="Generate cases that break one constraint each, which the backend must refuse.",
         )  # fmt: skip
 @option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
-        help="Make the cases of this seed; of a new one where none is given. Seed and number make "
+        help="Generate the cases of this seed; by default of a new one. Seed and number determine "
         "the same case on every machine.")  # fmt: skip
 @option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
-        help=f"Make so many cases of each operator, or graphs; {_CASES} where not given.",
+        help=f"Generate N cases of each operator, or N graphs; {_CASES} by default.",
         )  # fmt: skip
 @option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
-        help="Make cases for so long.")  # fmt: skip
+        help="Generate cases for this long.")  # fmt: skip
 @option("--number", "numbers", multiple=True, type=click.IntRange(min=0), metavar="N",
-        group=_CHOICE_GROUP, help="Make the case of this number only.")  # fmt: skip
+        group=_CHOICE_GROUP, help="Generate only the case of this number.")  # fmt: skip
 @single_device_options
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
-        help="Stop after so many failures.")  # fmt: skip
+        help="Stop after N failures.")  # fmt: skip
 @option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
-        "fuzz-failures where not given.")  # fmt: skip
+        "fuzz-failures by default.")  # fmt: skip
 @option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
         metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group for so "
         "long in all; 0 for not at all.")  # fmt: skip
@@ -138,7 +138,7 @@ def command(
     failures: int | None,
     color: str,
 ) -> int:
-    """Make cases by chance, valid by the catalogue, run them on a backend, and report.
+    """Generate random cases that are valid by the catalogue, run them on a backend, and report.
 
     The reference gives what is expected. Exit codes are those of `dmlconf run`.
     """

@@ -46,7 +46,7 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
             copies[folder] = recording
     for folder, recording in copies.items():
         yield (
-            f"{folder} was copied without its recording, which tells what is right: copy "
+            f"{folder} was copied without its recording, which has the expected values: copy "
             f"{recording} there too, or add --against recording:{recording}"
         )
     unstated = [

@@ -1,4 +1,4 @@
-"""`dmlconf keygen`: make a key to sign certificates with."""
+"""`dmlconf keygen`: generate a key to sign certificates with."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dmlconf.documents.problems import printable
 __all__ = ["command"]
 
 
-@click.command("keygen", cls=Command, short_help="Make a key to sign certificates with.")
+@click.command("keygen", cls=Command, short_help="Generate a key to sign certificates with.")
 @click.argument("key", type=click.Path(path_type=Path, dir_okay=False))
 def command(key: Path) -> int:
-    """Make a key to sign certificates with: KEY.pem, and its public half KEY.pub.pem.
+    """Generate a key to sign certificates with: KEY.pem, and its public half KEY.pub.pem.
 
     Keep KEY.pem to yourself, and give KEY.pub.pem to whoever verifies. They are Ed25519 keys in PEM
     (PKCS#8 and SubjectPublicKeyInfo), as OpenSSL makes them too. No file is overwritten.

@@ -30,7 +30,7 @@ def command(
     shard_log: Path | None,
     **selection: Any,
 ) -> int:
-    """List the cases under PATHS (the bundled suite where there are none), one a line."""
+    """List the cases under PATHS (by default the bundled suite), one a line."""
     _, planned = load_chosen(paths, **selection)
     if not planned:
         return nothing_selected(paths, selection)

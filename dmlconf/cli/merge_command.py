@@ -1,4 +1,4 @@
-"""`dmlconf merge`: make one log of the logs of shards, and report."""
+"""`dmlconf merge`: merge the logs of shards into one, and report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dmlconf.runner.verdict import Status
 __all__ = ["command"]
 
 
-@click.command("merge", cls=Command, short_help="Make one log of the logs of shards.")
+@click.command("merge", cls=Command, short_help="Merge the logs of shards into one.")
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @option(
     "-o",

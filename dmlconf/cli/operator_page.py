@@ -183,7 +183,7 @@ def _cases(entry: Operator) -> Iterator[str]:
     yield ""
     yield (
         f"`dmlconf list -o {entry.name}` names them; "
-        f"`dmlconf coverage -o {entry.name} --missing` tells what of this page they cover."
+        f"`dmlconf coverage -o {entry.name} --missing` shows what of this page they cover."
     )
 
 

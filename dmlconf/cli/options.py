@@ -61,7 +61,7 @@ def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
     """
     return option(
         "-j", "--jobs", callback=_jobs, metavar="N|auto", group=BACKEND_GROUP,
-        help=f"Worker processes to run side by side; {otherwise} where not given.",
+        help=f"Worker processes to run side by side; {otherwise} by default.",
     )  # fmt: skip
 
 
@@ -81,8 +81,8 @@ backend_options: Final = options(
 
 directml_option: Final = option(
     "--directml", metavar="FILE", group=BACKEND_GROUP,
-    help="Use this DirectML.dll or libdirectml.so for every backend directml, except where the "
-    "backend has a path= of its own.",
+    help="Use this DirectML.dll or libdirectml.so for every backend directml, unless the "
+    "backend has its own path=.",
 )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def with_directml(
         raise click.BadParameter(reason, param_hint=hint)
     changed = [_with_path(backend, path) for backend in backends]
     if changed == list(backends):
-        reason = "each backend directml has a path= of its own; leave out one or the other"
+        reason = "each backend directml has its own path=; leave out one or the other"
         raise click.BadParameter(reason, param_hint=hint)
     return changed
 

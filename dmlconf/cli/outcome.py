@@ -68,9 +68,9 @@ def parse_statuses(
 
 demand_options: Final = options(
     option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
-           group=EXIT_GROUP, help=f"Fail the run also where a case is {' or '.join(FAIL_ON)}."),
+           group=EXIT_GROUP, help=f"Also fail the run if a case is {' or '.join(FAIL_ON)}."),
     option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=EXIT_GROUP,
-           help="Fail the run where a lower share of the selected cases passed."),
+           help="Fail the run if a lower share of the selected cases passed."),
 )  # fmt: skip
 """Add the options of what a run must meet."""
 

@@ -79,7 +79,7 @@ def command(
     color: str,
     **selection: Any,
 ) -> int:
-    """Run the cases under PATHS (the bundled suite where there are none) and keep the outcomes.
+    """Run the cases under PATHS (by default the bundled suite) and keep the outcomes.
 
     Cases that break, and those that the backend may decline, are not recorded but listed on
     standard error. With -o FOLDER, the entries of cases that are not selected stay, and files whose
@@ -92,7 +92,7 @@ def command(
     if name is not None and not by_operator:
         raise click.UsageError("--name names files in a folder: add -o FOLDER")
     if name is not None and Path(name).name != name:
-        raise click.BadParameter(printable(f"{name!r} is no file name"), param_hint="--name")
+        raise click.BadParameter(printable(f"{name!r} is not a file name"), param_hint="--name")
     tested = device_options.tested(backend)
     if tested.name == "recording":
         raise click.UsageError("a recording cannot be recorded again: copy the file")

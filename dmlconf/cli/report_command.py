@@ -1,4 +1,4 @@
-"""`dmlconf report`: make reports from the log of an earlier run."""
+"""`dmlconf report`: write reports from the log of an earlier run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dmlconf.runner.log import read_log
 __all__ = ["command"]
 
 
-@click.command("report", cls=Command, short_help="Make reports from the log of a run.")
+@click.command("report", cls=Command, short_help="Write reports from the log of a run.")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
 @report_option()
 @detail_options
 @color_option
 def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
-    """Make reports from a run LOG; from the latest run's where there is none.
+    """Write reports from a run LOG, by default the latest run's.
 
     Of several LOGS it makes a scoreboard: operators by runs, as html, json or markdown. The exit
     code tells only whether the reports were made; the run's own is that of the run.

@@ -107,7 +107,7 @@ def detail_options(function: _Function) -> _Function:
                help="Show failures and the last line only."),
         option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
                group=REPORT_GROUP,
-               help="Show so many failures in the terminal (20 where not given, 50 with -v), "
+               help="Show N failures in the terminal (20 by default, 50 with -v), "
                "spread over what they share."),
     )  # fmt: skip
     for add in reversed(options):

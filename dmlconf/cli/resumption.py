@@ -68,7 +68,7 @@ def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Refuse to go on with a run that differs from the log's, and say in what.
+    """Refuse to continue a run that differs from the log's, and say in what.
 
     Raises:
         click.UsageError: it differs.

@@ -79,7 +79,7 @@ __all__ = ["command"]
 @option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
         group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
-        help="Run the cases in an order by chance, which the seed determines.")  # fmt: skip
+        help="Run the cases in a random order, which the seed determines.")  # fmt: skip
 @option("--retries", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
         group=BACKEND_GROUP, help="Run each failing case N times more; one that passes then is "
         "still failed, as not reproducible.")  # fmt: skip
@@ -88,17 +88,17 @@ __all__ = ["command"]
 @option("--compare-unfused/--no-compare-unfused", default=None, group=BACKEND_GROUP,
         help="Run each graph's nodes one by one as well, or do not: tell whether a graph that "
         "fails is right then, and how many elements have the same bits. On backends that compile "
-        "graphs where not given.")  # fmt: skip
+        "graphs by default.")  # fmt: skip
 @option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
         group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
-        "do (docs/circumstances.md); those that cost little where not given, if the backend has "
+        "do (docs/circumstances.md); those that cost little by default, if the backend has "
         "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         help="Accept the known failures that this file lists.")  # fmt: skip
 @option("--max-failures", type=click.IntRange(min=1), metavar="N", group=BACKEND_GROUP,
-        help="Stop after so many failures.")  # fmt: skip
+        help="Stop after N failures.")  # fmt: skip
 @demand_options
 @option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -149,7 +149,7 @@ def command(
     color: str,
     **selection: Any,
 ) -> int:
-    """Run the cases under PATHS (the bundled suite where there are none) and report.
+    """Run the cases under PATHS (by default the bundled suite) and report.
 
     Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
     --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5

@@ -57,7 +57,7 @@ class TargetRun:
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
         log_file: where the log goes; None for the folder of logs.
-        resume: whether to go on with what the log has.
+        resume: whether to continue the log.
         reports: formats and files.
         dump_folder: where failing cases are written; None for nowhere.
         details: how much the terminal shows, as `show` takes it.

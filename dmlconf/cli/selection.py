@@ -100,7 +100,7 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
             "--failed", is_flag=False, flag_value="latest", metavar="[LOG]",
             callback=failed_cases, group=CHOICE_GROUP,
             help="Take the cases only that failed in the run with this log, by default the latest. "
-            "Paths and backend are those of that run where none are given.",
+            "Paths and backend are by default those of that run.",
         ),
         option(
             "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=CHOICE_GROUP,

@@ -65,7 +65,7 @@ def _thresholds(
         figure = figure or "defects"
         if figure not in _THRESHOLDS:
             known = ", ".join(_THRESHOLDS)
-            message = f"{figure!r} is no figure; choose one of {known}."
+            message = f"{figure!r} is not a figure; choose one of {known}."
             raise click.BadParameter(message, context, parameter)
         thresholds[figure] = Number(0, 100).convert(number, parameter, context)
     return thresholds
@@ -106,7 +106,7 @@ def _thresholds(
     multiple=True,
     callback=_thresholds,
     metavar="[FIGURE=]PERCENT",
-    help="Fail where a figure is lower: defects (the least of an operator, and no "
+    help="Fail if a figure is lower: defects (the least of an operator, and no "
     "legitimate difference fails), cases, perturbations (the least of a kind), "
     "drivers, sizes, graphs.",
 )
@@ -126,9 +126,9 @@ def command(
     color: str,
     **selection: Any,
 ) -> int:
-    """Spoil correct outputs, and tell which share the suite notices.
+    """Corrupt correct outputs, and report the share that the suite notices.
 
-    Figures, for every case under PATHS (the bundled suite where there are none) that a run
+    Figures, for every case under PATHS (by default the bundled suite) that a run
     would pass:
 
     By defect and by case: kinds of defects of every operator. One is caught if the verdict of at
@@ -147,7 +147,7 @@ def command(
     By graph, with --figure graphs only: what graph compilers do wrong, and what they may rightly do
     otherwise, tried at every place of every graph.
 
-    Exit codes: as `run`; 1 where a figure is below --fail-under.
+    Exit codes: as `run`; 1 if a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)

@@ -97,7 +97,7 @@ def check_scheduler_options(
             raise click.UsageError("--by-adapter parts the workers of a scheduler: add --scheduler")
         return
     if not re.fullmatch(r"local:[1-9][0-9]{0,3}|[a-z]+://.+", scheduler):
-        message = f"{scheduler} is no address such as tcp://HOST:PORT, nor local:N"
+        message = f"{scheduler} is not an address such as tcp://HOST:PORT, nor local:N"
         raise click.BadParameter(printable(message), param_hint="--scheduler")
     if dump_folder is not None:
         message = "--dump runs cases on this machine: run --failed=LOG there, with --dump"

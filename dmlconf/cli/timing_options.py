@@ -43,7 +43,7 @@ class _Factor(click.ParamType[float]):
 
 FACTOR: Final = _Factor()
 
-FAIL_SLOWER_HELP: Final = "Fail where an operator takes so many times as long, such as 3x."
+FAIL_SLOWER_HELP: Final = "Fail if an operator takes this many times as long, such as 3x."
 
 
 def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: Judge) -> RunLog:

@@ -43,7 +43,7 @@ _CODES: Final = {
               help="A public key that must have signed it.")  # fmt: skip
 @challenge_option("The number that it must have been made for.")
 @option("--profile", metavar="PROFILE", shell_complete=complete_profile,
-              help="The profile that it must be of; the one that it names where not given. A "
+              help="The profile that it must be of; the one that it names by default. A "
               "profile of your own is the path of its file.")  # fmt: skip
 @option(
     "--substrate",

@@ -22,7 +22,7 @@ __all__ = ["command"]
 
 def _link(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
     if value != NO_LINK and not re.fullmatch(r"https?://\S+", value):
-        raise click.BadParameter(printable(f"{value!r} is no address such as https://..."))
+        raise click.BadParameter(printable(f"{value!r} is not an address such as https://..."))
     return value
 
 
@@ -30,7 +30,9 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
     try:
         return None if value is None else date.fromisoformat(value)
     except ValueError as error:
-        raise click.BadParameter(printable(f"{value!r} is no day such as 2027-03-31")) from error
+        raise click.BadParameter(
+            printable(f"{value!r} is not a date such as 2027-03-31")
+        ) from error
 
 
 @click.command("waive", cls=Command, short_help="Write waivers for what failed in a run.")
@@ -44,7 +46,7 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
               help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
               "after the run.")  # fmt: skip
 def command(log: Path | None, file: Path | None, link: str, until: date | None) -> int:
-    """Write waivers for what failed in the run of LOG; in the latest run where there is none.
+    """Write waivers for the failures of the run LOG, by default the latest run.
 
     There is one for each operator and kind of failure. Say in each why the cases fail before you
     give the file to `run --waivers`.

@@ -52,18 +52,18 @@ _LISTED: Final = tuple(change for change in Change if change is not Change.SAME)
 
 
 def closing_sentence(comparison: Comparison) -> str:
-    """Say whether anything fails newly, how many cases were compared, and what is incomplete."""
+    """Say whether anything newly fails, how many cases were compared, and what is incomplete."""
     newly = len(comparison.of(Change.FAILS_NEWLY))
     count = f"{comparison.shared:,} case{'s' if comparison.shared != 1 else ''} in both runs"
     incomplete = list(_incomplete(comparison))
     if newly:
-        cases = "1 case fails" if newly == 1 else f"{newly:,} cases fail"
-        return "; ".join((f"FAILED: {cases} newly", count, *incomplete))
+        cases = "1 case newly fails" if newly == 1 else f"{newly:,} cases newly fail"
+        return "; ".join((f"FAILED: {cases}", count, *incomplete))
     if not comparison.shared:
         nothing = "NOTHING TO COMPARE: the runs have no case in common"
         return "; ".join((nothing, *incomplete))
     passed = "PASSED" if comparison.new.complete else "INCOMPLETE"
-    return "; ".join((f"{passed}: nothing fails newly", count, *incomplete))
+    return "; ".join((f"{passed}: nothing newly fails", count, *incomplete))
 
 
 def _incomplete(comparison: Comparison) -> Iterator[str]:

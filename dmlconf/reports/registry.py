@@ -64,5 +64,5 @@ def parse_report(option: str, formats: Collection[str] = FORMATS) -> tuple[str, 
     if name == GITHUB and colon:
         raise ValueError("github takes no file: it goes to the step's log and summary")
     if colon and not file:
-        raise ValueError(f"{option!r} names no file behind the colon")
+        raise ValueError(f"{option!r} names no file after the colon")
     return name, Path(file) if file else None

@@ -53,7 +53,7 @@ MOST_WARNINGS: Final = 10
 
 MOST_OPERATORS: Final = 5
 
-_UNCHECKED: Final = "unchecked: ran, but nothing independent of the backend tells what is right"
+_UNCHECKED: Final = "unchecked: ran, but there is no independent expected value"
 
 _NOT_JUDGED: Final = ", or its rule permits any value"
 
@@ -185,15 +185,15 @@ def far_lines(log: RunLog) -> list[str]:
 
 
 def unchecked_outputs_note(log: RunLog) -> str | None:
-    """Say how many compared cases have outputs beside that nothing independent tells of."""
+    """Say how many compared cases have further outputs without an independent expected value."""
     cases = [verdict for verdict in log.verdicts if verdict.unchecked_outputs]
     if not cases:
         return None
     outputs = ", ".join(cases[0].unchecked_outputs)
     count = f"{len(cases):,} case{'s' if len(cases) != 1 else ''}"
     return (
-        f"compared in part: in {count} nothing independent of the backend tells what is right "
-        f"for some outputs, such as {outputs} of {cases[0].case}"
+        f"compared in part: in {count} some outputs have no independent expected value, such as "
+        f"{outputs} of {cases[0].case}"
     )
 
 

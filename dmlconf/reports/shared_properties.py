@@ -82,7 +82,7 @@ def _sentence(shared: SharedProperty) -> str:
     condition = shared.condition
     if condition is None:
         passes = f"{shared.compared:,} pass{'es' if shared.compared != 1 else ''}"
-        return f"{begin}, which no fact tells from the {passes}"
+        return f"{begin}, which no fact distinguishes from the {passes}"
     if not condition.text and not condition.passes:
         return f"{begin}, every case that ran"
     if not condition.text:

@@ -104,7 +104,7 @@ def _checked(result: object, case: Case) -> UnderCircumstance:
         outcome = checked_outcome(result, case)
         if isinstance(outcome, Rejection | Breakdown):
             return outcome
-        return Breakdown(BreakdownKind.ERROR, "the backend told of no dispatches")
+        return Breakdown(BreakdownKind.ERROR, "the backend reported no dispatches")
     dispatches = []
     for each in result.dispatches:
         outcome = checked_outcome(Outputs(each.arrays, 0.0, each.faults), case)

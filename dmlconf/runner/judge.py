@@ -232,7 +232,7 @@ def _judge_alone(case: Case, outcome: Outputs | Rejection) -> Verdict:
             reason = Reason(ReasonKind.WRONG_REJECTION, message)
             return _verdict(case, outcome, Status.FAILED, None, reason)
     done = "was rejected" if isinstance(outcome, Rejection) else "ran"
-    message = f"{done}, but nothing independent of the backend tells what is right"
+    message = f"{done}, but there is no independent expected value"
     reason = Reason(ReasonKind.NO_INDEPENDENT_EXPECTATION, message)
     return _verdict(case, outcome, Status.UNCHECKED, None, reason)
 

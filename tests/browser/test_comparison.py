@@ -66,7 +66,7 @@ def test_the_comparison_says_first_what_became_worse(page: Page, tmp_path: Path)
     file = tmp_path / "comparison.html"
     file.write_text(comparison_page(), encoding="utf-8")
     page.goto(file.as_uri())
-    assert "1 case fails newly" in page.locator("h1").inner_text()
+    assert "1 case newly fails" in page.locator("h1").inner_text()
     difference = page.get_by_role("row", name="driver")
     assert difference.locator("td").all_inner_texts() == ["1", "2"]
     expect(page.locator("#fails-newly-0 + ul > li")).to_have_count(1)

@@ -170,14 +170,14 @@ def test_an_interrupted_certification_goes_on(folder: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 6, err
-    assert "add --resume to go on" in err
+    assert "add --resume to continue" in err
     assert not (folder / "it.dmlcert").exists()
     kept = journal.read_bytes().count(b"\n") - 1
     assert 2 <= kept < 14
     again = arguments("-o", "it.dmlcert", backend="miniature:slow")
     refused = dmlconf_here(folder, *again)
     assert refused.returncode == 2
-    assert "add --resume to go on with it" in refused.stderr
+    assert "add --resume to continue it" in refused.stderr
     journal.write_bytes(journal.read_bytes() + b'{"line": {"case": "cut')
     other = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
     assert other.returncode == 2

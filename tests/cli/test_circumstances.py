@@ -34,7 +34,7 @@ def test_without_circumstances_nothing_is_told(value: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("twice", "'twice' is no circumstance; choose from repeated, rebound"),
+        ("twice", "'twice' is not a circumstance; choose from repeated, rebound"),
         ("all,owned", "all stands alone, without other names"),
     ],
 )

@@ -133,8 +133,7 @@ def test_workers_end_when_dmlconf_is_killed_and_the_next_run_cleans_up(
     while any(map(running, workers)):
         assert time.monotonic() < deadline, "workers outlive dmlconf"
         time.sleep(0.05)
-    folders = list((tmp_path / "temporary").glob("dmlconf-*"))
-    assert len(folders) == 1
+    assert len(scratch_folders(tmp_path)) == 1
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     again = dmlconf(
         tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
@@ -149,7 +148,7 @@ def test_a_folder_of_a_run_that_is_going_on_is_left_alone(tmp_path: Path) -> Non
     (tmp_path / "case.yaml").write_text(TILE, encoding="utf-8")
     dmlconf(tmp_path, "run", "case.yaml", "-b", "miniature:no-output",
             TMPDIR=str(tmp_path / "temporary"))  # fmt: skip
-    assert len(list((tmp_path / "temporary").glob("dmlconf-*"))) == 1
+    assert len(scratch_folders(tmp_path)) == 1
     interrupted(process)
 
 
@@ -170,6 +169,10 @@ def test_while_a_class_is_made_does_not_replace_the_exit_code(tmp_path: Path) ->
     path = os.pathsep.join((str(tmp_path), environment(tmp_path)["PYTHONPATH"]))
     done = dmlconf(tmp_path, "list", PYTHONPATH=path)
     assert (done.returncode, done.stderr) == (6, "\ninterrupted\n")
+
+
+def scratch_folders(path: Path) -> list[Path]:
+    return [each for each in (path / "temporary").glob("dmlconf-*") if each.is_dir()]
 
 
 def children(process: int) -> list[int]:

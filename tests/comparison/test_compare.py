@@ -110,10 +110,10 @@ def test_a_run_that_ended_early_is_named_in_every_report() -> None:
 def test_a_new_run_that_is_incomplete_does_not_pass() -> None:
     whole = run(verdict(A, PASSED), verdict("tile/b", PASSED))
     early = replace(run(verdict(A, PASSED)), footer=None)
-    assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: nothing fails newly; ")
+    assert closing_sentence(compare(whole, early)).startswith("INCOMPLETE: nothing newly fails; ")
     assert closing_sentence(compare(early, whole)).startswith("PASSED: ")
     worse = replace(run(verdict(A, FAILED)), footer=None)
-    assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 case fails newly; ")
+    assert closing_sentence(compare(whole, worse)).startswith("FAILED: 1 case newly fails; ")
     shards = replace(early.header, merged_shards={"count": 2, "numbers": [1]})
     merged = compare(whole, replace(early, header=shards))
     assert closing_sentence(merged).endswith("; of the new run, shard 2/2 is missing")
@@ -143,7 +143,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     dmlconf_here(tmp_path, "run", "tile.yaml", "--log", "right.jsonl")
     dmlconf_here(tmp_path, "run", "tile.yaml", "-b", "miniature:zeros", "--log", "wrong.jsonl")
     worse = dmlconf_here(tmp_path, "compare", "right.jsonl", "wrong.jsonl")
-    assert (worse.returncode, "1 case fails newly" in worse.stdout) == (1, True)
+    assert (worse.returncode, "1 case newly fails" in worse.stdout) == (1, True)
     better = dmlconf_here(
         tmp_path, "compare", "wrong.jsonl", "right.jsonl", "right.jsonl", "--report", "html:c.html"
     )
@@ -153,7 +153,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     (tmp_path / "cut.jsonl").write_text("".join(lines[:2]))
     cut = dmlconf_here(tmp_path, "compare", "right.jsonl", "cut.jsonl")
     assert cut.returncode == 6
-    assert "INCOMPLETE: nothing fails newly" in cut.stdout
+    assert "INCOMPLETE: nothing newly fails" in cut.stdout
     write(tmp_path, TILE, "other.yaml")
     dmlconf_here(tmp_path, "run", "other.yaml", "--log", "other.jsonl")
     other = dmlconf_here(tmp_path, "compare", "right.jsonl", "other.jsonl")
@@ -198,7 +198,7 @@ def test_certificates_and_recordings_are_compared_as_logs_are(tmp_path: Path) ->
     dmlconf_here(folder, "record", "suite", "-b", "miniature:scaled", "-o", "wrong.dmlrec")
     suite = ("--suite", "suite")
     worse = dmlconf_here(folder, "compare", "right.dmlrec", "wrong.dmlrec", *suite)
-    assert (worse.returncode, "fail newly" in worse.stdout) == (1, True), worse.stderr
+    assert (worse.returncode, "newly fail" in worse.stdout) == (1, True), worse.stderr
     (folder / "cut.dmlcert").write_bytes((folder / "it.dmlcert").read_bytes()[:-9])
     refused = dmlconf_here(folder, "compare", "it.dmlcert", "cut.dmlcert")
     assert (refused.returncode, "Traceback" in refused.stderr) == (3, False)

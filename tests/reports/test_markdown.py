@@ -45,7 +45,7 @@ def test_a_single_operator_has_no_total() -> None:
 
 
 def test_what_unchecked_means_is_told_where_there_is_any() -> None:
-    note = "unchecked: ran, but nothing independent"
+    note = "unchecked: ran, but there is no independent"
     assert note in markdown.render(logs.run_log(logs.UNCHECKED))
     assert note not in markdown.render(logs.plain())
 

@@ -67,7 +67,7 @@ def test_no_suggestion_is_made_where_none_is_near() -> None:
 
 @pytest.mark.parametrize("option", ["json:", "junit:"])
 def test_a_colon_without_a_file_is_refused(option: str) -> None:
-    with pytest.raises(ValueError, match="names no file behind the colon"):
+    with pytest.raises(ValueError, match="names no file after the colon"):
         parse_report(option)
 
 

@@ -209,7 +209,7 @@ def test_verbose_counts_cases_by_reason() -> None:
 
 
 def test_what_unchecked_means_is_told_where_there_is_any() -> None:
-    note = "unchecked: ran, but nothing independent"
+    note = "unchecked: ran, but there is no independent"
     assert note in printed(logs.run_log(logs.PASSED, logs.UNCHECKED))
     assert note not in printed(logs.plain())
 

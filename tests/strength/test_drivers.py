@@ -241,4 +241,4 @@ def test_the_command_fails_under_a_share_of_driver_defects(tmp_path: Path) -> No
 def test_the_command_refuses_an_unknown_figure(tmp_path: Path) -> None:
     process = dmlconf_here(tmp_path, "strength", ".", "--fail-under", "driver=99")
     assert process.returncode == 2
-    assert "'driver' is no figure" in process.stderr
+    assert "'driver' is not a figure" in process.stderr
