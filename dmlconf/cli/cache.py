@@ -1,4 +1,4 @@
-"""Where what costs time to compute again is kept between two commands, if anywhere."""
+"""The cache of results that are expensive to recompute, kept between commands unless turned off."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _OFF: Final = "off"
 
 
 def user_store() -> Store | None:
-    """Return the store in the user's cache folder; None where it is turned off."""
+    """Return the store in the user's cache folder; None if it is turned off."""
     named = os.environ.get(VARIABLE)
     if named == _OFF:
         return None
     if named:
         return Store(Path(named))
-    from platformdirs import user_cache_path  # Not needed where the variable is set.
+    from platformdirs import user_cache_path  # Not needed if the variable is set.
 
     return Store(user_cache_path("dmlconf", appauthor=False))
 
 
 def checked_files() -> Entries | None:
-    """Return what is known of checked files: what came with dmlconf, before the user's store."""
+    """Return the records of checked files: those shipped with dmlconf first, then the user's."""
     archive = checked_archive()
     return user_store() if archive is None else Archive(archive, user_store())
 

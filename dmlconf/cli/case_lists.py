@@ -16,7 +16,7 @@ from dmlconf.runner.log import read_log
 __all__ = ["LATEST", "CaseList", "failed_cases", "listed_cases"]
 
 LATEST: Final = "latest"
-"""What `--failed` without a value stands for."""
+"""The value of `--failed` if it is given without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class CaseList:
 
     Attributes:
         name: the option.
-        cases: identifiers, or what stands for them.
-        source: where they are from: a file, `-`, or a run log.
+        cases: identifiers, the ends of identifiers, or patterns.
+        source: where they come from: a file, `-`, or a run log.
         paths: the paths of the earlier run; empty for other lists.
-        backend: what that run tested; empty for other lists.
+        backend: the backend that run tested; empty for other lists.
     """
 
     name: str
@@ -44,7 +44,7 @@ class CaseList:
 def listed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Read what `--cases` names: identifiers, one a line; lines that begin with # say nothing.
+    """Read what `--cases` names: one identifier per line; lines that begin with # are comments.
 
     Raises:
         click.BadParameter: the file cannot be read.
@@ -54,7 +54,7 @@ def listed_cases(
     try:
         text = sys.stdin.read() if value == "-" else Path(value).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise click.BadParameter(printable(f"{value}: {reason}")) from error
     lines = (line.strip() for line in text.splitlines())
     cases = tuple(line for line in lines if line and not line.startswith("#"))
@@ -66,10 +66,10 @@ def listed_cases(
 def failed_cases(
     ctx: click.Context, parameter: click.Parameter, value: str | None
 ) -> CaseList | None:
-    """Read which cases fail the run whose log `--failed` names.
+    """Read the cases that fail the run whose log `--failed` names.
 
     Raises:
-        click.UsageError: there is no earlier run, or the value is no log but a path of cases.
+        click.UsageError: there is no earlier run, or the value is a path of cases, not a log.
         InvalidLogError: the log is invalid.
     """
     if value is None or ctx.resilient_parsing:
@@ -80,7 +80,7 @@ def failed_cases(
     if path.is_dir() or path.suffix in (".yaml", ".yml"):
         message = f"{path} is not a run log; if PATHS follow, write --failed={LATEST}"
         raise click.BadParameter(printable(message))
-    # What runs keep by themselves needs no check, and a check of many verdicts takes seconds.
+    # Logs that runs keep themselves need no check, and checking many verdicts takes seconds.
     log = read_log(path, own=value == LATEST)
     cases = tuple(verdict.case for verdict in log.verdicts if verdict.status.fails_run)
     return CaseList("--failed", cases, str(path), log.header.paths, log.header.backend)

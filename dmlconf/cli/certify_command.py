@@ -62,26 +62,27 @@ _Bar = Callable[[], AbstractContextManager[Callable[[bool], None]]]
 @click.command("certify", cls=Command, short_help="Write a certificate of what a backend computes.")
 @paths_argument
 @option("-b", "--backend", required=True, metavar="BACKEND", shell_complete=complete_backend,
-              help="What to certify: directml, a plugin's, or recording:PATH for what was recorded "
-              "before, in the environment of the recording.")  # fmt: skip
+              help="The backend to certify: directml, a plugin's, or recording:PATH for outcomes "
+              "recorded earlier, in the environment of the recording.")  # fmt: skip
 @option("--profile", required=True, metavar="PROFILE", shell_complete=complete_profile,
-              help="Which cases must have a verdict, such as 5_0 or 5_0+model.")  # fmt: skip
+              help="The profile whose cases must have a verdict, such as 5_0 or 5_0+model.",
+              )  # fmt: skip
 @option("-o", "--output", required=True, metavar=f"FILE{SUFFIX}",
               type=click.Path(path_type=Path, dir_okay=False),
               help="Write the certificate to this file.")  # fmt: skip
 @option("--key", metavar="KEY.pem", type=click.Path(path_type=Path),
-              help="Sign it with this private key; `dmlconf sign` does so later.")  # fmt: skip
+              help="Sign it with this private key; `dmlconf sign` can do so later.")  # fmt: skip
 @option("--waivers", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Accept the known failures that are listed here.")  # fmt: skip
+              help="Accept the known failures that this file lists.")  # fmt: skip
 @option(
     "--statement",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Enclose what you say of the product: vendor, product, contact, text.",
+    help="Include your statement about the product: vendor, product, contact, text.",
 )
-@challenge_option("Change the data of all generated cases by this number, which whoever will "
-                  "verify has chosen.")  # fmt: skip
-@option("--resume", is_flag=True, help="Go on with a certification that was interrupted.")
+@challenge_option("Vary the data of all generated cases by this number, chosen by the party that "
+                  "will verify.")  # fmt: skip
+@option("--resume", is_flag=True, help="Continue a certification that was interrupted.")
 @single_device_options
 @option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 @color_option
@@ -101,19 +102,19 @@ def command(
 ) -> int:
     """Run the cases of a profile, and write a certificate of their outcomes.
 
-    It holds every output, so that `dmlconf verify` judges them again without the device. The cases
-    are those of the bundled suite, or those under PATHS. Outcomes are kept in FILE.dmlcert.partial
-    until the certificate is written; --resume goes on from there.
+    It holds every output, so that `dmlconf verify` can judge them again without the device. The
+    cases are those of the bundled suite, or those under PATHS. Outcomes are kept in
+    FILE.dmlcert.partial until the certificate is written; --resume continues from there.
 
-    Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete,
-    and it is said what is missing; otherwise as those of run.
+    Exit codes: 0 the certificate is written; 1 verdicts do not allow one; 6 the run is incomplete
+    (a message lists what is missing); otherwise the same as for run.
     """
     if output.suffix != SUFFIX:
         raise click.BadParameter(printable(f"{output} does not end in {SUFFIX}"), param_hint="-o")
     private = read_private_key(key) if key else None
     tested = device_options.tested(backend)
     if tested.name == "numpy":
-        warn("numpy is the reference: a certificate of it says nothing of DirectML")
+        warn("numpy is the reference: a certificate of it says nothing about DirectML")
     files = {"waivers": waivers, "substrate": device_options.substrate, "statement": statement}
     contents = {
         f"{name}.yaml": _content(path, name) for name, path in files.items() if path is not None
@@ -129,7 +130,7 @@ def command(
     plan = list(required_cases(demanded, suite.plan()))
     require_valid(suite, plan)
     if not plan:
-        say(f"Error: no case is of profile {demanded.name}")
+        say(f"Error: no case belongs to profile {demanded.name}")
         return ExitCode.NOTHING_SELECTED
     order = Order(
         profile=demanded,
@@ -186,7 +187,7 @@ def _content(path: Path, option: str) -> bytes:
 
 
 def _run(order: Order, device: OpenBackend, journal: Journal, bar: _Bar) -> list[str]:
-    """Run the cases that the journal lacks, and say what is missing then."""
+    """Run the cases that the journal lacks, and return what is still missing."""
     try:
         with bar() as advance:
             missing = run_order(order, device, journal, advance)
@@ -242,7 +243,7 @@ def _not_allowed(output: Path, findings: Sequence[Finding]) -> int:
         say(f"Error: {finding.message}, {count}:{_named(finding.cases)}")
     say(
         f"{output} was not written. The outcomes are kept: --resume judges them again, with "
-        "--waivers FILE for failures that are known, and runs what broke down again"
+        "--waivers FILE for known failures, and runs broken cases again"
     )
     return ExitCode.FAILED
 

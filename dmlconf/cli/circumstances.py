@@ -14,16 +14,16 @@ __all__ = ["parse_circumstances"]
 def parse_circumstances(
     ctx: click.Context, parameter: click.Parameter, values: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the names that the user gave, separated by commas; `all` and `none` stand alone.
+    """Return the names that the user gave, separated by commas; `all` and `none` exclude others.
 
     Raises:
-        click.BadParameter: a name is none of a circumstance.
+        click.BadParameter: a name is not that of a circumstance.
     """
     names = tuple(name.strip() for value in values for name in value.split(","))
     for name in names:
         if name in (ALL, NONE):
             if len(set(names)) > 1:
-                raise click.BadParameter(f"{name} stands alone, without other names")
+                raise click.BadParameter(f"{name} cannot be combined with other names")
         elif name not in set(Circumstance):
             known = ", ".join([*Circumstance, ALL, NONE])
             raise click.BadParameter(f"{name!r} is not a circumstance; choose from {known}")

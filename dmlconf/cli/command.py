@@ -25,7 +25,7 @@ __all__ = ["SETTINGS", "Command", "Option", "environment_variable", "option", "o
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-_LIST: Final = "`dmlconf list` names the cases that a run takes"
+_LIST: Final = "`dmlconf list` lists the cases that a run would select"
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     "--co": _LIST,
@@ -33,7 +33,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--dry-run": _LIST,
     "--exitfirst": "use -x or --fail-fast",
     "--ff": "use --failed",
-    "--filter": "use -k for text in identifiers, or --where for conditions over descs",
+    "--filter": "use -k for text in identifiers, or --where for conditions on descs",
     "--gtest_filter": "use --case with a pattern, such as --case 'gather/*'",
     "--html": "use --report html:FILE",
     "--json": "use --report json or --report json:FILE",
@@ -51,13 +51,13 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "-m": "use --tag",
     "-n": "use -j or --jobs",
 }
-"""What options of other test runners are here, by their name."""
+"""The equivalents here of other test runners' options, by the name of the option there."""
 
 _OPTION: Final = re.compile(r"--[a-z-]+(?= |$)|(?<= )-[a-z]\b")
 
 
 class Option(click.Option):
-    """An option with the heading that it stands under in the help."""
+    """An option with the heading under which the help lists it."""
 
     def __init__(self, *args: Any, group: str = "Options", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -65,7 +65,7 @@ class Option(click.Option):
 
 
 def option(*names: str, **attributes: Any) -> Callable[[_Function], _Function]:
-    """Return `click.option` for an `Option`."""
+    """Return a decorator like `click.option` that adds an `Option`."""
     return click.option(*names, cls=Option, **attributes)
 
 
@@ -86,12 +86,12 @@ def environment_variable(command: str, option: click.Option) -> str:
 
 
 SETTINGS: Final = "dmlconf.settings"
-"""The key of a context's `meta` under which the settings of the configuration file are."""
+"""The key in a context's `meta` that holds the settings of the configuration file."""
 
 
 @contextmanager
 def _placed(ctx: click.Context) -> Iterator[None]:
-    """Tell of a wrong value with its place, if it is the configuration file's."""
+    """Report a wrong value with its place, if it comes from the configuration file."""
     try:
         yield
     except click.BadParameter as error:
@@ -106,7 +106,7 @@ def _placed(ctx: click.Context) -> Iterator[None]:
 
 
 class Command(click.Command):
-    """A command whose options stand in groups and can be set by environment variables."""
+    """A command whose options are grouped in the help and can be set by environment variables."""
 
     def __init__(self, name: str | None, **attributes: Any) -> None:
         super().__init__(name, **attributes)
@@ -120,7 +120,7 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the configuration and the arguments.
 
-        An option of another test runner is explained by its name here.
+        For an option of another test runner, the error names the equivalent here.
 
         Raises:
             InvalidFilesError: the configuration file is invalid.
@@ -141,12 +141,12 @@ class Command(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a value that it refuses is told with its place in the configuration."""
+        """Run the command; a value that it rejects is reported with its place in the file."""
         with _placed(ctx):
             return super().invoke(ctx)
 
     def _configure(self, ctx: click.Context, args: list[str]) -> str | None:
-        """Set defaults by the configuration file; return the profile if it is one of the file's."""
+        """Set defaults from the configuration file; return the profile if the file has it."""
         configuration = read_configuration() if self.name in COMMANDS else None
         if configuration is None:
             return None
@@ -162,18 +162,18 @@ class Command(click.Command):
 
     def _given_profile(self, ctx: click.Context, args: list[str]) -> str | None:
         for parameter in self.params:
-            # Elsewhere, --profile is one of certificates and of nothing else.
+            # In other commands, --profile only ever names a certification profile.
             if parameter.name == "profile" and getattr(parameter, "group", None) == CHOICE_GROUP:
                 try:
                     values, _, _ = self.make_parser(ctx).parse_args(list(args))
                 except click.UsageError:
-                    return None  # The arguments are read again, and it is told then.
+                    return None  # The arguments are read again, which reports the error.
                 name = values.get("profile") or parameter.value_from_envvar(ctx)
                 return None if name is None else str(name)
         return None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each group of options under its heading, the general ones last."""
+        """Write each group of options under its heading, the general group last."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

@@ -1,4 +1,4 @@
-"""`dmlconf compare`: what changed between two runs or more."""
+"""`dmlconf compare`: what changed between two or more runs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ _FORMATS = ("html", "json", "markdown")
         metavar="SHARE", help="A passing case has drifted if it uses this much more of its "
         "limit.")  # fmt: skip
 @option("--suite", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
-        help="The case files that recordings are of; the bundled suite by default.")  # fmt: skip
+        help="The case files that recordings belong to; the bundled suite by default.",
+        )  # fmt: skip
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", help=FAIL_SLOWER_HELP)
 @report_option(_FORMATS)
 @option("-v", "--verbose", is_flag=True, group=REPORT_GROUP, help="List every case that changed.")
 @option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-        help="Show new failures and the last line only.")  # fmt: skip
+        help="Show only new failures and the last line.")  # fmt: skip
 @color_option
 def command(
     base: Path,
@@ -49,13 +50,12 @@ def command(
     quiet: bool,
     color: str,
 ) -> int:
-    """Compare the runs NEW with BASE: run logs, recordings or certificates.
+    """Compare each run NEW with BASE: run logs, recordings or certificates.
 
-    Shows what differs of their environments, then which cases newly fail, are fixed, still fail,
-    changed their bits within the rule or drifted toward their limit, and which operators take
-    longer on the device than noise allows. The exit code is 1 if anything newly fails or
-    --fail-slower is not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common
-    with BASE.
+    Shows how their environments differ, then which cases newly fail, are fixed, still fail,
+    changed bits within the rule or drifted toward their limit, and which operators take longer on
+    the device than noise explains. The exit code is 1 if anything newly fails or --fail-slower is
+    not met.
     """
     from rich.console import Group
 

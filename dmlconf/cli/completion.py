@@ -1,4 +1,4 @@
-"""What the shell completes: operators, cases, tags, levels, reports, and backends with options."""
+"""Shell completion: operators, cases, tags, levels, reports, and backends with options."""
 
 from __future__ import annotations
 
@@ -29,42 +29,42 @@ __all__ = [
 
 
 def complete_operator(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the operators that begin so."""
+    """Return the names of the operators that begin with the text."""
     return [name for name in operator_names() if name.startswith(incomplete.upper())]
 
 
 def complete_case(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the identifiers that begin so; those of the bundled suite where no path is given."""
+    """Return the identifiers that begin with the text; of the bundled suite without a path."""
     paths = list(ctx.params.get("paths") or ()) or [cases_directory()]
     plan = load_suite(paths, operators=operators_of([incomplete]), store=checked_files()).plan()
     return [case.identifier for case in plan if case.identifier.startswith(incomplete)]
 
 
 def complete_tag(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the tags of the bundled suite that begin so."""
+    """Return the tags of the bundled suite that begin with the text."""
     suite = load_suite([cases_directory()], store=checked_files())
     tags = {tag for template in suite.templates for tag in template.tags}
     return sorted(tag for tag in tags if tag.startswith(incomplete))
 
 
 def complete_level(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the feature levels that begin so."""
+    """Return the feature levels that begin with the text."""
     return [level for level in map(str, FEATURE_LEVELS) if level.startswith(incomplete)]
 
 
 def complete_profile(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the certification profiles and those of the configuration that begin so."""
+    """Return the certification and configured profiles that begin with the text."""
     names = [*configured_profiles(), *profile_names()]
     return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_report(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the formats of reports that begin so."""
+    """Return the report formats that begin with the text."""
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the backends that begin so; behind `directml:` its options."""
+    """Return the backend names that begin with the text; after `directml:`, its options."""
     name, colon, argument = incomplete.partition(":")
     if not colon:
         return [each for each in registry.backend_names() if each.startswith(incomplete)]
@@ -75,7 +75,7 @@ def complete_backend(ctx: click.Context, parameter: click.Parameter, incomplete:
 
 
 def operators_of(identifiers: Iterable[str]) -> set[str]:
-    """Return the operators that the cases can be of; nothing where that cannot be told."""
+    """Return the operators that the cases can belong to; none if that is unknown."""
     parts = (identifier.partition("/") for identifier in identifiers)
     try:
         return {operator_name(name) for name, slash, _ in parts if slash}

@@ -1,4 +1,4 @@
-"""`dmlconf config`: which options hold, and where each is set."""
+"""`dmlconf config`: which options are in effect, and where each is set."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ __all__ = ["command"]
 _DEFAULT = "default"
 
 
-@click.command("config", cls=Command, short_help="Show which options hold, and from where.")
+@click.command(
+    "config", cls=Command, short_help="Show the options in effect and where each is set."
+)
 @click.argument("name", metavar="[COMMAND]", default="run", type=click.Choice(COMMANDS))
-@option("--profile", metavar="NAME", help="Show what holds with this profile.")
-@option("--all", "everything", is_flag=True, help="Show options that have their defaults as well.")
-@option("--json", "as_json", is_flag=True, help="Show them as JSON.")
+@option("--profile", metavar="NAME", help="Show the options in effect with this profile.")
+@option("--all", "everything", is_flag=True, help="Also show options that have their default.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(
     ctx: click.Context, name: str, profile: str | None, everything: bool, as_json: bool
 ) -> int:
-    """Show the options in effect for COMMAND (by default run), and where each is set.
+    """Show the options in effect for COMMAND (by default run) and where each is set.
 
-    An option on the command line comes before an environment variable, this before the profile
-    and the rest of the configuration file, and this before the default. The file is dmlconf.toml,
-    or the table tool.dmlconf of pyproject.toml, in the working directory or the nearest above it.
+    Precedence: the command line, then environment variables, then the profile, then the rest of the
+    configuration file, then defaults. The file is dmlconf.toml, or the table tool.dmlconf of
+    pyproject.toml, in the working directory or the nearest directory above it.
     """
     configuration = read_configuration()
     profiles = list(configuration.profiles) if configuration else []

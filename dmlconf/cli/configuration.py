@@ -1,9 +1,9 @@
-"""The configuration file: options of commands, and profiles of them.
+"""The configuration file: options of commands, and profiles of options.
 
 It is `dmlconf.toml`, or the table `tool.dmlconf` of `pyproject.toml`, in the working directory or
-the nearest folder above it that has one. Its keys are the long names of options of `run`; those
-that choose cases or say how a backend runs hold for other commands that have them as well. A table
-with a command's name holds for that command alone, and `profile.NAME` for runs with
+the nearest folder above it that has one. Its keys are the long names of options of `run`. Those
+that choose cases or say how a backend runs also apply to other commands that have them. A table
+with a command's name applies to that command only, and `profile.NAME` to runs with
 `--profile NAME`.
 """
 
@@ -45,7 +45,7 @@ COMMANDS: Final = (
 """The commands whose options the file may set."""
 
 _OF_CERTIFICATES: Final = ("certify", "verify", "sign")
-"""Commands that only their own table sets: a certificate must not follow the options of runs."""
+"""Commands set only by their own table: options of runs must not affect a certificate."""
 
 CHOICE_GROUP: Final = "Choose cases"
 """The heading of options that choose cases."""
@@ -56,7 +56,7 @@ BACKEND_GROUP: Final = "Run them"
 _SHARED_GROUPS: Final = (CHOICE_GROUP, BACKEND_GROUP)
 _SHARED: Final = ("color", "paths")
 _NEVER: Final = ("failed", "help", "profile")
-"""Options that make sense for one run only."""
+"""Options that make sense only for a single run."""
 
 _PROFILES: Final = "profile"
 
@@ -68,10 +68,10 @@ class Setting:
     """One value of the file.
 
     Attributes:
-        key: its keys, from the file's outermost table.
-        value: as TOML has it.
+        key: its keys, from the file's outermost table inward.
+        value: the value in TOML.
         path: the file.
-        line: its line, from 1; 0 where that cannot be told.
+        line: its line, from 1; 0 if unknown.
         source: the text of that line.
         profile: the profile that it belongs to, or None.
     """
@@ -85,12 +85,12 @@ class Setting:
 
     @property
     def place(self) -> str:
-        """Where it stands, as `dmlconf config` shows it."""
+        """Its place, as `dmlconf config` shows it."""
         place = f"{self.path}:{self.line}" if self.line else str(self.path)
         return f"{place}, profile {self.profile}" if self.profile else place
 
     def problem(self, message: str, hint: str | None = None) -> Problem:
-        """Return what is wrong with it, pointing at its place."""
+        """Return a problem with this message at its place."""
         name = self.key[-1]
         column = self.source.find(name) + 1
         if not self.line or not column:
@@ -117,8 +117,8 @@ class Configuration:
 
     Attributes:
         path: the file.
-        base: what always holds.
-        profiles: what holds with `--profile NAME`, by name.
+        base: settings that always apply.
+        profiles: settings that apply with `--profile NAME`, by name.
     """
 
     path: Path
@@ -127,7 +127,7 @@ class Configuration:
 
 
 def configured_profiles() -> list[str]:
-    """Return the names of the profiles of the configuration; none where it is invalid."""
+    """Return the names of the profiles of the configuration; none if it is invalid."""
     try:
         configuration = read_configuration()
     except InvalidFilesError:
@@ -158,10 +158,10 @@ def _mentions_dmlconf(project: Path) -> bool:
 
 
 def read_configuration() -> Configuration | None:
-    """Return the configuration; None where there is no file.
+    """Return the configuration; None if there is no file.
 
     Raises:
-        InvalidFilesError: the file cannot be read, or is no TOML, or has other keys than it may.
+        InvalidFilesError: the file cannot be read, is not TOML, or has unknown keys.
     """
     path = configuration_file()
     if path is None:
@@ -207,7 +207,7 @@ def _parsed(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 class _Reader:
-    """Turns tables into settings, and notes what is wrong with them."""
+    """Turns tables into settings, and collects their problems."""
 
     def __init__(self, path: Path, lines: list[str], prefix: Key) -> None:
         self.problems: list[Problem] = []
@@ -270,7 +270,7 @@ _KEY: Final = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w-]+)*)\
 
 
 def _places(lines: list[str]) -> Iterator[tuple[Key, int]]:
-    """Yield the keys of a TOML file with the number of their line; `tomllib` does not tell it."""
+    """Yield the keys of a TOML file with their line numbers, which `tomllib` does not give."""
     table: Key = ()
     for number, line in enumerate(lines, 1):
         if header := _HEADER.fullmatch(line):
@@ -285,7 +285,7 @@ def _split(dotted: str) -> Key:
 
 
 def _parameters(command: str) -> dict[str, click.Parameter]:
-    """Return what the file may set of a command, by long name; also the argument PATHS."""
+    """Return the parameters that the file may set, by long name; PATHS is one of them."""
     from importlib import import_module
 
     module = import_module(f"dmlconf.cli.{command}_command")
@@ -301,7 +301,7 @@ def long_name(parameter: click.Parameter) -> str:
 
 
 def _misfit(parameter: click.Parameter, value: Any) -> str | None:
-    """Return what a value is not, in words; None where it fits its parameter."""
+    """Return what the parameter expects, in words, if the value does not fit it; else None."""
     several = parameter.multiple or parameter.nargs == -1
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return None if isinstance(value, bool) else "true or false"
@@ -312,18 +312,18 @@ def _misfit(parameter: click.Parameter, value: Any) -> str | None:
         return None
     if numeric:
         return "a number"
-    return "text, or a list of texts" if several else "text"
+    return "a string or a list of strings" if several else "a string"
 
 
 def settings_of(
     configuration: Configuration, command: click.Command, profile: str | None
 ) -> dict[str, Setting]:
-    """Return what the file sets for a command, by the name of the parameter in Python.
+    """Return what the file sets for a command, by the parameter's name in Python.
 
     Args:
         configuration: the file.
         command: the command, one of `COMMANDS` or any other, which the file does not set.
-        profile: the profile that holds, if the file has it.
+        profile: the profile to apply, if the file has it.
     """
     own = {long_name(parameter): parameter for parameter in command.params}
     name = command.name or ""
@@ -343,7 +343,7 @@ def settings_of(
 
 
 def _suits(parameter: click.Parameter, value: Any) -> bool:
-    """Tell whether an option of `run` holds for this one too, which may take one value only."""
+    """Return whether a value of `run` also fits this option, which may take one value only."""
     group: str | None = getattr(parameter, "group", None)
     if group not in _SHARED_GROUPS and long_name(parameter) not in _SHARED:
         return False
@@ -352,7 +352,7 @@ def _suits(parameter: click.Parameter, value: Any) -> bool:
 
 
 def default_value(parameter: click.Parameter, value: Any) -> Any:
-    """Return a value as click takes it for a default: text, or a list of texts, or a flag."""
+    """Return a value as click takes a default: a string, a list of strings, or a flag."""
     if parameter.multiple or parameter.nargs == -1:
         return [str(item) for item in (value if isinstance(value, list) else [value])]
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Consoles for standard output and standard error, as `--color` asks."""
+"""Consoles for standard output and standard error that follow `--color`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["make_console", "output_fault", "say", "silenced_when_closed", "warn"]
 
 _WRITERS: Final = frozenset({"click.utils", "rich.console", __name__})
-"""Modules that write to standard output; those that write files are others."""
+"""Modules that write to standard output; other modules write files."""
 
 
 def make_console(color: str, *, stderr: bool = False) -> Console:
@@ -31,7 +31,7 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
     from rich.console import Console
 
     class PlainConsole(Console):
-        """Rich's own answer to a reader that leaves is to exit with 1."""
+        """Raises on a broken pipe; Rich itself would exit with 1."""
 
         def on_broken_pipe(self) -> None:
             raise
@@ -46,8 +46,8 @@ def make_console(color: str, *, stderr: bool = False) -> Console:
 
 
 def say(text: str) -> None:
-    """Write a message to standard error, line by line, with nothing a terminal could obey."""
-    with suppress(OSError):  # Whoever read it may have gone, which changes nothing else.
+    """Write a message to standard error, line by line, without terminal control sequences."""
+    with suppress(OSError):  # The reader may have gone, which affects nothing else.
         for line in text.split("\n"):
             click.echo(printable(line), err=True)
 
@@ -60,7 +60,7 @@ def warn(message: str | None) -> None:
 
 @contextmanager
 def silenced_when_closed() -> Iterator[None]:
-    """Go on after the block where the reader of standard output has left, as `head` does."""
+    """Continue after the block if the reader of standard output closed it, as `head` does."""
     try:
         yield
         sys.stdout.flush()
@@ -69,9 +69,9 @@ def silenced_when_closed() -> Iterator[None]:
 
 
 def output_fault(error: Exception) -> str | None:
-    """Say why standard output could not be written; None for an error of anything else.
+    """Return why standard output could not be written; None if the error is another.
 
-    What was to be written is lost.
+    Output that is still buffered is discarded.
     """
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
@@ -85,6 +85,6 @@ def output_fault(error: Exception) -> str | None:
 
 
 def _discard() -> None:
-    """Have what is still buffered go nowhere, so that Python does not complain at its end."""
+    """Discard what is still buffered, so that Python does not complain at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -33,10 +33,10 @@ _FORMATS: Final[Mapping[str, Callable[..., str]]] = {
 }
 
 
-@click.command("coverage", cls=Command, short_help="Tell what of the documentation is covered.")
+@click.command("coverage", cls=Command, short_help="Show how much of the documentation is covered.")
 @paths_argument
 @option("-o", "--operator", "names", multiple=True, metavar="OPERATOR",
-        shell_complete=complete_operator, help="Look at this operator only.")  # fmt: skip
+        shell_complete=complete_operator, help="Only this operator.")  # fmt: skip
 @option("--missing", is_flag=True, help="List what no case covers.")
 @report_option(_FORMATS)
 @option("--fail-under", type=Number(0, 100), metavar="PERCENT",
@@ -52,15 +52,16 @@ def command(
     quiet: bool,
     color: str,
 ) -> int:
-    """Tell which parts of the documentation the suite under PATHS covers.
+    """Show which parts of the documentation the suite under PATHS covers.
 
     For each operator: its cases by kind, those recorded on a real DirectML, and how many of the
-    documented parts a case shows: cells of the support tables (tensor, data type, rank, feature
+    documented parts have a case: cells of the support tables (tensor, data type, rank, feature
     level), values of attributes, optional fields present and absent, worked examples, constraints.
-    For each published network: how many of its layers the cases with the tag `model` have. For
-    graphs: which operators feed which, each pair listed with --report and for a few operators.
+    For each published network: how many of its layers have a case with the tag `model`. For
+    graphs: which operators feed which; each pair is listed in a --report, or if few operators are
+    selected.
 
-    Exit codes: as `run`; 1 if the share is below --fail-under.
+    Exit codes: as for `run`; 1 if the share is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
     try:

@@ -1,4 +1,4 @@
-"""`dmlconf devices --check`: what else devices must do."""
+"""`dmlconf devices --check`: what devices must do besides running operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checked_devices(path: str | None, *, as_json: bool, color: str) -> ExitCode:
 
     Args:
         path: the file of DirectML, or None to look for it.
-        as_json: print JSON at the end, and not each result as it is reached.
+        as_json: print JSON at the end instead of each result as it arrives.
         color: when to colour.
 
     Raises:

@@ -22,11 +22,11 @@ class DeviceOptions:
     """How a command that tests one backend runs it.
 
     Attributes:
-        directml: the file of DirectML; None where the user names none.
-        jobs: worker processes to run side by side; None where the user names no number.
+        directml: the DirectML file; None if the user names none.
+        jobs: worker processes to run in parallel; None if the user gives no number.
         timeout: seconds that one case may take in a worker process.
         worker_memory: MiB by which a worker process may grow.
-        substrate: the file that lists limits of what lies below DirectML, or None.
+        substrate: the file that lists limits of the layers below DirectML, or None.
     """
 
     directml: str | None
@@ -36,20 +36,20 @@ class DeviceOptions:
     substrate: Path | None
 
     def tested(self, backend: str) -> registry.BackendName:
-        """Return the backend of this name, with the file of DirectML.
+        """Return the backend of this name, with the DirectML file.
 
         Raises:
-            click.UsageError: there is no such backend, or it has no use for a file of DirectML.
+            click.UsageError: there is no such backend, or it cannot use a DirectML file.
         """
         [name] = with_directml([registry.parse(backend)], self.directml)
         return name
 
     def limits(self) -> Limits:
-        """Return how to run cases; in one process where the user names no number."""
+        """Return the limits of a run; one process if the user gives no number."""
         return Limits(self.jobs or 1, self.timeout, self.worker_memory << 20)
 
     def known_limits(self) -> Substrate:
-        """Return what the file of the substrate lists.
+        """Return the limits that the substrate file lists.
 
         Raises:
             InvalidFilesError: the file is invalid.
@@ -58,7 +58,7 @@ class DeviceOptions:
 
 
 def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command's function that takes `device_options` in place of options one by one."""
+    """Return a command's function that takes `device_options` instead of the single options."""
 
     @wraps(function)
     def command(**arguments: Any) -> Any:
@@ -71,4 +71,4 @@ def _as_device(function: Callable[..., Any]) -> Callable[..., Any]:
 single_device_options: Final = options(
     directml_option, jobs_option("1"), backend_options, _as_device
 )
-"""Add the options of `DeviceOptions`, which the command gets as `device_options`."""
+"""Add the options of `DeviceOptions`, which the command receives as `device_options`."""

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["command", "survey_devices"]
 
 _WIDE: Final = 120
-"""Columns of a terminal from which on the adapters fit into one table."""
+"""Terminal columns from which the adapters fit into one table."""
 
 
 @click.command("devices", cls=Command, short_help="Show adapters and the DirectML in use.")
-@option("--directml", "path", metavar="FILE", help="Use this DirectML, and do not look for one.")
-@option("--check", is_flag=True, help="Check what else devices must do: "
+@option("--directml", "path", metavar="FILE", help="Use this DirectML instead of looking for one.")
+@option("--check", is_flag=True, help="Check what devices must do besides running operators: "
         "minimum levels, queries, creation and release, removal.")  # fmt: skip
 @option("--json", "as_json", is_flag=True, help="List as JSON.")
 @color_option
@@ -105,7 +105,7 @@ def _heading(one: Surveyed) -> str:
 
 
 def _table(adapters: Iterable[Surveyed]) -> Table:
-    """Return all adapters side by side; what is told of each takes two lines."""
+    """Return a table of all adapters, two lines for each."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -132,7 +132,7 @@ def _table(adapters: Iterable[Surveyed]) -> Table:
 
 
 def _record(one: Surveyed) -> Table:
-    """Return what is told of one adapter, a line for each."""
+    """Return a table of one adapter's properties, one per line."""
     from rich.table import Table
     from rich.text import Text
 

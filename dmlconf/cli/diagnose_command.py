@@ -1,4 +1,4 @@
-"""`dmlconf diagnose`: find what is to blame for failures, and the smallest cases that fail."""
+"""`dmlconf diagnose`: find the causes of failures, and the smallest cases that fail."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ _MOST_GROUPS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A case to diagnose, what the failures share that it is one of, and these."""
+    """A case to diagnose, what its group of failures shares, and the cases of the group."""
 
     case: str
     shared: str | None = None
     alike: tuple[str, ...] = ()
 
 
-@click.command("diagnose", cls=Command, short_help="Find what is to blame for failures.")
+@click.command("diagnose", cls=Command, short_help="Find the causes of failures.")
 @click.argument("failure", required=False, metavar="[LOG|CASE]")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
         group=BACKEND_GROUP,
-        help="What the failures are of; by default that of the log.")  # fmt: skip
+        help="The backend that fails; by default that of the log.")  # fmt: skip
 @option("--also", multiple=True, metavar="BACKEND", shell_complete=complete_backend,
-        group=BACKEND_GROUP, help="Run the smallest cases on this as well, such as another adapter "
-        "or numpy.")  # fmt: skip
+        group=BACKEND_GROUP, help="Also run the smallest cases on this backend, such as another "
+        "adapter or numpy.")  # fmt: skip
 @option("-o", "--output", "folder", type=click.Path(path_type=Path, file_okay=False),
-        metavar="FOLDER", help="Write a folder for each group of failures here: a report, and the "
-        "smallest case in every form.")  # fmt: skip
+        metavar="FOLDER", help="Write a folder for each group of failures here, with a report and "
+        "the smallest case in every form.")  # fmt: skip
 @option("--groups", default=_MOST_GROUPS, show_default=True, type=click.IntRange(min=1),
-        metavar="N", help="Diagnose N groups, the largest first.")  # fmt: skip
+        metavar="N", help="Diagnose at most N groups, the largest first.")  # fmt: skip
 @option("--time", "seconds", default=60.0, show_default=True, metavar="SECONDS",
         type=Number(min=0), help="How long the reduction of one case may take.")  # fmt: skip
 @option("--timeout", default=10.0, show_default=True, metavar="SECONDS", group=BACKEND_GROUP,
@@ -72,13 +72,13 @@ def command(
     seconds: float,
     timeout: float,
 ) -> int:
-    """Diagnose the failures in a run LOG (by default the latest run's), or one CASE.
+    """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
-    Of each group of failures that share something, the smallest case is run again: alone and ten
+    For each group of failures that share something, the smallest case is run again: alone and ten
     times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
-    reduction; the smallest case so far is kept, as it is if the process dies.
+    reduction and keeps the smallest case so far, which also survives if the process dies.
 
-    Exit codes: 0 every failure came again; 1 one did not; 2 wrong usage; 3 an invalid file; 4 a
+    Exit codes: 0 every failure was reproduced; 1 one was not; 2 wrong usage; 3 an invalid file; 4 a
     backend that cannot be used; 5 nothing failed; 6 the diagnosis was interrupted.
     """
     log = _log(failure)
@@ -128,10 +128,10 @@ def command(
 
 
 def _log(failure: str | None) -> RunLog | None:
-    """Return the log that is named; None where a case is, or where there is no run.
+    """Return the log that is named; None if a case is named or there is no run.
 
     Raises:
-        InvalidLogError: the log is none, or is not there.
+        InvalidLogError: the file is not a log, or does not exist.
     """
     path = Path(failure) if failure is not None else latest_log()
     if path is None or not (path.exists() or path.suffix in (".jsonl", ".json")):
@@ -162,7 +162,7 @@ def _diagnosed(
     others: Sequence[registry.BackendName],
     folder: Path | None,
 ) -> Diagnosis:
-    """Diagnose a case, write its folder, and say what came of it."""
+    """Diagnose a case, write its folder, and print the result."""
     from dmlconf.diagnosis.diagnose import diagnose
     from dmlconf.diagnosis.folder import write_case, write_diagnosis
     from dmlconf.diagnosis.report import culprit_sentence, reduction_sentence

@@ -1,4 +1,4 @@
-"""`dmlconf doctor`: what works on this machine, and what to do about the rest."""
+"""`dmlconf doctor`: check what works on this machine, and what to do about the rest."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What was looked at, and what to do about it.
+    """A checked subject, its state, and what to do about it.
 
     Attributes:
-        subject: what was looked at.
-        state: whether it works, is not there, or stands in the way of every run.
+        subject: what was checked.
+        state: whether it works, is absent, or prevents every run.
         told: what was found.
-        advice: what to do; None where nothing needs doing.
+        advice: what to do; None if nothing needs doing.
     """
 
     subject: str
@@ -48,12 +48,12 @@ class _Finding:
     advice: str | None = None
 
 
-@click.command("doctor", cls=Command, short_help="Tell what works here, and what to do.")
-@option("--json", "as_json", is_flag=True, help="Tell it as JSON.")
+@click.command("doctor", cls=Command, short_help="Check this machine, and say what to fix.")
+@option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Look at Python, NumPy, the suite, DirectML, adapters, folders and the Wine lab.
+    """Check Python, NumPy, the suite, DirectML, adapters, folders and the Wine lab.
 
-    Exit code 1 where something stands in the way of every run; DirectML need not be there.
+    The exit code is 1 if something prevents every run; DirectML is optional.
     """
     findings = [finding for check in _CHECKS for finding in check()]
     if as_json:
@@ -127,12 +127,12 @@ def _logs() -> Iterator[_Finding]:
         folder = log_directory()
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        advice = "set DMLCONF_LOG_DIRECTORY to a folder that can be written, or use --log FILE"
+        advice = "set DMLCONF_LOG_DIRECTORY to a writable folder, or use --log FILE"
         yield _Finding("run logs", _State.ABSENT, str(error), advice)
         return
     if not os.access(folder, os.W_OK):
-        advice = "set DMLCONF_LOG_DIRECTORY to a folder that can be written, or use --log FILE"
-        yield _Finding("run logs", _State.ABSENT, f"{folder} cannot be written", advice)
+        advice = "set DMLCONF_LOG_DIRECTORY to a writable folder, or use --log FILE"
+        yield _Finding("run logs", _State.ABSENT, f"{folder} is not writable", advice)
         return
     logs = list(folder.glob("run-*.jsonl"))
     size = sum(log.stat().st_size for log in logs) / 1e6
@@ -155,8 +155,8 @@ def _configuration() -> Iterator[_Finding]:
 def _cache() -> Iterator[_Finding]:
     store = user_store()
     if store is None:
-        text = f"turned off by {VARIABLE}: every case file is checked anew"
-        yield _Finding("cache", _State.ABSENT, text, f"unset {VARIABLE} to start sooner")
+        text = f"turned off by {VARIABLE}: every case file is checked again each time"
+        yield _Finding("cache", _State.ABSENT, text, f"unset {VARIABLE} to start faster")
         return
     files = [each for each in store.folder.glob("*") if each.is_file()]
     size = sum(each.stat().st_size for each in files) / 1e6

@@ -1,4 +1,4 @@
-"""What each exit code means; the same on every platform."""
+"""The meaning of each exit code; the same on every platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     """The command was used wrongly."""
     INVALID_FILE = 3
-    """A case, schema, log or waiver file is invalid; a certificate is none, or was changed."""
+    """A case, schema, log, waiver or certificate file is invalid, or a certificate was changed."""
     BACKEND = 4
     """A backend could not be used."""
     NOTHING_SELECTED = 5
@@ -30,14 +30,14 @@ class ExitCode(IntEnum):
     """The run is complete and nothing fails it, but nothing passed: every verdict is unchecked or
     unsupported."""
     OUTPUT = 8
-    """A report could not be written, though every verdict was reached and none fails the run."""
+    """A report could not be written, although all verdicts are in and none fails the run."""
     INTERNAL = 70
-    """A fault of dmlconf itself."""
+    """A bug in dmlconf itself."""
 
 
 def exit_code_of(error: ExpectedError) -> ExitCode:
-    """Return the exit code of an error that a person can mend."""
-    from dmlconf.backends.protocol import BackendError  # Most commands end without any.
+    """Return the exit code of an error that the user can fix."""
+    from dmlconf.backends.protocol import BackendError  # Most commands end without an error.
     from dmlconf.certification.errors import (
         CertificationError,
         RefusedError,

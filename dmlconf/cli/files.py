@@ -1,4 +1,4 @@
-"""Write files that replace others at once."""
+"""Replace files atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["replaced"]
 
 
 def replaced(path: Path, content: bytes | None, option: str = "-o") -> None:
-    """Replace a file at once; without content, only find out whether that is possible.
+    """Replace a file atomically; without content, only check that this is possible.
 
     Raises:
         click.UsageError: it is not.

@@ -53,12 +53,12 @@ __all__ = ["command"]
 
 _CASES: Final = 100
 _ROUND: Final = 100
-"""Cases that are made before they run; a run with --time ends after some such round."""
+"""Cases that are generated before they run; a run with --time ends after such a round."""
 
 _MOST_SAVED: Final = 100
-"""Of one group of failures; more of them tell nothing new."""
+"""Of one group of failures; more of them add nothing new."""
 
-_CHOICE_GROUP: Final = "Choose what to make"
+_CHOICE_GROUP: Final = "Choose what to generate"
 
 
 def _operators(
@@ -67,7 +67,7 @@ def _operators(
     names = []
     for value in values:
         if is_graphs(value):
-            raise click.BadParameter("graphs are made with --graphs", context, parameter)
+            raise click.BadParameter("use --graphs to generate graphs", context, parameter)
         try:
             names.append(operator_name(value))
         except UnknownOperatorError as error:
@@ -82,7 +82,7 @@ def _operators(
         shell_complete=complete_backend, help="What to test: directml, or a plugin's.")  # fmt: skip
 @option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
         callback=_operators, shell_complete=complete_operator,
-        help="Generate cases of this operator; by default of all.")  # fmt: skip
+        help="Generate cases of this operator; of all operators if none is given.")  # fmt: skip
 @option("--graphs", is_flag=True, group=_CHOICE_GROUP,
         help="Generate graphs of these operators instead of single operators.")  # fmt: skip
 @option("--nodes", default=MOST_NODES, show_default=True, type=click.IntRange(1, 100), metavar="N",
@@ -91,10 +91,10 @@ def _operators(
         help="Generate cases that break one constraint each, which the backend must refuse.",
         )  # fmt: skip
 @option("--seed", type=click.IntRange(min=0), metavar="N", group=_CHOICE_GROUP,
-        help="Generate the cases of this seed; by default of a new one. Seed and number determine "
-        "the same case on every machine.")  # fmt: skip
+        help="Generate the cases of this seed; a random one if not given. The same seed and number "
+        "give the same case on every machine.")  # fmt: skip
 @option("--cases", "count", type=click.IntRange(min=1), metavar="N", group=_CHOICE_GROUP,
-        help=f"Generate N cases of each operator, or N graphs; {_CASES} by default.",
+        help=f"Generate N cases of each operator, or N graphs; {_CASES} if not given.",
         )  # fmt: skip
 @option("--time", "seconds", type=Number(0, min_open=True), metavar="SECONDS", group=_CHOICE_GROUP,
         help="Generate cases for this long.")  # fmt: skip
@@ -106,10 +106,10 @@ def _operators(
         help="Stop after N failures.")  # fmt: skip
 @option("--save", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
         group=REPORT_GROUP, help="Write failing cases as case files here, some of each group; "
-        "fuzz-failures by default.")  # fmt: skip
+        "by default to fuzz-failures.")  # fmt: skip
 @option("--reduce", "reduce_seconds", default=60.0, show_default=True, type=Number(0),
-        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group for so "
-        "long in all; 0 for not at all.")  # fmt: skip
+        metavar="SECONDS", group=REPORT_GROUP, help="Reduce one failing case of each group, taking "
+        "this long in total; 0 turns this off.")  # fmt: skip
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
 @report_option()
@@ -138,9 +138,9 @@ def command(
     failures: int | None,
     color: str,
 ) -> int:
-    """Generate random cases that are valid by the catalogue, run them on a backend, and report.
+    """Generate random cases that the catalogue calls valid, run them on a backend, and report.
 
-    The reference gives what is expected. Exit codes are those of `dmlconf run`.
+    The reference gives the expected values. Exit codes are those of `dmlconf run`.
     """
     if sum(map(bool, (count, seconds, numbers))) > 1:
         raise click.UsageError("--cases, --time and --number exclude each other")
@@ -213,7 +213,7 @@ def command(
 def _rounds(
     fuzz: Fuzz, numbers: list[int] | None, seconds: float | None, cases: dict[str, PlannedCase]
 ) -> Iterator[list[PlannedCase]]:
-    """Yield cases in rounds, and keep each in `cases`; with a time, until it is over."""
+    """Yield cases in rounds, and keep each in `cases`; stop after `seconds`, if given."""
     end = None if seconds is None else monotonic() + seconds
     for batch in in_rounds(fuzz.cases(numbers), _ROUND):
         cases.update((planned.identifier, planned) for planned in batch)
@@ -225,7 +225,7 @@ def _rounds(
 def _save(
     folder: Path, log: RunLog, cases: dict[str, PlannedCase]
 ) -> list[tuple[PlannedCase, Verdict]]:
-    """Write some failing cases of each group, tell where, and return one of each group."""
+    """Write some failing cases of each group, print where, and return one of each group."""
     groups = [group.failures for group in shared_properties(log)]
     chosen = [cases[verdict.case] for group in groups for verdict in group[:_MOST_SAVED]]
     if not chosen:

@@ -1,4 +1,4 @@
-"""Reduce failing cases that were made by chance: one of each group."""
+"""Reduce failing random cases: one of each group."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FOLDER: Final = "reduced"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Runs a case by itself, and judges it as a run does.
+    """Runs a single case, and judges it as a run does.
 
     Attributes:
-        backend: what it runs on.
+        backend: the backend that runs it.
         against: gives the expected outcome.
-        substrate: what lies below DirectML.
+        substrate: the layers below DirectML.
     """
 
     backend: OpenBackend
@@ -46,11 +46,11 @@ class Trial:
             self.against, self.backend.faults, half, JudgeOptions(self.substrate)
         )
         verdict = conclusion.of(case, outcome, None)
-        assert verdict is not None, "cases that are made have no relations"
+        assert verdict is not None, "generated cases have no relations"
         return verdict
 
     def repeats(self, case: Case, verdict: Verdict) -> bool:
-        """Tell whether a case fails as a verdict says."""
+        """Return whether a case fails in the way a verdict says."""
         other = self.verdict(case)
         kinds = [each.reason.kind if each.reason else None for each in (other, verdict)]
         return other.status is verdict.status and kinds[0] is kinds[1]
@@ -59,13 +59,13 @@ class Trial:
 def reduce_groups(
     folder: Path, failures: Sequence[tuple[PlannedCase, Verdict]], trial: Trial, seconds: float
 ) -> None:
-    """Write a smaller case that fails in the same way for each failing one, and tell of it.
+    """Write a smaller case that fails in the same way for each failing one, and report it.
 
     Args:
         folder: gets a folder `reduced`.
         failures: one failing case of each group, the largest group first.
         trial: runs cases.
-        seconds: how long to take in all.
+        seconds: how long to take in total.
     """
     end = monotonic() + seconds
     for place, (planned, verdict) in enumerate(failures):
@@ -90,5 +90,5 @@ def reduce_groups(
         except OSError as error:
             say(f"Error: {path} could not be written: {error.strerror or error}")
             return
-        rest = "" if reduced.complete else ", not to its end"
-        say(f"{case.identifier} is reduced in {reduced.trials:,} trials{rest}: {path}")
+        rest = "" if reduced.complete else ", not completely"
+        say(f"{case.identifier} was reduced in {reduced.trials:,} trials{rest}: {path}")

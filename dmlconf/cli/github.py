@@ -1,4 +1,4 @@
-"""What a run tells GitHub Actions beside its table: annotations, and the summary of the step."""
+"""What a run reports to GitHub Actions besides its table: annotations and the step's summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SUMMARY_BYTES: Final = 1_000_000
 def publish(log: RunLog) -> None:
     """Print annotations, and append the run as Markdown to the step's summary.
 
-    Does nothing, and says so, anywhere but in a workflow.
+    Outside a workflow it only warns.
 
     Raises:
         OSError: the summary cannot be written.

@@ -1,4 +1,4 @@
-"""Write a tensor as a person reads it: rows and columns, one block per leading coordinates."""
+"""Format a tensor for reading: rows and columns, one block for each set of leading coordinates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_BLOCKS: Final = 6
 def grid(tensor: Array) -> str:
     """Return the tensor's elements in aligned columns.
 
-    What exceeds 12 columns, 12 rows or 6 blocks is left out, and an ellipsis says so.
+    Anything beyond 12 columns, 12 rows or 6 blocks is left out and marked by an ellipsis.
     """
     rows = tensor.reshape(-1, tensor.shape[-1]) if tensor.ndim else tensor.reshape(1, 1)
     if not rows.size:

@@ -1,4 +1,4 @@
-"""What to do about cases that a run could not check, for people who write cases."""
+"""Hints for authors of cases about cases that a run could not check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NAMED: Final = 3
 
 
 def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
-    """Yield what to do so that unchecked cases outside the bundled suite are checked.
+    """Yield how to get unchecked cases outside the bundled suite checked.
 
     Args:
         log: the run.
@@ -46,7 +46,7 @@ def hints(log: RunLog, plan: Iterable[PlannedCase]) -> Iterator[str]:
             copies[folder] = recording
     for folder, recording in copies.items():
         yield (
-            f"{folder} was copied without its recording, which has the expected values: copy "
+            f"{folder} was copied without its recording, which has the expected outputs: copy "
             f"{recording} there too, or add --against recording:{recording}"
         )
     unstated = [
@@ -68,12 +68,12 @@ def _file(template: CaseTemplate) -> Path:
 
 
 def _has_recording(template: CaseTemplate) -> bool:
-    """Tell whether a case's folder is recorded: what is unchecked there, no device could tell."""
+    """Return whether a case's folder is recorded; if so, no device can decide what is unchecked."""
     return any(_file(template).parent.glob(f"*{SUFFIX}"))
 
 
 def _missing_recording(template: CaseTemplate) -> Path | None:
-    """Return the bundled recording of the file that a case's file is a copy of, if it lacks one."""
+    """Return the bundled recording for a copied case file that has none next to it, if any."""
     file = _file(template)
     origin = cases_directory() / template.operator_name.lower()
     if _has_recording(template) or not (origin / file.name).is_file():

@@ -1,4 +1,4 @@
-"""Reports of large runs, made by a process of its own: this one has the plan in its memory."""
+"""Reports of large runs, written by a separate process: this one has the plan in memory."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["shown_elsewhere"]
 
 
 def shown_elsewhere(log: Path, reports: Sequence[Report], details: Mapping[str, Any]) -> bool:
-    """Write a run's reports and its table as `dmlconf report` does; return whether all were.
+    """Write a run's reports and its table as `dmlconf report` does; return whether all succeeded.
 
     Args:
         log: the run's log.
         reports: formats and files.
-        details: how much the terminal shows, as `show` takes it.
+        details: how much the terminal shows, as for `show`.
     """
     command = [sys.executable, "-m", "dmlconf", "report", str(log)]
     for name, file in reports:
@@ -34,5 +34,5 @@ def shown_elsewhere(log: Path, reports: Sequence[Report], details: Mapping[str, 
     sys.stdout.flush()
     code = subprocess.run(command, check=False).returncode
     if code < 0:
-        say(f"Error: the report's process was ended by signal {-code}; the log has all verdicts")
+        say(f"Error: the report process was killed by signal {-code}; the log has all verdicts")
     return code == 0

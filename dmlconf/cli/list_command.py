@@ -1,4 +1,4 @@
-"""`dmlconf list`: name the cases that a run would take."""
+"""`dmlconf list`: list the cases that a run would select."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dmlconf.fleet.shards import Shard
 __all__ = ["command"]
 
 
-@click.command("list", cls=Command, short_help="Name the cases that a run would take.")
+@click.command("list", cls=Command, short_help="List the cases that a run would select.")
 @paths_argument
 @selection_options
 @shard_options
-@option("--json", "as_json", is_flag=True, help="List as JSON, with operators and tags.")
+@option("--json", "as_json", is_flag=True, help="Print JSON, with operators and tags.")
 def command(
     paths: tuple[Path, ...],
     as_json: bool,
@@ -30,7 +30,7 @@ def command(
     shard_log: Path | None,
     **selection: Any,
 ) -> int:
-    """List the cases under PATHS (by default the bundled suite), one a line."""
+    """List the cases under PATHS (by default the bundled suite), one per line."""
     _, planned = load_chosen(paths, **selection)
     if not planned:
         return nothing_selected(paths, selection)

@@ -1,4 +1,4 @@
-"""The log of a run that a command makes."""
+"""The default log of a run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["default_log"]
 
 
 def default_log() -> Path:
-    """Return the path of a new run log where the user names none; elsewhere if it has no place."""
+    """Return the path of a new run log if the user names none; else a temporary file."""
     try:
         return new_log()
     except OSError as error:
-        import tempfile  # Seldom needed, and it takes a while to import.
+        import tempfile  # Seldom needed, and slow to import.
 
         handle, name = tempfile.mkstemp(prefix="dmlconf-run-", suffix=".jsonl")
         os.close(handle)

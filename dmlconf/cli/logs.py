@@ -1,4 +1,4 @@
-"""Where run logs are kept that no option names."""
+"""The folder of run logs that no option names."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ KEPT_LOGS: Final = 20
 KEPT_FOR: Final = timedelta(days=1)
 """How long after its last verdict a log is kept, however many there are."""
 KEPT_BYTES: Final = 512 << 20
-"""How large the kept logs are in sum, at most; the latest is kept in any case."""
+"""The maximum total size of the kept logs; the latest is always kept."""
 KEPT_WHILE_WRITTEN: Final = timedelta(minutes=15)
-"""How long after its last verdict a log is kept in any case: its run may still be going on."""
+"""How long after its last verdict a log is always kept: its run may still be in progress."""
 
 
 def log_directory() -> Path:
@@ -41,7 +41,7 @@ def log_directory() -> Path:
 
 
 def _state_directory() -> Path:
-    """Return the folder for what programs leave behind, by the XDG base directories if any."""
+    """Return the folder for state of programs, by the XDG base directories if they apply."""
     if sys.platform in ("win32", "darwin"):
         return Path(click.get_app_dir("dmlconf", roaming=False))
     state_home = os.environ.get("XDG_STATE_HOME")
@@ -59,10 +59,10 @@ def _logs() -> list[Path]:
 
 
 def new_log() -> Path:
-    """Return the path of a new run log, and remove old ones beyond the latest, and beyond a size.
+    """Return the path of a new run log, and remove old ones beyond a number and a total size.
 
     Raises:
-        OSError: the directory cannot be made.
+        OSError: the directory cannot be created.
     """
     directory = log_directory()
     directory.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def new_log() -> Path:
 
 
 def _beyond(logs: Sequence[Path], most: int) -> list[Path]:
-    """Return the logs that make all together larger than so many bytes, the oldest first."""
+    """Return the logs that exceed this many bytes in total, the oldest first."""
     total = 0
     for at in range(len(logs) - 1, -1, -1):
         with suppress(FileNotFoundError):  # Another run removed it just now.
@@ -97,7 +97,7 @@ def _older_than(path: Path, moment: datetime) -> bool:
 
 
 def latest_log() -> Path | None:
-    """Return the path of the latest run's log; None where there is none."""
+    """Return the path of the latest run's log; None if there is none."""
     try:
         logs = _logs()
     except OSError:
@@ -106,7 +106,7 @@ def latest_log() -> Path | None:
 
 
 def _cut(path: Path, end: int) -> IO[str]:
-    """Cut a log behind the last line to keep, and open it to add others."""
+    """Truncate a log after the last line to keep, and open it for appending."""
     with path.open("r+b") as stream:
         stream.truncate(end)
         stream.seek(end - 1)
@@ -118,11 +118,11 @@ def _cut(path: Path, end: int) -> IO[str]:
 
 @contextmanager
 def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str]]:
-    """Open a run log for writing, and keep other runs from writing to it meanwhile.
+    """Open a run log for writing, and lock out other runs meanwhile.
 
     Args:
         path: the log.
-        earlier: what it holds and is to go on; else it is emptied.
+        earlier: the run it holds and that is to be continued; without one, the log is emptied.
 
     Raises:
         click.UsageError: the file cannot be written, is no regular file, or is another run's.
@@ -131,7 +131,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
         lock = FileLock(path)
         if not stat.S_ISREG(path.stat().st_mode):
             lock.release()
-            message = "not a regular file; reports are made from the log, so it must be one"
+            message = "not a regular file; reports are read from the log, so it must be one"
             raise click.UsageError(printable(f"--log {path}: {message}"))
         if earlier is not None and path.stat().st_size != earlier.size:
             lock.release()
@@ -147,6 +147,6 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
     try:
         yield stream
     finally:
-        with suppress(OSError):  # Every line was flushed; what the disk had no room for is lost.
+        with suppress(OSError):  # Every line was flushed; what did not fit on the disk is lost.
             stream.close()
         lock.release()

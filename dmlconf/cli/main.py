@@ -1,4 +1,4 @@
-"""The entry point: find the command, run it, and turn what went wrong into an exit code."""
+"""The entry point: find the command, run it, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ _SETTINGS: Final = {
 
 @click.group(cls=_LazyGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="dmlconf")
-@click.option("--no-cache", is_flag=True, help="Neither read the cache folder nor write to it.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache folder.")
 def cli(no_cache: bool) -> None:
-    """Test whether DirectML operators give the results that they are documented to give."""
+    """Test whether DirectML operators give the documented results."""
     if no_cache:
         from dmlconf.cli.cache import turn_off  # Few runs need it before their command.
 
@@ -88,16 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end_by_exit_code() -> None:
-    """Keep Python from dying of SIGINT in place of the exit code.
+    """Keep Python from dying of SIGINT instead of returning the exit code.
 
-    `python -m dmlconf` does where an interrupt, handled or not, has left text at work in `exec`,
-    which is how `dataclass` makes its methods. Python forgets about that when more text is run.
+    `python -m dmlconf` does if an interrupt, handled or not, ended source text running in `exec`,
+    which is how `dataclass` creates its methods. Running more text in `exec` clears that state.
     """
     exec("")
 
 
 def _replace_closed_streams() -> None:
-    """Give a closed standard stream a place, so that no file of a run takes its number."""
+    """Open closed standard streams on the null device, so that no file takes their descriptors."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             descriptor_of_null = os.open(os.devnull, os.O_RDWR)
@@ -143,5 +143,5 @@ def _run(arguments: Sequence[str] | None) -> int:
             say(f"Error: {fault}")
             return ExitCode.OUTPUT
         traceback.print_exc()
-        say("\nThis is a fault of dmlconf itself. Please report it with the lines above.")
+        say("\nThis is a bug in dmlconf itself. Please report it with the lines above.")
         return ExitCode.INTERNAL

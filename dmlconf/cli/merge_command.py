@@ -36,8 +36,8 @@ __all__ = ["command"]
     help="Write the merged log here.",
 )
 @option("--other-environments", is_flag=True,
-        help="Merge runs also whose machines, adapters or drivers differ; each verdict names its "
-        "log then.")  # fmt: skip
+        help="Also merge runs whose machines, adapters or drivers differ; each verdict then names "
+        "its log.")  # fmt: skip
 @demand_options
 @report_option()
 @detail_options
@@ -54,9 +54,9 @@ def command(
 ) -> int:
     """Merge run LOGS of one plan into the log that one run would have written, and report.
 
-    They are the logs of shards (`dmlconf run --shard`), or of parts of a run. Logs are refused that
-    disagree on a case, or are of another suite, backend, options or environment. Exit codes are
-    those of `dmlconf run`; 6 where verdicts are missing, which `dmlconf run --resume` adds.
+    They are the logs of shards (`dmlconf run --shard`), or of parts of a run. Logs that disagree on
+    a case, or differ in suite, backend, options or environment, are rejected. Exit codes are those
+    of `dmlconf run`; 6 if verdicts are missing, which `dmlconf run --resume` adds.
     """
     reports = parse_reports(report_options, log=output)
     if resolved(output) in {resolved(log) for log in logs}:
@@ -82,7 +82,7 @@ def command(
 
 
 def _write(merger: Merger, output: Path) -> None:
-    """Write the merged log to a file of its own, which takes the place of the other at the end."""
+    """Write the merged log to a temporary file, which replaces the output at the end."""
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     try:
         if output.exists():

@@ -1,4 +1,4 @@
-"""Cases of models, which some commands and backends take only when asked for."""
+"""Cases of models, which some commands and backends select only on request."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dmlconf.cli.console import warn
 __all__ = ["WITHOUT_MODELS", "leave_out_models"]
 
 WITHOUT_MODELS: Final[Mapping[str, str]] = {
-    "numpy": "on numpy, which nothing would judge there",
+    "numpy": "on numpy, where nothing would judge them",
     "recording": "of a replay, because they are not recorded",
 }
-"""Backends that take cases of models only when asked for, and why."""
+"""Backends that select cases of models only on request, and why."""
 
 
 def leave_out_models(
@@ -25,13 +25,13 @@ def leave_out_models(
     selection: Mapping[str, Any],
     why: str | None,
 ) -> list[PlannedCase]:
-    """Return the plan without cases of models, unless the user asks for them, and say so.
+    """Return the plan without cases of models, with a warning, unless the user asks for them.
 
     Args:
         paths: as given.
         plan: what the options choose.
         selection: the options, as `load_chosen` takes them.
-        why: continues "cases of the tag `model` left out"; None where they are taken.
+        why: continues "cases with the tag `model` left out"; None if they are selected.
     """
     named = any(selection.get(key) for key in ("identifiers", "case_list", "failed"))
     named = named or MODEL_TAG in (selection.get("profile") or "").split("+")[1:]
@@ -40,6 +40,6 @@ def leave_out_models(
         return plan
     rest, count = without_models(plan)
     if count:
-        cases = f"{count:,} case{'s' if count != 1 else ''} of the tag `{MODEL_TAG}`"
-        warn(f"{cases} left out {why}: take them with --tag {MODEL_TAG}")
+        cases = f"{count:,} case{'s' if count != 1 else ''} with the tag `{MODEL_TAG}`"
+        warn(f"{cases} left out {why}: select them with --tag {MODEL_TAG}")
     return rest

@@ -1,4 +1,4 @@
-"""`dmlconf new`: begin a new file from what the catalogue and the suite know."""
+"""`dmlconf new`: create a new file from the catalogue and the suite."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dmlconf.documents.problems import printable
 __all__ = ["command"]
 
 
-@click.group("new", short_help="Begin a new case.")
+@click.group("new", short_help="Create a new case.")
 def command() -> None:
-    """Begin a new case."""
+    """Create a new case."""
 
 
-@command.command("case", cls=Command, short_help="Write a case file to begin from.")
+@command.command("case", cls=Command, short_help="Write a case file to start from.")
 @click.argument("name", metavar="OPERATOR", shell_complete=complete_operator)
 @option("--name", "case_name", default="new-case", show_default=True, metavar="NAME",
               help="The case's name.")  # fmt: skip
@@ -33,10 +33,10 @@ def command() -> None:
               help="Write here instead of to standard output; never over a file that exists.",
               )  # fmt: skip
 def _case(name: str, case_name: str, file: Path | None) -> int:
-    """Write a case file for OPERATOR with one case that is valid as it stands.
+    """Write a case file for OPERATOR with one valid case.
 
-    Its desc and data are those of a small case of the bundled suite, with what the catalogue says
-    of each field and the constraints that a desc must meet as comments.
+    Its desc and data are those of a small case of the bundled suite. Comments give what the
+    catalogue says about each field, and the constraints that a desc must meet.
     """
     try:
         entry = operator(name)
@@ -49,7 +49,7 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
     ]
     pattern = pattern_of(map(valid_case, plan))
     if pattern is None:
-        raise click.UsageError(f"the bundled suite has no case of {entry.name} to begin from")
+        raise click.UsageError(f"the bundled suite has no case of {entry.name} to start from")
     text = scaffold(case_name, pattern, file)
     if file is None:
         click.echo(text, nl=False)
@@ -63,6 +63,6 @@ def _case(name: str, case_name: str, file: Path | None) -> int:
     except OSError as error:
         raise click.UsageError(f"--output {file}: {error.strerror}") from error
     click.echo(printable(f"wrote {file}: one case of {entry.name}, with comments on each field"))
-    click.echo("Next: write what the outputs are below `expect:`, then type:")
+    click.echo("Next: write the outputs below `expect:`, then type:")
     click.echo(printable(f"  dmlconf run {shlex.quote(str(file))}"))
     return ExitCode.SUCCESS

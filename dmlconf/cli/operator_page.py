@@ -24,10 +24,10 @@ _DOCUMENTATION: Final = "https://learn.microsoft.com/windows/win32/api/directml"
 
 
 def operator_page(entry: Operator) -> str:
-    """Return all that the catalogue has of an operator, with the number of its cases.
+    """Return everything in the catalogue about an operator, with the number of its cases.
 
     Links lead to the official page and, for a special case, to the page of the general operator
-    beside this one: `resample3.md`.
+    in the same folder: `resample3.md`.
     """
     sections = (
         ("Struct", _struct(entry)),
@@ -49,7 +49,7 @@ def operator_page(entry: Operator) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table; cells are Markdown already, but for the sign that parts them."""
+    """Yield the lines of a table; cells are Markdown already, except for unescaped bars."""
     yield f"| {' | '.join(columns)} |"
     yield "|" + "---|" * len(columns)
     for row in rows:
@@ -57,7 +57,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def _code(text: object) -> str:
-    """Return the text as code in a line of Markdown, backticks inside it included."""
+    """Return the text as inline code in Markdown, even if it has backticks."""
     fence = "`"
     while fence in str(text):
         fence += "`"
@@ -65,7 +65,7 @@ def _code(text: object) -> str:
 
 
 def _text(text: str) -> str:
-    """Return prose whose signs stay what they are, where Markdown or HTML would take them."""
+    """Return prose with the characters escaped that Markdown or HTML would interpret."""
     for sign in "\\`*_[]":
         text = text.replace(sign, f"\\{sign}")
     return text.replace("&", "&amp;").replace("<", "&lt;")
@@ -101,7 +101,7 @@ def _support(entry: Operator) -> Iterator[str]:
     for index, listed in enumerate(entry.support):
         if index:
             yield ""
-        yield f"From feature level {max(listed.since, entry.since)} on{_when(listed)}:"
+        yield f"From feature level {max(listed.since, entry.since)}{_when(listed)}:"
         yield ""
         rows = (
             (_code(tensor), ranks_text(support), ", ".join(support.data_types))
@@ -114,7 +114,7 @@ def _support(entry: Operator) -> Iterator[str]:
 
 
 def _when(listed: SupportTable) -> str:
-    return f", where {_code(listed.when)}" if listed.when is not None else ""
+    return f", if {_code(listed.when)}" if listed.when is not None else ""
 
 
 def _terms(entry: Operator) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _constraints(entry: Operator) -> Iterator[str]:
         yield from _table(("Name", "Condition", "Source", "Note"), rows)
         yield ""
     general = [*GENERAL_CONSTRAINTS, *(constraint.name for constraint in tensor_constraints())]
-    yield f"Every operator has these as well: {', '.join(map(_code, general))}."
+    yield f"Every operator also has these: {', '.join(map(_code, general))}."
 
 
 def _precision(entry: Operator) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _precision(entry: Operator) -> Iterator[str]:
     )
     yield from _table(("Output", "Rule", "Source", "Measured"), rows)
     yield ""
-    yield "Of several rules of an output, the first whose condition is met holds."
+    yield "If an output has several rules, the first whose condition is met applies."
 
 
 def _in_place(entry: Operator) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _in_place(entry: Operator) -> Iterator[str]:
 def _page_errors(entry: Operator) -> Iterator[str]:
     if entry.page_errors:
         rows = ((_text(e.says), _text(e.right), _text(e.why)) for e in entry.page_errors)
-        yield from _table(("The page says", "Right is", "Why"), rows)
+        yield from _table(("The page says", "Correct", "Why"), rows)
 
 
 def _gaps(entry: Operator) -> Iterator[str]:
@@ -182,8 +182,8 @@ def _cases(entry: Operator) -> Iterator[str]:
     yield from _table(("File", "Cases"), (*rows, ("all", f"{counts.total():,}")))
     yield ""
     yield (
-        f"`dmlconf list -o {entry.name}` names them; "
-        f"`dmlconf coverage -o {entry.name} --missing` shows what of this page they cover."
+        f"`dmlconf list -o {entry.name}` lists them; "
+        f"`dmlconf coverage -o {entry.name} --missing` shows how much of this page they cover."
     )
 
 

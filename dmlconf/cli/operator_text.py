@@ -1,4 +1,4 @@
-"""What the catalogue has of an operator, in words for the terminal and for pages."""
+"""Text about operators from the catalogue, for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def special_case_text(of: Specialisation) -> str:
-    """Return the general operator and its fields, `RESAMPLE3 with Antialiased = false`."""
+    """Return the general operator and its fields: `RESAMPLE3 with Antialiased = false`."""
     values = {
         **{name: json.dumps(value) for name, value in of.constants.items()},
         **{name: str(expression) for name, expression in of.computed.items()},
@@ -42,7 +42,7 @@ def special_case_text(of: Specialisation) -> str:
 
 
 def field_note(field: Field) -> str:
-    """Return what a field is beside its type: `input, optional`."""
+    """Return what a field is apart from its type: `input, optional`."""
     notes = [] if field.kind is FieldKind.ATTRIBUTE else [str(field.kind)]
     if field.count:
         notes.append(f"{field.count} of them")
@@ -55,12 +55,12 @@ def field_note(field: Field) -> str:
 
 def ranks_text(support: Support) -> str:
     """Return the ranks that a table lists: `1 to 8`."""
-    least, greatest = support.ranks
-    return str(least) if least == greatest else f"{least} to {greatest}"
+    lowest, highest = support.ranks
+    return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
 
 def level_lines(entry: Operator) -> list[str]:
-    """Return which parts of a desc need a higher feature level than the tables of support say."""
+    """Return which parts of a desc need a higher feature level than the support tables say."""
     lines = [
         f"{since} for {field.name} {constant}"
         for field in entry.of_kind(FieldKind.ATTRIBUTE)
@@ -81,7 +81,7 @@ def level_lines(entry: Operator) -> list[str]:
 
 
 def rule_text(rule: PrecisionEntry) -> str:
-    """Return a rule as a person reads it, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
+    """Return a rule in words, such as `ulp 1 if OutputTensor.DataType == 'FLOAT32'`."""
     limits = [f"{name} {limit:g}" for name, limit in (rule.limits or {}).items()]
     limit_text = ", ".join(limits) or (f"{rule.limit:g}" if rule.limit else "")
     products = f"of {rule.products} products" if rule.products else ""
@@ -91,10 +91,10 @@ def rule_text(rule: PrecisionEntry) -> str:
 
 
 def typical_text(typical: Typical) -> str:
-    """Return how much of a limit devices use, and which devices."""
+    """Return how much of a limit devices use, and how that was measured."""
     shares = ", ".join(f"{share:g} for {name}" for name, share in typical.shares.items())
     when = f" when {typical.when}" if typical.when else ""
-    return f"Devices use of the limit at most {shares}{when}. Measured: {typical.measured}"
+    return f"Largest share of the limit used: {shares}{when}. Measured: {typical.measured}"
 
 
 def case_counts(name: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""`dmlconf operators`: the catalogue for people."""
+"""`dmlconf operators`: show the catalogue."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ __all__ = ["command", "markdown_table"]
 @click.command("operators", cls=Command, short_help="Show the catalogue of operators.")
 @click.argument("name", required=False, shell_complete=complete_operator)
 @option("--markdown", is_flag=True,
-        help="List them as a table in Markdown; with a NAME, write its page.")  # fmt: skip
+        help="List them as a Markdown table; with a NAME, write its page.")  # fmt: skip
 @option("--json", "as_json", is_flag=True,
-        help="List them as JSON; with a NAME, all that the catalogue has of it.")  # fmt: skip
+        help="List them as JSON; with a NAME, everything about it.")  # fmt: skip
 @color_option
 def command(name: str | None, markdown: bool, as_json: bool, color: str) -> int:
-    """List the operators of the catalogue, or show all that it has of the one with this NAME."""
+    """List the operators of the catalogue, or show everything about the operator NAME."""
     from dmlconf.cli.console import make_console
 
     console = make_console(color)
@@ -84,7 +84,7 @@ def _listed() -> list[dict[str, Any]]:
 
 
 def markdown_table() -> str:
-    """Return the operators as a table in Markdown, as the README has it."""
+    """Return the operators as a Markdown table, as in the README."""
     lines = ["| Operator | Since | What it does |", "|---|---|---|"]
     for entry in map(operator, operator_names()):
         lines.append(
@@ -101,13 +101,13 @@ def _table(*columns: str) -> Table:
     from rich import box
     from rich.table import Column, Table
 
-    # What is too long for its column goes on below: nothing is cut off.
+    # Text too long for its column is wrapped: nothing is cut off.
     folded = [Column(name, overflow="fold") for name in columns]
     return Table(*folded, box=box.SIMPLE_HEAD, pad_edge=False)
 
 
 def _print(console: Console, text: str, indent: str = "", style: str = "") -> None:
-    """Print a paragraph whose further lines are indented."""
+    """Print a paragraph with a hanging indent."""
     lines = wrap(
         text,
         console.width,
@@ -163,8 +163,8 @@ def _print_struct(console: Console, entry: Operator) -> None:
     console.print(f"struct {entry.struct} {{", markup=False)
     for field in entry.fields:
         line, note = f"  {field.c_type:<{width}} {field.name};", field_note(field)
-        if note and len(beside := f"{line}  // {note}") <= console.width:
-            line = beside
+        if note and len(commented := f"{line}  // {note}") <= console.width:
+            line = commented
         elif note:
             _print(console, f"  // {note}", "  // ")
         console.print(line, markup=False)
@@ -185,7 +185,7 @@ def _print_support(console: Console, entry: Operator) -> None:
 
 
 def _print_levels(console: Console, entry: Operator) -> None:
-    """Print which parts of a desc need a higher level than the tables say."""
+    """Print which parts of a desc need a higher level than the support tables say."""
     lines = level_lines(entry)
     if lines:
         console.print("Feature levels of attributes and of combinations", style="bold")

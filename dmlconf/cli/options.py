@@ -31,7 +31,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Number(click.FloatRange):
-    """A number in a range; NaN, which compares with no bound, is in none."""
+    """A number in a range; NaN, which no bound excludes by comparison, is in no range."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -50,18 +50,18 @@ def _jobs(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         return os.cpu_count() or 1
     if value.isdecimal() and int(value) > 0:
         return int(value)
-    raise click.BadParameter(f"{value!r} is neither a number from 1 on nor auto")
+    raise click.BadParameter(f"{value!r} is neither a positive integer nor auto")
 
 
 def jobs_option(otherwise: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `jobs`, which is None where the user names none.
+    """Return a decorator that adds `jobs`, which is None if the user gives none.
 
     Args:
-        otherwise: how many there are then, for the help.
+        otherwise: the default, for the help.
     """
     return option(
         "-j", "--jobs", callback=_jobs, metavar="N|auto", group=BACKEND_GROUP,
-        help=f"Worker processes to run side by side; {otherwise} by default.",
+        help=f"Worker processes to run in parallel; by default {otherwise}.",
     )  # fmt: skip
 
 
@@ -71,23 +71,23 @@ backend_options: Final = options(
                  help="How long one case may take in a worker process."),
     option("--worker-memory", default=WORKER_MEMORY >> 20, show_default=True, metavar="MIB",
                  type=click.IntRange(min=1), group=BACKEND_GROUP,
-                 help="Replace a worker process between batches once it has grown by so much."),
+                 help="Replace a worker process between batches once it has grown by this much."),
     option("--substrate", type=click.Path(path_type=Path, dir_okay=False, exists=True),
                  envvar="DMLCONF_SUBSTRATE", metavar="FILE", group=BACKEND_GROUP,
-                 help="Set cases apart that fail for a limit listed here."),
+                 help="Report failures caused by the limits in this file separately."),
 )  # fmt: skip
 """Add the options that say how a backend runs."""
 
 
 directml_option: Final = option(
     "--directml", metavar="FILE", group=BACKEND_GROUP,
-    help="Use this DirectML.dll or libdirectml.so for every backend directml, unless the "
-    "backend has its own path=.",
+    help="Use this DirectML.dll or libdirectml.so for every directml backend without its own "
+    "path= option.",
 )  # fmt: skip
 
 
 def challenge_option(text: str) -> Callable[[_Function], _Function]:
-    """Return a decorator that adds `challenge`, which is None where the user names none.
+    """Return a decorator that adds `challenge`, which is None if the user gives none.
 
     Args:
         text: the help.
@@ -98,7 +98,7 @@ def challenge_option(text: str) -> Callable[[_Function], _Function]:
 def with_directml(
     backends: Sequence[registry.BackendName], path: str | None
 ) -> list[registry.BackendName]:
-    """Return the backends; each `directml` without a `path=` of its own has that of `--directml`.
+    """Return the backends; each `directml` without its own `path=` gets that of `--directml`.
 
     Raises:
         click.UsageError: the option is given, and no backend can use it.
@@ -107,14 +107,14 @@ def with_directml(
         return list(backends)
     hint = "--directml"
     if "," in path:
-        reason = "the path cannot have a comma; name the file in the variable DMLCONF_DIRECTML"
+        reason = "the path cannot contain a comma; set the variable DMLCONF_DIRECTML instead"
         raise click.BadParameter(reason, param_hint=hint)
     if all(backend.name != "directml" for backend in backends):
         reason = "no backend is directml; add --backend directml"
         raise click.BadParameter(reason, param_hint=hint)
     changed = [_with_path(backend, path) for backend in backends]
     if changed == list(backends):
-        reason = "each backend directml has its own path=; leave out one or the other"
+        reason = "each directml backend has its own path=; leave out one or the other"
         raise click.BadParameter(reason, param_hint=hint)
     return changed
 

@@ -1,4 +1,4 @@
-"""The exit code of a run: its verdicts, and what the user asks of them."""
+"""The exit code of a run, from its verdicts and the user's demands."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ EXIT_GROUP: Final = "Decide the exit code"
 """The heading of options that decide the exit code."""
 
 FAIL_ON: Final = (Status.UNCHECKED, Status.UNSUPPORTED, Status.WAIVED)
-"""Statuses that fail a run only where the user says so."""
+"""Statuses that fail a run only if the user says so."""
 
 _CHECKED: Final = (Status.PASSED, Status.WAIVED)
-"""Statuses of cases whose results were compared with something, in a run without failures."""
+"""Statuses of cases whose results were compared, in a run without failures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a run must meet beside having no failure.
+    """What a run must meet besides having no failures.
 
     Attributes:
-        fail_on: further statuses of which no case may be.
+        fail_on: further statuses that no case may have.
         min_passed: the share of the selected cases that must pass, in percent; None for any.
     """
 
@@ -68,15 +68,15 @@ def parse_statuses(
 
 demand_options: Final = options(
     option("--fail-on", multiple=True, metavar="STATUS,...", callback=parse_statuses,
-           group=EXIT_GROUP, help=f"Also fail the run if a case is {' or '.join(FAIL_ON)}."),
+           group=EXIT_GROUP, help=f"Also fail the run if a case is {', '.join(FAIL_ON)}."),
     option("--min-passed", type=Number(0, 100), metavar="PERCENT", group=EXIT_GROUP,
            help="Fail the run if a lower share of the selected cases passed."),
 )  # fmt: skip
-"""Add the options of what a run must meet."""
+"""Add the options for what a run must meet."""
 
 
 def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
-    """Return what `run_exit_code` does, also of a log that ends early."""
+    """Return what `run_exit_code` does, even for a log that ends early."""
     footer = log.footer
     if footer is None:
         summary = {str(status): count for status, count in status_counts(log).items()}
@@ -87,12 +87,12 @@ def log_exit_code(log: RunLog, demands: Demands) -> tuple[ExitCode, list[str]]:
 def run_exit_code(
     footer: Footer, demands: Demands, shortcomings: Sequence[str] = ()
 ) -> tuple[ExitCode, list[str]]:
-    """Return the exit code of a run, and what a reader of its table would not know of it.
+    """Return the exit code of a run, and complaints that its table does not show.
 
     Args:
         footer: the end of the run's log.
         demands: what the counts of verdicts must meet.
-        shortcomings: other demands that the run does not meet.
+        shortcomings: complaints about other demands that the run does not meet.
     """
     counts = {status: footer.summary.get(status, 0) for status in Status}
     complaints = [
@@ -111,7 +111,7 @@ def run_exit_code(
     if not footer.complete:
         return ExitCode.INCOMPLETE, []
     if not any(counts[status] for status in _CHECKED):
-        return ExitCode.NOTHING_CHECKED, ["no case passed, so this run shows nothing"]
+        return ExitCode.NOTHING_CHECKED, ["no case passed, so this run proves nothing"]
     return ExitCode.SUCCESS, []
 
 
@@ -120,7 +120,7 @@ def _cases(count: int) -> str:
 
 
 def severity(code: ExitCode) -> int:
-    """Return how grave an exit code of a run is among those of several backends."""
+    """Return the rank of a run's exit code among those of several backends, the worst highest."""
     return [
         ExitCode.SUCCESS,
         ExitCode.OUTPUT,

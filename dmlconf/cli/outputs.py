@@ -1,4 +1,4 @@
-"""Files that a run will write: tried before its first case, so that no hour is lost to a typo."""
+"""Check the files a run will write before its first case, so that a typo costs no hours."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["prepare_files"]
 
 
 def prepare_files(files: Sequence[tuple[str, Path]]) -> None:
-    """Make the folders that files need, all or none, and see that each file can be written.
+    """Create the folders that files need, all or none, and check that each file can be written.
 
     Args:
-        files: each with the option that names it, for messages.
+        files: each preceded by the option that names it, for messages.
 
     Raises:
-        click.UsageError: a file cannot be written; folders that were made are removed.
+        click.UsageError: a file cannot be written; the created folders are removed.
     """
     folders: list[Path] = []
     for option, file in files:
@@ -39,7 +39,7 @@ def prepare_files(files: Sequence[tuple[str, Path]]) -> None:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; return the new ones, the highest first."""
+    """Create a folder and its missing parents; return the new ones, the outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -54,10 +54,10 @@ def _try(file: Path) -> None:
     try:
         mode = file.stat().st_mode
     except FileNotFoundError:
-        # The file itself is no proof of a run that may never get to it.
+        # A leftover empty file would suggest a run that may never happen.
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         file.unlink()
         return
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         os.close(os.open(file, os.O_WRONLY))
-    # A pipe is left alone: its reader would take the end of this for the end of the report.
+    # A pipe is left alone: its reader would take closing it for the end of the report.

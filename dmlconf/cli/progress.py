@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, else a line now and then."""
+"""Progress on standard error: a bar on a terminal, otherwise an occasional line."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dmlconf.cli.console import say
 __all__ = ["progress"]
 
 _SECONDS: Final = 30.0
-"""Without a terminal, no more time passes without a line."""
+"""Without a terminal, the longest time without a line."""
 
 _LEAST_CASES: Final = 1000
-"""From so many cases on, each tenth of them has a line."""
+"""Plans of at least this many cases get a line for each tenth."""
 
 
 @contextmanager
 def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable[[bool], None]]:
-    """Show a progress bar or signs of life; yield what to call after each case.
+    """Show a progress bar or occasional lines; yield a function to call after each case.
 
-    It is to be called with whether the case fails the run.
+    Its argument is whether the case fails the run.
 
     Args:
-        total: how many cases there are; None where that shows only at the end.
+        total: how many cases there are; None if that is unknown until the end.
         quiet: show nothing.
-        color: as `--color` has it.
+        color: the value of `--color`.
     """
     if quiet:
         yield lambda failing: None
@@ -45,14 +45,14 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
 
 
 class _SignsOfLife:
-    """Writes how far a run is, each half minute and at each tenth of a large plan."""
+    """Writes how far a run is, every half minute and at each tenth of a large plan."""
 
     def __init__(self, total: int | None) -> None:
         self._total = total
         self._done = self._failing = 0
         self._began = monotonic()
         self._ended = threading.Event()
-        # A case that hangs calls nothing, so time has a thread of its own.
+        # A case that hangs calls nothing, so the clock has its own thread.
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 

@@ -1,4 +1,4 @@
-"""`dmlconf record`: run cases on a backend, and keep what it makes of them."""
+"""`dmlconf record`: run cases on a backend, and record their outcomes."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ _MOST_NAMED: Final = 10
 
 
 def _checked(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """Refuse other names: a recording replaces the file, and `-o` chooses operators elsewhere."""
+    """Reject other names: a recording replaces the file, and `-o` selects operators elsewhere."""
     if value.suffix != SUFFIX and not value.is_dir():
         message = (
             f"{value} is neither a folder nor a name that ends in {SUFFIX}; "
-            "to choose an operator, write --operator"
+            "to select an operator, use --operator"
         )
         raise click.BadParameter(printable(message))
     return value
 
 
-@click.command("record", cls=Command, short_help="Keep what a backend makes of cases.")
+@click.command("record", cls=Command, short_help="Record the outcomes of cases on a backend.")
 @paths_argument
 @option(
     "-b", "--backend", required=True, metavar="BACKEND", group=BACKEND_GROUP,
-    shell_complete=complete_backend, help="What to record, such as directml.",
+    shell_complete=complete_backend, help="The backend to record, such as directml.",
 )  # fmt: skip
 @option(
     "-o", "--output", required=True, metavar="FILE|FOLDER", type=click.Path(path_type=Path),
     callback=_checked,
-    help="Write the recording to this file, NAME.dmlrec, or to one file for each operator, "
+    help="Write the recording to this file, NAME.dmlrec, or to one file per operator, "
     "FOLDER/<operator>/NAME.dmlrec.",
 )  # fmt: skip
 @option(
     "--name", metavar="NAME",
-    help="Name the files in FOLDER so; the default is BACKEND-VERSION, such as directml-1.15.4.",
+    help="The name of the files in FOLDER; by default BACKEND-VERSION, such as directml-1.15.4.",
 )  # fmt: skip
 @single_device_options
 @long_selection_options
@@ -79,14 +79,14 @@ def command(
     color: str,
     **selection: Any,
 ) -> int:
-    """Run the cases under PATHS (by default the bundled suite) and keep the outcomes.
+    """Run the cases under PATHS (by default the bundled suite) and record their outcomes.
 
-    Cases that break, and those that the backend may decline, are not recorded but listed on
-    standard error. With -o FOLDER, the entries of cases that are not selected stay, and files whose
-    outcomes are the same are not written again. Until all cases have run, no file changes.
+    Cases that break, and those that the backend may decline, are not recorded but reported on
+    standard error. With -o FOLDER, entries of cases that are not selected are kept, and files whose
+    outcomes are the same are not rewritten. No file changes until all cases have run.
 
-    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise as those
-    of run.
+    Exit codes: 0 nothing broke; 1 something did, or nothing could be recorded; otherwise the same
+    as for run.
     """
     by_operator = output.is_dir()
     if name is not None and not by_operator:
@@ -97,10 +97,10 @@ def command(
     if tested.name == "recording":
         raise click.UsageError("a recording cannot be recorded again: copy the file")
     if tested.name == "numpy":
-        warn("numpy is the reference: what is recorded of it says nothing of DirectML")
+        warn("numpy is the reference: a recording of it says nothing about DirectML")
     _save(output / SUFFIX if by_operator else output, None)
     _, plan = load_runnable(paths, **selection)
-    plan = leave_out_models(paths, plan, selection, "of recordings, which they would make large")
+    plan = leave_out_models(paths, plan, selection, "of recordings, which they would bloat")
     if not plan:
         return nothing_selected(paths, selection)
     known = device_options.known_limits()
@@ -134,7 +134,7 @@ def _default_name(head: Recording) -> str:
 
 
 def _save_parts(parts: Sequence[Part]) -> str:
-    """Write the files that change, and say how many they are."""
+    """Write the files that change, and return how many there are in words."""
     changed = 0
     for part in parts:
         if part.content is not None:
@@ -145,7 +145,7 @@ def _save_parts(parts: Sequence[Part]) -> str:
 
 
 def _save(path: Path, content: bytes | None) -> None:
-    """Replace the file at once; without content, only find out whether that is possible.
+    """Replace the file atomically; without content, only check that this is possible.
 
     Raises:
         click.UsageError: it is not.
@@ -159,7 +159,7 @@ def _save(path: Path, content: bytes | None) -> None:
 
 
 def _tell(left_out: Sequence[LeftOut]) -> None:
-    """Say how many cases were not recorded and why, and name those that broke."""
+    """Print how many cases were not recorded and why, and which of them broke."""
     counts = Counter((left.broken, str(left.reason)) for left in left_out)
     for (broken, reason), count in sorted(counts.items()):
         word = "broken" if broken else "unsupported"

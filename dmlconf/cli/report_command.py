@@ -1,4 +1,4 @@
-"""`dmlconf report`: write reports from the log of an earlier run."""
+"""`dmlconf report`: generate reports from the log of an earlier run."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from dmlconf.runner.log import read_log
 __all__ = ["command"]
 
 
-@click.command("report", cls=Command, short_help="Write reports from the log of a run.")
+@click.command("report", cls=Command, short_help="Generate reports from the log of a run.")
 @click.argument("logs", nargs=-1, type=click.Path(path_type=Path))
 @report_option()
 @detail_options
 @color_option
 def command(logs: tuple[Path, ...], report_options: tuple[str, ...], color: str, **how: Any) -> int:
-    """Write reports from a run LOG, by default the latest run's.
+    """Generate reports from a run LOG; by default from that of the latest run.
 
-    Of several LOGS it makes a scoreboard: operators by runs, as html, json or markdown. The exit
-    code tells only whether the reports were made; the run's own is that of the run.
+    Several LOGS give a scoreboard, operators by runs, as html, json or markdown. The exit code
+    shows only whether the reports could be written, not how the run ended.
     """
     if len(logs) > 1:
         return _scoreboard(logs, report_options, color)

@@ -1,4 +1,4 @@
-"""Show reports: the table in the terminal, and those that `--report` asks for."""
+"""Show reports: the table in the terminal, and those that `--report` requests."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def parse_reports(
         log: the run log, if a file was named for it.
 
     Raises:
-        click.BadParameter: a format is unknown or lacks its package, or one file or standard output
-            is to hold two.
+        click.BadParameter: a format is unknown or lacks its package, or two reports name the same
+            file or both go to standard output.
     """
     try:
         reports = [parse_report(option, formats) for option in options]
@@ -97,18 +97,18 @@ class _FailureCount(click.ParamType[int]):
 
 
 def detail_options(function: _Function) -> _Function:
-    """Add the options of how much of a run the terminal shows: those that `show` takes."""
+    """Add the options for how much of a run the terminal shows, which `show` takes."""
     options = (
         option("--durations", default=0, type=click.IntRange(min=0), metavar="N",
                group=REPORT_GROUP, help="List the N slowest cases."),
         option("-v", "--verbose", is_flag=True, group=REPORT_GROUP,
-               help="Show more of what did not simply pass."),
+               help="Show more details of cases that did not simply pass."),
         option("-q", "--quiet", is_flag=True, group=REPORT_GROUP,
-               help="Show failures and the last line only."),
+               help="Show only failures and the last line."),
         option("--show-failures", "failures", type=_FailureCount(), metavar="N|all",
                group=REPORT_GROUP,
-               help="Show N failures in the terminal (20 by default, 50 with -v), "
-               "spread over what they share."),
+               help="Show N failures in the terminal (by default 20, with -v 50), spread over "
+               "groups that share something."),
     )  # fmt: skip
     for add in reversed(options):
         function = add(function)
@@ -132,9 +132,9 @@ def show(
         reports: formats and files.
         verbose: whether the table shows more.
         quiet: whether it shows failures only.
-        color: as `--color` has it.
+        color: the value of `--color`.
         durations: how many of the slowest cases to list before the table.
-        failures: how many failures to show; None for as many as `terminal.render` does.
+        failures: how many failures to show; None for the default of `terminal.render`.
     """
     from rich.console import Group
 
@@ -170,16 +170,16 @@ def write(
     table: RenderableType,
     color: str,
 ) -> bool:
-    """Write reports and a table; a report on standard output sends the table to the other.
+    """Write reports and a table; a report on standard output sends the table to standard error.
 
-    What cannot be written is said on standard error, and keeps nothing else from being written. A
-    reader of standard output that leaves has seen what it wanted.
+    A failure to write is reported on standard error and does not stop the rest. A reader that
+    closes standard output early is not a failure.
 
     Args:
         reports: formats and files.
         render: returns the text of a format, or yields it in parts.
         table: what the terminal shows.
-        color: as `--color` has it.
+        color: the value of `--color`.
 
     Returns:
         whether everything could be written.
@@ -199,7 +199,7 @@ def write(
 
 @contextmanager
 def _reported(output: str) -> Iterator[list[str]]:
-    """Say on standard error what could not be written, and note it in the list."""
+    """Report on standard error what could not be written, and add it to the list."""
     from dmlconf.cli.console import say, silenced_when_closed
 
     problems: list[str] = []
@@ -215,7 +215,7 @@ def _write_text(text: str | Iterator[str], file: Path | None) -> None:
     parts = [text] if isinstance(text, str) else text
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # A named pipe that nobody reads is refused; opening it the usual way would wait.
+        # A named pipe that nobody reads is an error; opening it the usual way would block.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(file, flags | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(descriptor, "wb") as stream:
@@ -223,7 +223,7 @@ def _write_text(text: str | Iterator[str], file: Path | None) -> None:
                 os.set_blocking(descriptor, True)
             stream.writelines(map(_encoded, parts))
         return
-    # A pipe's own encoding, on Windows for one, may lack characters of the report.
+    # A pipe's own encoding, on Windows for example, may lack characters of the report.
     sys.stdout.flush()
     last = ""
     for last in parts:
@@ -234,5 +234,5 @@ def _write_text(text: str | Iterator[str], file: Path | None) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """Return the text in UTF-8, which lacks what names of files may have."""
+    """Return the text in UTF-8; escape what file names may contain but UTF-8 cannot encode."""
     return text.encode("utf-8", "backslashreplace")

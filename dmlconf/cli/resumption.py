@@ -1,4 +1,4 @@
-"""The option `--resume`: go on with a run that ended early, in its own log."""
+"""The option `--resume`: continue a run that ended early, in its own log."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["earlier_run", "log_to_resume", "require_same_run", "resume_option"]
 resume_option = option(
     "--resume", "resumed_log", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
     group=BACKEND_GROUP,
-    help="Go on with the run of this log: keep its verdicts, run the other cases, and add to it. "
-    "The other options must be those of that run.",
+    help="Continue the run of this log: keep its verdicts, run the remaining cases, and append to "
+    "it. The other options must be those of that run.",
 )  # fmt: skip
 
 
@@ -37,10 +37,10 @@ def log_to_resume(
     Args:
         resumed_log: what `--resume` names.
         log_file: what `--log` names.
-        several: whether there are several logs, whose names begin with this one's.
+        several: whether there are several logs, with names derived from this one.
 
     Raises:
-        click.UsageError: they name two, or there is no log to resume.
+        click.UsageError: they name different files, or there is no log to resume.
     """
     if resumed_log is None:
         return log_file
@@ -48,27 +48,27 @@ def log_to_resume(
         message = f"--resume {resumed_log} writes to that log; --log names another, {log_file}"
         raise click.UsageError(printable(message))
     if log_file is None and not several and not resumed_log.exists():
-        message = f"--resume {resumed_log}: there is no such log; a run begins it with --log"
+        message = f"--resume {resumed_log}: there is no such log; start one with --log"
         raise click.UsageError(printable(message))
     return resumed_log
 
 
 def earlier_run(resumed_log: Path | None) -> EarlierRun | None:
-    """Return what the log to resume has; None where it holds nothing yet.
+    """Return the run in the log to resume; None if it holds nothing yet.
 
     Raises:
-        InvalidLogError: the file is no run log.
+        InvalidLogError: the file is not a run log.
     """
     if resumed_log is None or not resumed_log.exists():
         return None
     earlier = read_earlier(resumed_log)
     if earlier is None:
-        say(printable(f"{resumed_log} holds no run yet; it begins now"))
+        say(printable(f"{resumed_log} holds no run yet; starting it now"))
     return earlier
 
 
 def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: bool) -> None:
-    """Refuse to continue a run that differs from the log's, and say in what.
+    """Raise if the run differs from the log's, listing the differences; else report what is left.
 
     Raises:
         click.UsageError: it differs.
@@ -80,7 +80,7 @@ def require_same_run(log: Path, earlier: EarlierRun, header: Header, *, quiet: b
     ]
     if different:
         listed = "\n".join(f"  {each.text('there', 'here')}" for each in different)
-        message = f"--resume {log}: the log is of another run; these differ:\n{listed}"
+        message = f"--resume {log}: the log belongs to another run; these differ:\n{listed}"
         raise click.UsageError(message)
     if not quiet:
         kept, left = len(earlier.places), header.selected - len(earlier.places)

@@ -63,35 +63,35 @@ __all__ = ["command"]
 @option(
     "-b", "--backend", "backends", multiple=True, metavar="BACKEND", group=BACKEND_GROUP,
     shell_complete=complete_backend,
-    help="What to test: numpy (the default), directml, recording:PATH, or a plugin's.",
+    help="The backend to test: numpy (the default), directml, recording:PATH, or a plugin's.",
 )  # fmt: skip
 @option(
     "--against", default=AUTO, show_default=True, metavar="BACKEND", group=BACKEND_GROUP,
     shell_complete=complete_backend,
-    help="What gives the expected values that a case does not state itself: auto (the suite's own "
-    "recordings, then numpy), numpy or recording:PATH.",
+    help="The source of expected values that a case does not state: auto (the suite's recordings, "
+    "then numpy), numpy or recording:PATH.",
 )  # fmt: skip
 @directml_option
 @selection_options
 @shard_options
-@jobs_option("for numpy and recordings as many as pay off, else 1")
+@jobs_option("as many as pay off for numpy and recordings, otherwise 1")
 @backend_options
 @option("--repeat", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
         group=BACKEND_GROUP, help="Run each case N times; the first failure counts.")  # fmt: skip
 @option("--shuffle", type=click.IntRange(min=0), metavar="SEED", group=BACKEND_GROUP,
-        help="Run the cases in a random order, which the seed determines.")  # fmt: skip
+        help="Run the cases in a random order determined by the seed.")  # fmt: skip
 @option("--retries", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
-        group=BACKEND_GROUP, help="Run each failing case N times more; one that passes then is "
-        "still failed, as not reproducible.")  # fmt: skip
+        group=BACKEND_GROUP, help="Run each failing case N more times; one that then passes "
+        "still counts as failed, as not reproducible.")  # fmt: skip
 @resume_option
 @scheduler_options
 @option("--compare-unfused/--no-compare-unfused", default=None, group=BACKEND_GROUP,
-        help="Run each graph's nodes one by one as well, or do not: tell whether a graph that "
-        "fails is right then, and how many elements have the same bits. On backends that compile "
-        "graphs by default.")  # fmt: skip
+        help="Also run each graph's nodes one by one, or do not: shows whether a graph that fails "
+        "is correct that way, and how many elements have the same bits. By default done on "
+        "backends that compile graphs.")  # fmt: skip
 @option("--circumstances", multiple=True, metavar="NAMES|all|none", callback=parse_circumstances,
-        group=BACKEND_GROUP, help="Run each case also repeated, rebound and so on, as applications "
-        "do (docs/circumstances.md); those that cost little by default, if the backend has "
+        group=BACKEND_GROUP, help="Also run each case repeated, rebound and so on, as applications "
+        "do (docs/circumstances.md); by default under the cheap circumstances, if the backend has "
         "any.")  # fmt: skip
 @option("-x", "--fail-fast", is_flag=True, group=BACKEND_GROUP, help="Stop at the first failure.")
 @option("--waivers", "waiver_file", metavar="FILE", group=EXIT_GROUP,
@@ -102,8 +102,8 @@ __all__ = ["command"]
 @demand_options
 @option("--slower-than", "slower_than", metavar="LOG", group=EXIT_GROUP,
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="Tell which operators take longer on the device than in this earlier run log, by more "
-        "than noise allows.")  # fmt: skip
+        help="Report operators that take longer on the device than in this earlier run log, by "
+        "more than noise explains.")  # fmt: skip
 @option("--fail-slower", type=FACTOR, metavar="FACTOR", group=EXIT_GROUP, help=FAIL_SLOWER_HELP)
 @option("--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
         group=REPORT_GROUP, help="Write the run log here.")  # fmt: skip
@@ -154,7 +154,7 @@ def command(
     Exit codes: 0 no verdict fails the run; 1 at least one does, or --fail-on, --min-passed or
     --fail-slower is not met; 2 wrong usage; 3 an invalid file; 4 a backend that cannot be used; 5
     no case selected; 6 an incomplete run; 7 nothing passed; 8 a report that could not be written;
-    70 a fault of dmlconf itself.
+    70 a bug in dmlconf itself.
     """
     check_scheduler_options(scheduler, by_adapter=by_adapter, dump_folder=dump_folder)
     log_file = log_to_resume(resumed_log, log_file, several=by_adapter)
@@ -221,5 +221,5 @@ def command(
 
 
 def _digested(path: Path | None) -> str | None:
-    """Return the SHA-256 of a file in hexadecimal, which tells whether another run had the same."""
+    """Return the SHA-256 of a file in hexadecimal, to see whether another run used the same."""
     return None if path is None else sha256(path.read_bytes()).hexdigest()

@@ -27,10 +27,10 @@ class LoggedRun:
         log: the file.
         header: its first line.
         cases: the selected cases.
-        places: the place of each in the whole plan, where they are a shard; else None.
+        places: the place of each in the whole plan, if they are a shard; else None.
         earlier: the part of the run that the log has already.
         retries: how often to run a failing case again.
-        most_failures: after how many failing cases to stop; None for never.
+        most_failures: the number of failing cases after which to stop; None for never.
     """
 
     log: Path
@@ -62,11 +62,11 @@ class LoggedRun:
 
         Args:
             judge: runs cases, and yields a verdict on each.
-            advance: is called after each verdict, with whether it fails the run.
+            advance: called after each verdict, with whether it fails the run.
 
         Raises:
             click.UsageError: the log cannot be opened, or another run writes to it.
-            LogWriteError: the log cannot be written any more.
+            LogWriteError: the log can no longer be written.
         """
         earlier = self.earlier
         if earlier is not None and earlier.complete and earlier.footer is not None:

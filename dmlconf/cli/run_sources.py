@@ -25,7 +25,7 @@ _RECORDING: Final = ".dmlrec"
 _CERTIFICATE: Final = ".dmlcert"
 
 _GRAPHS: Final = "graphs"
-"""The folder of cases that `-o` does not name: it takes graphs by the operators in them."""
+"""The folder of cases that `-o` does not name: it selects graphs by the operators in them."""
 
 _WITH_LOG: Final = (
     ExitCode.SUCCESS, ExitCode.FAILED, ExitCode.INCOMPLETE, ExitCode.NOTHING_CHECKED,
@@ -36,14 +36,14 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
     """Return the run that a file holds.
 
     Args:
-        path: a run log, a certificate, of which its log is taken as it is, or a recording, whose
-            outcomes the reference judges.
-        suite: the case files that a recording is of; the bundled suite where there are none.
+        path: a run log, a certificate, whose log is taken as it is, or a recording, whose outcomes
+            the reference judges.
+        suite: the case files that a recording belongs to; empty for the bundled suite.
 
     Raises:
-        InvalidLogError: the file is no run log.
-        RefusedError: the file is no certificate, or was changed after it was made.
-        BackendError: the file is no recording of the suite.
+        InvalidLogError: the file is not a run log.
+        RefusedError: the file is not a certificate, or was changed after it was written.
+        BackendError: the file is not a recording of the suite.
     """
     if path.suffix == _RECORDING or path.is_dir():
         return _judged(path, suite)

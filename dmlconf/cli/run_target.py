@@ -34,33 +34,33 @@ from dmlconf.runner.waivers import Waiver, effective_waivers
 __all__ = ["TargetRun"]
 
 _MOST_DUMPED: Final = 100
-"""Each has several files, and whoever looks at more of them looks at their groups."""
+"""Each has several files; with more failures than this, groups are what to look at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetRun:
-    """What to run on each target, and what to make of it.
+    """What to run on each target, and how to report it.
 
     Attributes:
         paths: of the suite, as given.
-        suite: what the plan was chosen from.
+        suite: the suite that the plan was selected from.
         plan: the whole plan.
-        chosen: the cases of it that the run takes.
+        chosen: the cases of the plan that this run takes.
         against: gives the expected values that cases do not state, as given.
-        options: what was given, as the log has it.
+        options: the given options, as written to the log.
         waivers: failures that are accepted.
         repeat: how often to run each case.
-        shuffle: determines an order by chance; None keeps that of the plan.
+        shuffle: the seed of a random order; None keeps that of the plan.
         retries: how often to run a failing case again.
-        most_failures: after how many failing cases to stop; None for never.
+        most_failures: the number of failing cases after which to stop; None for never.
         demands: what the run must meet.
         base_run: an earlier run whose times are compared; None for none.
         fail_slower: how many times as long an operator must take to fail the run; None for never.
         log_file: where the log goes; None for the folder of logs.
-        resume: whether to continue the log.
+        resume: whether to continue the run in the log.
         reports: formats and files.
         dump_folder: where failing cases are written; None for nowhere.
-        details: how much the terminal shows, as `show` takes it.
+        details: how much the terminal shows, as for `show`.
     """
 
     paths: Sequence[Path]
@@ -87,8 +87,8 @@ class TargetRun:
         """Run the cases on a target, close it, and report.
 
         Raises:
-            click.UsageError: the log is of another run, or cannot be opened.
-            LogWriteError: the log cannot be written any more.
+            click.UsageError: the log belongs to another run, or cannot be opened.
+            LogWriteError: the log can no longer be written.
         """
         backend, quiet = target.backend, bool(self.details["quiet"])
         log_file = labelled(self.log_file, target.label)
@@ -133,7 +133,7 @@ class TargetRun:
                 timed = timed_again(self.base_run, written, self.chosen.cases, judge_once)
         finally:
             backend.close()
-        if self.suite.challenge is None:  # Recordings are of the data that the files say.
+        if self.suite.challenge is None:  # Recordings are of the data in the files.
             for recording in expected.recordings:
                 warn(recording.stale_note(self.paths))
         reports = [(name, labelled(file, target.label)) for name, file in self.reports]
@@ -156,7 +156,7 @@ class TargetRun:
         return code
 
     def _options_on(self, target: Target) -> dict[str, Any]:
-        """Return what was given, with what a target made of it."""
+        """Return the given options, with those that the target decided."""
         under = list(target.circumstances)
         unfused = {"compare_unfused": True} if target.compare_unfused else {}
         return self.options | unfused | ({"circumstances": under} if under else {})
@@ -169,7 +169,7 @@ def _dump(
     backend: OpenBackend,
     expected: Expectations,
 ) -> None:
-    """Write what is known of the first failing cases."""
+    """Write the first failing cases with all that is known of them."""
     from dmlconf.runner.dump import dump_cases  # Few runs need it.
 
     failing = [verdict for verdict in log.verdicts if verdict.status.fails_run]

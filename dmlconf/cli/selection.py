@@ -1,4 +1,4 @@
-"""The options that choose cases, and the cases that they choose."""
+"""The options that select cases, and the cases that they select."""
 
 from __future__ import annotations
 
@@ -67,66 +67,66 @@ def _selection(*operator_flags: str) -> Callable[[_Function], _Function]:
     added: Callable[[_Function], _Function] = options(
         option(
             *operator_flags, "operators", multiple=True, metavar="OPERATOR", group=CHOICE_GROUP,
-            shell_complete=complete_operator, help="Take cases of this operator only.",
+            shell_complete=complete_operator, help="Only cases of this operator.",
         ),
         option(
             "-k", "keywords", metavar="EXPRESSION", group=CHOICE_GROUP,
-            help="Take cases whose identifier fits, such as 'gather and not (axis or INT8)'.",
+            help="Only cases whose identifier matches, such as 'gather and not (axis or INT8)'.",
         ),
         option(
             "--where", metavar="EXPRESSION", group=CHOICE_GROUP,
-            help="Take cases whose desc fits, such as 'DataType == FLOAT16 and GroupCount > 1'.",
+            help="Only cases whose desc matches, such as 'DataType == FLOAT16 and GroupCount > 1'.",
         ),
         option(
             "--tag", "tags", multiple=True, shell_complete=complete_tag, metavar="TAG",
             group=CHOICE_GROUP,
-            help="Take cases with this tag only, such as documented or boundary.",
+            help="Only cases with this tag, such as documented or boundary.",
         ),
         option(
             "--without-tag", "without_tags", multiple=True, shell_complete=complete_tag,
-            metavar="TAG", group=CHOICE_GROUP, help="Leave out cases with this tag, such as slow.",
+            metavar="TAG", group=CHOICE_GROUP, help="No cases with this tag, such as slow.",
         ),
         option(
             "--case", "identifiers", multiple=True, metavar="CASE", group=CHOICE_GROUP,
             shell_complete=complete_case,
-            help="Take this case only: its identifier, the end of it where no other case has the "
-            "same, or a pattern such as 'gather/*'.",
+            help="Only this case: its identifier, the end of it if no other case ends the same, or "
+            "a pattern such as 'gather/*'.",
         ),
         option(
             "--cases", "case_list", metavar="FILE|-", callback=listed_cases, group=CHOICE_GROUP,
-            help="Take the cases only that the file (or standard input) names, one a line.",
+            help="Only the cases listed in the file (or standard input), one per line.",
         ),
         option(
             "--failed", is_flag=False, flag_value="latest", metavar="[LOG]",
             callback=failed_cases, group=CHOICE_GROUP,
-            help="Take the cases only that failed in the run with this log, by default the latest. "
-            "Paths and backend are by default those of that run.",
+            help="Only the cases that failed in the run of this log, by default the latest. Paths "
+            "and backend are those of that run if none are given.",
         ),
         option(
             "--feature-level", metavar="LEVEL", shell_complete=complete_level, group=CHOICE_GROUP,
-            help="Take cases that need at most this feature level, such as 4_1.",
+            help="Only cases that need at most this feature level, such as 4_1.",
         ),
         option(
             "--quick", is_flag=True, group=CHOICE_GROUP,
-            help="Of what the other options leave, take the first case of each operator and kind: "
+            help="Of the cases left by other options, only the first of each operator and kind: "
             "documented, matrix, boundary, invalid.",
         ),
         option(
             "--profile", metavar="PROFILE", shell_complete=complete_profile, group=CHOICE_GROUP,
-            help="Take the options of this profile of the configuration file; else the cases only "
-            "that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
+            help="Use the options of this profile of the configuration file; otherwise, only the "
+            "cases that a certificate of this profile must hold, such as 5_0 or 5_0+model.",
         ),
         option(
             "--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1), group=BACKEND_GROUP,
-            help="Change the data of all generated cases by this number; documented cases and "
-            "those that state outputs keep theirs.",
+            help="Vary the data of all generated cases by this number; documented cases and those "
+            "that state outputs keep theirs.",
         ),
     )  # fmt: skip
     return lambda function: added(_like_the_failed_run(function))
 
 
 def _like_the_failed_run(function: _Function) -> _Function:
-    """Give a command the paths and the backend of the run whose failures it takes."""
+    """Give a command the paths and the backend of the run whose failures it selects."""
 
     @functools.wraps(function)
     def command(**parameters: Any) -> Any:
@@ -149,7 +149,7 @@ long_selection_options: Final = _selection("--operator")
 
 
 def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what chose the cases as a run's log has it: what was given, as plain values."""
+    """Return the given selection options as plain values, for a run's log."""
     return {
         key: str(value) if isinstance(value, CaseList) else value
         for key, value in selection.items()
@@ -160,12 +160,12 @@ def recorded_options(selection: Mapping[str, Any]) -> dict[str, Any]:
 def load(
     paths: Sequence[Path], *, every_case: bool = False, operators: Iterable[str] = ()
 ) -> Suite:
-    """Load the suite under the paths, or the bundled one where there are none.
+    """Load the suite under the paths, or the bundled one if there are none.
 
     Args:
         paths: as given.
         every_case: build all cases of every matrix as well.
-        operators: read files of these operators only; all where there are none.
+        operators: read files of these operators only; empty for all.
     """
     return load_suite(
         suite_paths(paths), every_case=every_case, operators=set(operators), store=checked_files()
@@ -183,18 +183,18 @@ def load_chosen(
     challenge: int | None = None,
     **more: Any,
 ) -> tuple[Suite, list[PlannedCase]]:
-    """Load the suite under the paths, and return it with the cases that the options choose.
+    """Load the suite under the paths, and return it with the cases that the options select.
 
-    Files that no chosen case can be in are not read.
+    Files that cannot contain a selected case are not read.
 
     Args:
         paths: as given.
         identifiers: what `--case` names.
         case_list: what `--cases` lists.
         failed: what `--failed` found in a log.
-        profile: the certification profile whose cases to take.
-        challenge: changes the data of generated cases.
-        more: the other options that choose cases.
+        profile: the certification profile whose cases to select.
+        challenge: varies the data of generated cases.
+        more: the other options that select cases.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -224,8 +224,8 @@ def _loaded(
 ) -> tuple[Suite, Selection]:
     """Return the suite, and the selection with the lists' names in full.
 
-    What the names tell of their files is believed first; where a name stays unknown, as one
-    without its folder does, further files are read.
+    First only the files that the names point to are read; if a name stays unknown, for example
+    one without its folder, more files are read.
     """
     names: list[list[str]] = []
     unknown: list[list[str]] = []
@@ -252,7 +252,7 @@ def named_profile(name: str, others: Sequence[str] = ()) -> Profile:
 
     Args:
         name: the name.
-        others: profiles of the configuration file, where one of them would do as well.
+        others: profiles of the configuration file, if one of them would be valid as well.
 
     Raises:
         click.UsageError: there is none.
@@ -276,7 +276,7 @@ def _scopes(lists: Sequence[CaseList]) -> list[Scope]:
 
 
 def _not_excluded(names: Sequence[str], selection: Selection) -> list[str]:
-    """Return the names but for those of operators that the selection leaves out."""
+    """Return the names except those of operators that the selection leaves out."""
     if not selection.operators:
         return list(names)
     operators = ((name, scope_of([name])[0]) for name in names)
@@ -291,11 +291,11 @@ def _warn_of(missing: Sequence[str], source: CaseList) -> None:
 
 
 def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[PlannedCase]]:
-    """Return what `load_chosen` does; cases that `validate` refuses are refused here as well.
+    """Return what `load_chosen` does, and raise for cases that `validate` rejects.
 
     Raises:
         click.UsageError: an option's value is wrong.
-        InvalidFilesError: a file is invalid, or a chosen case is.
+        InvalidFilesError: a file or a selected case is invalid.
     """
     suite, plan = load_chosen(paths, **selection)
     require_valid(suite, plan)
@@ -303,7 +303,7 @@ def load_runnable(paths: Sequence[Path], **selection: Any) -> tuple[Suite, list[
 
 
 def suite_paths(paths: Sequence[Path]) -> list[Path]:
-    """Return the paths, or that of the bundled suite where there are none."""
+    """Return the paths, or that of the bundled suite if there are none."""
     return list(paths) or [cases_directory()]
 
 
@@ -317,7 +317,7 @@ def _selected(
     quick: bool = False,
     without_tags: Sequence[str] = (),
 ) -> Selection:
-    """Return what the options choose, but for lists of cases.
+    """Return what the options select, except for lists of cases.
 
     Raises:
         click.UsageError: an option's value is wrong.
@@ -351,11 +351,11 @@ def _level(text: str) -> FeatureLevel:
 
 
 def nothing_selected(paths: Sequence[Path], selection: Mapping[str, Any]) -> int:
-    """Say that no case was selected, suggest what may have been meant, and return the exit code.
+    """Report that no case was selected, suggest what may have been meant, and return the code.
 
     Args:
         paths: as given.
-        selection: the options that chose, as the command got them.
+        selection: the selection options, as the command got them.
     """
     tags, identifiers = selection.get("tags", ()), selection.get("identifiers", ())
     failed: CaseList | None = selection.get("failed")

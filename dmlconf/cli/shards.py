@@ -1,4 +1,4 @@
-"""The options that take a part of a plan: `--shard` and `--shard-by`."""
+"""The options that select a part of a plan: `--shard` and `--shard-by`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["empty_shard", "shard_of", "shard_options"]
 
 
 class _ShardType(click.ParamType[Shard]):
-    """A part of a plan, as 3/8."""
+    """A part of a plan, such as 3/8."""
 
     name = "N/COUNT"
 
@@ -38,36 +38,36 @@ class _ShardType(click.ParamType[Shard]):
 
 shard_options: Final = options(
     option("--shard", type=_ShardType(), metavar="N/COUNT", group=CHOICE_GROUP,
-           help="Of what the other options leave, take part N of COUNT, such as 3/8: each case is "
-           "in one part, by its identifier alone. `dmlconf merge` joins the logs."),
+           help="Of the cases left by other options, only part N of COUNT, such as 3/8. A case's "
+           "identifier alone decides its part. `dmlconf merge` joins the logs."),
     option("--shard-by", "shard_log", type=click.Path(path_type=Path, dir_okay=False, exists=True),
            metavar="LOG", group=CHOICE_GROUP,
-           help="Make all shards take as long, by the seconds in this log; give each the same."),
+           help="Balance the shards by the seconds in this log; give all shards the same log."),
 )  # fmt: skip
-"""Add the options that take a shard."""
+"""Add the options that select a shard."""
 
 
 def shard_of(plan: Sequence[PlannedCase], shard: Shard | None, shard_log: Path | None) -> Selected:
-    """Return the cases of the plan that `--shard` and `--shard-by` take.
+    """Return the cases of the plan that `--shard` and `--shard-by` select.
 
     Raises:
-        click.UsageError: `--shard-by` stands alone.
-        InvalidLogError: its file is no run log.
+        click.UsageError: `--shard-by` is given without `--shard`.
+        InvalidLogError: its file is not a run log.
     """
     if shard is None and shard_log is not None:
-        raise click.UsageError("--shard-by balances shards: name one with --shard")
+        raise click.UsageError("--shard-by balances shards: select one with --shard")
     return selected(plan, shard, _seconds(shard_log) if shard_log else None)
 
 
 def empty_shard(shard: Shard, plan: Sequence[PlannedCase]) -> ExitCode:
-    """Say that no case is in a shard, and return the exit code."""
+    """Report that no case is in a shard, and return the exit code."""
     count = f"{len(plan):,} case{'s' if len(plan) != 1 else ''}"
     say(f"Error: no case was selected: none of the {count} is in shard {shard}")
     return ExitCode.NOTHING_SELECTED
 
 
 def _seconds(log: Path) -> Mapping[str, float]:
-    """Return how long each case took that ran in the run of a log."""
+    """Return how long each case that ran took in the run of a log."""
 
     def slim(verdict: Verdict) -> Verdict:
         return replace(verdict, figures={}, facts={})

@@ -1,4 +1,4 @@
-"""`dmlconf show`: print a case as a person wants to see it."""
+"""`dmlconf show`: print a case in readable form."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_UNLISTED: Final = "what no table of support lists"
+_UNLISTED: Final = "what no support table lists"
 
 
 @click.command("show", cls=Command, short_help="Print one case.")
 @click.argument("case", shell_complete=complete_case)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @option("--challenge", metavar="N", type=click.IntRange(1, 2**64 - 1),
-        help="Show the data that this number leads to.")  # fmt: skip
+        help="Show the data that --challenge N gives in a run.")  # fmt: skip
 @option("-b", "--backend", metavar="BACKEND", shell_complete=complete_backend,
-        help="Run the case, and show what this backend makes of it.")  # fmt: skip
+        help="Run the case, and show its outcome on this backend.")  # fmt: skip
 @option("--against", metavar="BACKEND", shell_complete=complete_backend,
-        help="Show what this expects of the case where the case does not state it: auto (the "
-        "suite's own recordings, then numpy), numpy or recording:PATH.")  # fmt: skip
+        help="Show the expected values from this source if the case does not state them: auto (the "
+        "suite's recordings, then numpy), numpy or recording:PATH.")  # fmt: skip
 @option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
         type=Number(min=0, min_open=True), help="How long the backend may take.")  # fmt: skip
 @color_option
@@ -59,8 +59,8 @@ def command(
 ) -> int:
     """Show the CASE with this identifier: its desc, tensors, expectation and source.
 
-    It is looked for under PATHS, in the bundled suite where there are none. Exit codes: as run; 0
-    also where the backend fails the case.
+    It is looked up under PATHS, by default in the bundled suite. Exit codes: as for run, but 0 even
+    if the backend fails the case.
     """
     from dmlconf.cli.console import make_console
 
@@ -191,7 +191,7 @@ def _shown(value: Any) -> str:
 def _expectation(case: Case) -> Iterator[Text]:
     expected = case.expectation
     if expected is None:
-        yield _styled("Expected: whatever the reference or a recording says", "bold green")
+        yield _styled("Expected: the outcome of the reference or of a recording", "bold green")
         return
     if isinstance(expected, ExpectedRejection):
         constraint = f", because it breaks {expected.constraint}" if expected.constraint else ""
@@ -217,7 +217,7 @@ def _expectation(case: Case) -> Iterator[Text]:
 
 
 def _documented_lines(documented: Any) -> Iterator[str]:
-    """Tell what the page says instead, and why that is wrong."""
+    """Yield what the page says instead, and why that is wrong."""
     if not isinstance(documented, Mapping):
         yield str(documented)
         return

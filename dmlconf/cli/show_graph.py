@@ -1,4 +1,4 @@
-"""The nodes and edges of a graph as a person wants to see them."""
+"""The nodes and edges of a graph in readable form."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["graph_lines"]
 def graph_lines(
     graph: Graph, tensor_text: Callable[[TensorDesc], str], value_text: Callable[[Any], str]
 ) -> Iterator[str]:
-    """Yield lines that show each node with what feeds it and what it feeds.
+    """Yield lines that show each node with its sources and targets.
 
     Args:
         graph: the graph.
-        tensor_text: writes a tensor's desc.
-        value_text: writes the value of an attribute.
+        tensor_text: formats a tensor's desc.
+        value_text: formats the value of an attribute.
     """
     sources, targets = graph.sources(), _targets(graph)
     for node in graph.nodes:

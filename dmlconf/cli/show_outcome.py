@@ -1,4 +1,4 @@
-"""What is expected of a case that does not state it, and what a backend makes of it."""
+"""The expectation of a case that states none, and its outcome on a backend."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_BACKEND = registry.BackendName("", "")
 
 
 def with_expectation(case: Case, against: str, suite_paths: Sequence[Path]) -> Case:
-    """Return the case with what is expected of it, by itself or else by `against`.
+    """Return the case with its expectation: its own, or else that of `against`.
 
     Args:
         case: the case.
@@ -59,15 +59,15 @@ def outcome_lines(
     suite_paths: Sequence[Path],
     timeout: float,
 ) -> Iterator[str]:
-    """Yield what a backend makes of a case, and the verdict on it.
+    """Yield the outcome of a case on a backend, and the verdict on it.
 
     Args:
         planned: the case in its suite.
         case: the same case.
         name: the backend.
         against: what gives expected values, as for a run.
-        suite: what the case is from.
-        suite_paths: where that was loaded from.
+        suite: the suite of the case.
+        suite_paths: where the suite was loaded from.
         timeout: seconds that the backend may take.
 
     Raises:

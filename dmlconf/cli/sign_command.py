@@ -1,4 +1,4 @@
-"""`dmlconf sign`: sign a certificate, on another machine than the tested one if need be."""
+"""`dmlconf sign`: sign a certificate, if need be on a machine other than the tested one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["command"]
 def command(file: Path, key: Path) -> int:
     """Add a signature to the certificate FILE.
 
-    Several parties may sign one certificate. A file that was changed after it was made is not
+    Several parties may sign one certificate. A file that was changed after it was written is not
     signed: exit code 3.
     """
     private = read_private_key(key)

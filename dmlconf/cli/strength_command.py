@@ -1,4 +1,4 @@
-"""`dmlconf strength`: how much of what may be wrong a suite notices, in several figures."""
+"""`dmlconf strength`: how many possible defects a suite notices, in several figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FORMATS: Final[Mapping[str, Callable[[Measurement], str]]] = {
 
 _FIGURES: Final = ("defects", "perturbations", "drivers")
 _OF_MODELS: Final = "sizes"
-"""The figure of the cases of models, which takes long and is measured only when asked for."""
+"""The figure of the cases of models, which takes long and is measured only on request."""
 _OF_GRAPHS: Final = "graphs"
 """The figure of graph compilers, likewise."""
 
@@ -58,7 +58,7 @@ _THRESHOLDS: Final = ("defects", "cases", "perturbations", "drivers", _OF_MODELS
 def _thresholds(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
-    """Read `drivers=95` as a figure and a percentage; one without a figure is of `defects`."""
+    """Parse `drivers=95` as a figure and a percentage; without a figure it is for `defects`."""
     thresholds = {}
     for value in values:
         figure, _, number = value.rpartition("=")
@@ -72,7 +72,7 @@ def _thresholds(
 
 
 @click.command(
-    "strength", cls=Command, short_help="Tell which share of injected defects the suite notices."
+    "strength", cls=Command, short_help="Measure the share of injected defects the suite notices."
 )
 @paths_argument
 @selection_options
@@ -82,22 +82,22 @@ def _thresholds(
     "chosen",
     multiple=True,
     type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS)),
-    help="Measure this figure only: by defect and case, perturbation, driver defect, "
-    "defect of size, or graph.",
+    help="Measure only this figure: by defect and case, perturbation, driver defect, "
+    "size defect, or graph.",
 )
 @option(
     "--sample",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Try at most N cases of each operator, and of each driver defect. An unexplained driver "
-    "defect that they do not notice is tried on all.",
+    help="Try at most N cases of each operator and of each driver defect. An unexplained driver "
+    "defect that they miss is tried on all cases.",
 )
 @option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Choose samples and places of perturbations by this number.",
+    help="The random seed for samples and places of perturbations.",
 )
 @report_option(_FORMATS)
 @option(
@@ -106,11 +106,13 @@ def _thresholds(
     multiple=True,
     callback=_thresholds,
     metavar="[FIGURE=]PERCENT",
-    help="Fail if a figure is lower: defects (the least of an operator, and no "
-    "legitimate difference fails), cases, perturbations (the least of a kind), "
+    help="Fail if a figure is lower: defects (the lowest of any operator; also fails if a "
+    "legitimate difference fails), cases, perturbations (the lowest of any kind), "
     "drivers, sizes, graphs.",
 )
-@option("-v", "--verbose", is_flag=True, help="Show each kind of defect, and what case is missing.")
+@option(
+    "-v", "--verbose", is_flag=True, help="Show each kind of defect, and which cases are missing."
+)
 @option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @color_option
 def command(
@@ -126,28 +128,28 @@ def command(
     color: str,
     **selection: Any,
 ) -> int:
-    """Corrupt correct outputs, and report the share that the suite notices.
+    """Corrupt correct outputs, and measure what share of the defects the suite notices.
 
-    Figures, for every case under PATHS (by default the bundled suite) that a run
-    would pass:
+    Figures, for every case under PATHS (by default the bundled suite) that would pass in a run:
 
-    By defect and by case: kinds of defects of every operator. One is caught if the verdict of at
-    least one case fails; by case counts every case that runs its code. Differences that hardware
-    may legitimately show are injected too, and must not fail. Graphs have a figure of their own.
+    By defect and by case: kinds of defects of every operator. A defect is caught if the verdict of
+    at least one case fails; "by case" counts every case that runs its code. Differences that
+    hardware may legitimately show are injected too, and must not fail. Graphs have their own
+    figure.
 
     By perturbation: one element of each output is 1% off, zeroed, swapped with another, negated,
-    off by one, or some ULP away, at a place by chance.
+    off by one, or some ULP away, at a random place.
 
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
-    tried on the cases that meet its conditions. What survives names the case that is missing.
+    tried on the cases that meet its conditions. A defect that survives names the missing case.
 
-    By defect of size, with --figure sizes only: what kernels do wrong at the sizes of real layers,
-    tried on the cases with the tag `model`.
+    By size defect, only with --figure sizes: errors of kernels at the sizes of real layers, tried
+    on the cases with the tag `model`.
 
-    By graph, with --figure graphs only: what graph compilers do wrong, and what they may rightly do
-    otherwise, tried at every place of every graph.
+    By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
+    allowed, tried at every place of every graph.
 
-    Exit codes: as `run`; 1 if a figure is below --fail-under.
+    Exit codes: as for `run`; 1 if a figure is below --fail-under.
     """
     reports = parse_reports(report_options, _FORMATS)
     _, plan = load_chosen(paths, **selection)
@@ -211,8 +213,8 @@ def _exit_code(measured: Measurement, thresholds: Mapping[str, float]) -> ExitCo
         return ExitCode.SUCCESS
     complaints = [
         complaint
-        for figure, least in thresholds.items()
-        for complaint in _CHECKS[figure](measured, least)
+        for figure, threshold in thresholds.items()
+        for complaint in _CHECKS[figure](measured, threshold)
     ]
     for complaint in complaints:
         click.echo(f"Error: {complaint}", err=True)
@@ -256,9 +258,9 @@ def _weak_drivers(measured: Measurement, least: float) -> list[str]:
 
 def _weak_sizes(measured: Measurement, least: float) -> list[str]:
     if measured.sizes is None:
-        return ["defects of size were not measured"]
+        return ["size defects were not measured"]
     share = size_share(measured.sizes)
-    return [f"by defect of size: {share:.2f}%, less than {least:g}%"] if share < least else []
+    return [f"by size defect: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
 def _weak_graphs(measured: Measurement, least: float) -> list[str]:
@@ -267,7 +269,7 @@ def _weak_graphs(measured: Measurement, least: float) -> list[str]:
     noticed = graph_share(measured.graphs)
     complaints = [f"by graph: {noticed:.2f}%, less than {least:g}%"] if noticed < least else []
     refused = sum(len(tally.unexpected) for tally in measured.graphs.variants.values())
-    return complaints + ([f"{refused:,} right variants of graphs fail"] if refused else [])
+    return complaints + ([f"{refused:,} correct variants of graphs fail"] if refused else [])
 
 
 _CHECKS: Final[Mapping[str, Callable[[Measurement, float], list[str]]]] = {

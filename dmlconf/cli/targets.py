@@ -1,4 +1,4 @@
-"""What a run runs on: a backend of this machine, or the workers of a scheduler."""
+"""The target of a run: a backend of this machine, or the workers of a scheduler."""
 
 from __future__ import annotations
 
@@ -54,26 +54,26 @@ Judge = Callable[[Sequence[PlannedCase]], Generator[Verdict, None, None]]
 
 scheduler_options: Final = options(
     option("--scheduler", metavar="ADDRESS|local:N", group=BACKEND_GROUP,
-           help="Run on the workers of Dask's scheduler at tcp://HOST:PORT or tls://HOST:PORT, or "
-           "on N local ones, for trying it out. Each worker uses --jobs processes."),
+           help="Run on the workers of the Dask scheduler at tcp://HOST:PORT or tls://HOST:PORT, "
+           "or, to try this out, on N local ones. Each worker uses --jobs processes."),
     option("--by-adapter", is_flag=True, group=BACKEND_GROUP,
-           help="Of workers whose adapters or drivers differ, run all cases on each kind, and "
-           "write one log each, named by the adapter; else they are refused."),
+           help="If the workers' adapters or drivers differ, run all cases on each kind, and write "
+           "a log for each, named by the adapter. Without this, such workers are an error."),
 )  # fmt: skip
 """Add the options that name a scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What runs the cases of one log.
+    """The part of the machines that runs the cases of one log.
 
     Attributes:
-        backend: what is tested; its `close` ends what the target holds by itself.
-        judge: returns what runs cases and yields a verdict on each.
-        circumstances: under which each case runs as well.
-        compare_unfused: whether each graph's nodes run one by one as well.
-        workers: of a scheduler, as the log's header has them; none on this machine.
-        label: tells the files of this target from those of others; empty where there is one.
+        backend: the tested backend; its `close` releases what only this target holds.
+        judge: returns a function that runs cases and yields a verdict on each.
+        circumstances: those under which each case also runs.
+        compare_unfused: whether each graph's nodes also run one by one.
+        workers: the scheduler's workers, as in the log's header; empty on this machine.
+        label: distinguishes this target's files from those of others; empty for a single target.
     """
 
     backend: OpenBackend
@@ -87,33 +87,35 @@ class Target:
 def check_scheduler_options(
     scheduler: str | None, *, by_adapter: bool, dump_folder: Path | None
 ) -> None:
-    """Refuse options that do not go together.
+    """Raise for options that cannot be combined.
 
     Raises:
-        click.UsageError: they do not.
+        click.UsageError: options cannot be combined, or the address is invalid.
     """
     if scheduler is None:
         if by_adapter:
-            raise click.UsageError("--by-adapter parts the workers of a scheduler: add --scheduler")
+            raise click.UsageError(
+                "--by-adapter groups the workers of a scheduler: add --scheduler"
+            )
         return
     if not re.fullmatch(r"local:[1-9][0-9]{0,3}|[a-z]+://.+", scheduler):
-        message = f"{scheduler} is not an address such as tcp://HOST:PORT, nor local:N"
+        message = f"{scheduler} is neither an address such as tcp://HOST:PORT nor local:N"
         raise click.BadParameter(printable(message), param_hint="--scheduler")
     if dump_folder is not None:
-        message = "--dump runs cases on this machine: run --failed=LOG there, with --dump"
+        message = "--dump runs cases on this machine: use run --failed=LOG --dump on a worker"
         raise click.UsageError(message)
 
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """How cases run, wherever they do.
+    """How cases run, on any machine.
 
     Attributes:
         name: the backend.
         limits: of each machine.
-        substrate: what lies below DirectML.
-        compare_unfused: whether each graph's nodes run one by one as well; None where they do on
-            backends that compile graphs.
+        substrate: the layers below DirectML.
+        compare_unfused: whether each graph's nodes also run one by one; None for only on backends
+            that compile graphs.
         circumstances: names, as `chosen_circumstances` takes them.
     """
 
@@ -128,13 +130,13 @@ class RunKind:
 def opened_targets(
     cluster: Cluster | None, kind: RunKind, run: TargetRun, *, by_adapter: bool
 ) -> Iterator[Sequence[Target]]:
-    """Open this machine's backend, or have a scheduler's workers open theirs.
+    """Open this machine's backend, or let a scheduler's workers open theirs.
 
     Args:
         cluster: the connection to a scheduler; None for this machine.
         kind: how cases run.
-        run: what will run.
-        by_adapter: whether workers with different devices make a target each.
+        run: the run to prepare.
+        by_adapter: whether workers with different devices become separate targets.
 
     Raises:
         BackendError: a backend or a worker cannot be used, or devices differ.
@@ -170,7 +172,7 @@ def _circumstances(
 ) -> tuple[Circumstance, ...]:
     under = chosen_circumstances(names, capabilities, str(backend))
     if ALL in names and not under:
-        warn(f"{backend} has no circumstances: --circumstances all runs cases plainly")
+        warn(f"{backend} has no circumstances: --circumstances all has no effect")
     return under
 
 
@@ -213,7 +215,7 @@ def connected(scheduler: str | None) -> Iterator[Cluster | None]:
 
 @contextmanager
 def _fleet_targets(cluster: Cluster, job: Job, *, by_adapter: bool) -> Iterator[list[Target]]:
-    """Prepare a scheduler's workers; yield one target, or one for each kind of device."""
+    """Prepare a scheduler's workers; yield one target, or one per kind of device."""
     from dmlconf.fleet.dispatch import Fleet, same_device
 
     fleet = Fleet(cluster, job, lambda message: say(f"Warning: {message}"))
@@ -265,13 +267,13 @@ def _fleet_target(fleet: Fleet, job: Job, members: Sequence[Member], label: str)
 
 
 def _different_devices(kinds: Sequence[Sequence[Member]]) -> BackendError:
-    lines = ["the scheduler's workers have different adapters, drivers or files of DirectML:"]
+    lines = ["the scheduler's workers have different adapters, drivers or DirectML files:"]
     for kind in kinds:
         environment = kind[0].prepared.environment
         names = ", ".join(member.info.name for member in kind)
         device = f"{environment.adapter or 'no adapter'}, driver {environment.driver or 'none'}"
         lines.append(f"  {names}: {device}, {environment.backend} {environment.version}")
-    hint = "--by-adapter runs all cases on each kind, and writes one log each"
+    hint = "--by-adapter runs all cases on each kind, and writes a log for each"
     return BackendError("\n".join(lines), hint)
 
 
@@ -282,7 +284,7 @@ def _label(member: Member) -> str:
 
 
 def labelled(path: Path | None, label: str) -> Path | None:
-    """Return a path with a label behind its stem: `run-nvidia.jsonl` of `run.jsonl`."""
+    """Return a path with a label appended to its stem: `run-nvidia.jsonl` for `run.jsonl`."""
     if path is None or not label:
         return path
     return path.with_name(f"{path.stem}-{label}{path.suffix}")

@@ -19,7 +19,7 @@ __all__ = ["FACTOR", "FAIL_SLOWER_HELP", "slower_complaints", "timed_again"]
 
 
 class _Factor(click.ParamType[float]):
-    """A number of times, such as `3x` or `1.5`, above 1."""
+    """A factor above 1, such as `3x` or `1.5`."""
 
     name = "factor"
 
@@ -29,7 +29,7 @@ class _Factor(click.ParamType[float]):
         """Return the number.
 
         Raises:
-            click.BadParameter: it is none, or not above 1.
+            click.BadParameter: it is not a number, or not above 1.
         """
         text = str(value)
         try:
@@ -43,11 +43,11 @@ class _Factor(click.ParamType[float]):
 
 FACTOR: Final = _Factor()
 
-FAIL_SLOWER_HELP: Final = "Fail if an operator takes this many times as long, such as 3x."
+FAIL_SLOWER_HELP: Final = "Fail if an operator takes at least this many times as long, such as 3x."
 
 
 def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: Judge) -> RunLog:
-    """Return the run with the cases of operators that seem slower timed once or twice more.
+    """Return the run after timing the cases of operators that seem slower once or twice more.
 
     Args:
         base: the earlier run.
@@ -68,7 +68,7 @@ def timed_again(base: RunLog, new: RunLog, plan: Sequence[PlannedCase], judge: J
 def slower_complaints(
     base: RunLog, new: RunLog, factor: float | None
 ) -> tuple[list[str], list[str]]:
-    """Return what to say of operators that are slower, and which of them fail the run.
+    """Return the lines about slower operators, and the complaints about those that fail the run.
 
     Args:
         base: the earlier run.
@@ -79,7 +79,7 @@ def slower_complaints(
 
     compared = timing(base, new)
     if not compared.cases:
-        return ["no case has a time on the device in both runs, so no time was compared"], []
+        return ["no case has a device time in both runs, so no times were compared"], []
     cases = f"{compared.cases:,} case{'s' if compared.cases != 1 else ''}"
     lines = timing_lines(compared)
     begin = f"Slower than in the earlier run ({cases} timed in both)"

@@ -27,13 +27,13 @@ __all__ = ["command"]
 
 @click.command("validate", cls=Command, short_help="Check case files and the catalogue.")
 @paths_argument
-@option("--no-warnings", is_flag=True, help="Do not look for cases that judge nothing.")
-@option("--json", "as_json", is_flag=True, help="Tell all problems and warnings as JSON.")
+@option("--no-warnings", is_flag=True, help="Do not look for cases that check nothing.")
+@option("--json", "as_json", is_flag=True, help="Print all problems and warnings as JSON.")
 def command(paths: tuple[Path, ...], no_warnings: bool, as_json: bool) -> int:
     """Check the case files under PATHS, every case of every matrix, the catalogue and known faults.
 
     All problems are shown at once, each with its place. A case in which the precision rules
-    permit any value of every element gets a warning, unless it has the tag `undefined`; finding
+    permit any value of every element gets a warning, unless it has the tag `undefined`. Finding
     these takes as long as a run, so cases with the tag `model` are left out.
     """
     problems = lint_catalogue() + lint_known_faults()
@@ -63,7 +63,7 @@ def command(paths: tuple[Path, ...], no_warnings: bool, as_json: bool) -> int:
 
 
 def _plain(problem: Problem) -> dict[str, Any]:
-    """Return a problem as JSON has it; without a line it is of the file as a whole."""
+    """Return a problem as plain data; without a line it concerns the whole file."""
     return {
         "path": str(problem.path),
         "line": problem.line or None,
@@ -74,7 +74,7 @@ def _plain(problem: Problem) -> dict[str, Any]:
 
 
 def _warnings(suite: Suite) -> Iterator[Problem]:
-    """Yield a warning for each entry of a file that has cases which judge nothing."""
+    """Yield a warning for each entry of a file whose cases check nothing."""
     open_cases: dict[CaseTemplate, list[str]] = {}
     for planned in suite.plan():
         template = planned.template
@@ -90,7 +90,7 @@ def _warnings(suite: Suite) -> Iterator[Problem]:
         source = path.read_text(encoding="utf-8").splitlines()[line - 1]
         yield Problem(
             path,
-            f"{names[0]}{more}: the rules permit any value of every element, so nothing is judged",
+            f"{names[0]}{more}: the rules permit any value of every element, so nothing is checked",
             line,
             column=len(source) - len(source.lstrip()) + 1,
             source=source,

@@ -41,15 +41,15 @@ _CODES: Final = {
 @option("--key", "keys", multiple=True, metavar="PUB.pem",
               type=click.Path(path_type=Path),
               help="A public key that must have signed it.")  # fmt: skip
-@challenge_option("The number that it must have been made for.")
+@challenge_option("The challenge number that it must have been made with.")
 @option("--profile", metavar="PROFILE", shell_complete=complete_profile,
-              help="The profile that it must be of; the one that it names by default. A "
-              "profile of your own is the path of its file.")  # fmt: skip
+              help="The profile that it must meet; by default the one that it names. For your own "
+              "profile, give the path of its file.")  # fmt: skip
 @option(
     "--substrate",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
-    help="Accept the limits listed here as an excuse for failures.",
+    help="Accept failures caused by the limits that this file lists.",
 )
 @jobs_option("as many as pay off")
 @option("--report", "report_options", multiple=True, metavar="FORMAT[:FILE]",
@@ -68,14 +68,14 @@ def command(
     quiet: bool,
     color: str,
 ) -> int:
-    """Verify the certificate FILE: judge every output in it again, and compare with what it says.
+    """Verify the certificate FILE: judge every output in it again, and compare the verdicts.
 
     Neither the device nor a network is needed. The cases are those of the bundled suite, or those
-    under PATHS. Without --key it is told who signed, and that nobody vouches for whose keys these
+    under PATHS. Without --key the keys that signed are listed, but nobody vouches for whose they
     are.
 
-    Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is no
-    certificate, or was changed after it was made.
+    Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is not a
+    certificate, or was changed after it was written.
     """
     reports = parse_reports(report_options, FORMATS)
     demand = Demand(
@@ -99,7 +99,7 @@ def command(
 
 
 def _accepted(path: Path) -> bytes:
-    """Return the content of the file of limits that the verifier accepts.
+    """Return the content of the file with the limits that the verifier accepts.
 
     Raises:
         click.UsageError: it cannot be read.

@@ -1,4 +1,4 @@
-"""`dmlconf waive`: write a first file of waivers from the failures of a run."""
+"""`dmlconf waive`: draft a file of waivers from the failures of a run."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
               help="The last day on which the waivers hold, such as 2027-03-31; by default 90 days "
               "after the run.")  # fmt: skip
 def command(log: Path | None, file: Path | None, link: str, until: date | None) -> int:
-    """Write waivers for the failures of the run LOG, by default the latest run.
+    """Write waivers for what failed in the run of LOG, by default the latest run.
 
-    There is one for each operator and kind of failure. Say in each why the cases fail before you
-    give the file to `run --waivers`.
+    There is one for each operator and kind of failure. Fill in why the cases fail before you pass
+    the file to `run --waivers`.
 
     Exit codes: 0 the file was written; 2 wrong usage; 3 an invalid log; 5 nothing failed.
     """

@@ -129,7 +129,7 @@ def test_durations_are_those_of_the_slowest_cases(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["run", "--lf"], "use --failed"),
-        (["run", "--collect-only"], "`dmlconf list` names the cases"),
+        (["run", "--collect-only"], "`dmlconf list` lists the cases"),
         (["run", "--junitxml=x.xml"], "use --report junit:FILE"),
         (["run", "-n", "4"], "use -j or --jobs"),
         (["devices", "--lf"], "No such option"),

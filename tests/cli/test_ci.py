@@ -16,7 +16,7 @@ def test_7_when_nothing_passed(tmp_path: Path) -> None:
     done = dmlconf_here(tmp_path, "run", write(tmp_path, OPEN))
     assert done.returncode == 7
     assert "NOTHING PASSED: 1 unchecked of 1 case" in done.stdout
-    assert "no case passed, so this run shows nothing" in done.stderr
+    assert "no case passed, so this run proves nothing" in done.stderr
 
 
 @pytest.mark.parametrize(

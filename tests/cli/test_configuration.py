@@ -111,7 +111,7 @@ def test_pyproject_has_the_same_in_its_table(tmp_path: Path) -> None:
         ("jbos = 2\n", "hint: did you mean jobs?"),
         ("\nquiet = 1\n", ":2:1: 1 is not true or false"),
         ("[profile.ci]\ntimeout = 'long'\n", ":2:1: 'long' is not a number"),
-        ("tag = [1.5]\n", ":1:1: [1.5] is not text, or a list of texts"),
+        ("tag = [1.5]\n", ":1:1: [1.5] is not a string or a list of strings"),
         ("[rum]\nquiet = true\n", ":1:2: there is no command rum to configure"),
         ("[record]\nquick = 'a'\n", ":2:1: 'a' is not true or false"),
         ("profile = 'ci'\n", ":1:1: `profile` is a table of profiles"),

@@ -42,7 +42,7 @@ def compiled(source: str, path: Path) -> Path:
         (["run"], "no backend is directml; add --backend directml"),
         (["run", "-b", "numpy", "-b", "miniature:slow"], "no backend is directml"),
         (["record", "-b", "numpy", "-o", "x.dmlrec"], "no backend is directml"),
-        (["run", "-b", "directml:path=other.dll"], "each backend directml has its own path="),
+        (["run", "-b", "directml:path=other.dll"], "each directml backend has its own path="),
     ],
 )
 def test_2_where_no_backend_can_use_it(tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -18,7 +18,7 @@ def test_new_case_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None
     done = dmlconf_here(tmp_path, "new", "case", "TILE", "--output", "my tile.yaml")
     assert done.stdout.splitlines() == [
         "wrote my tile.yaml: one case of TILE, with comments on each field",
-        "Next: write what the outputs are below `expect:`, then type:",
+        "Next: write the outputs below `expect:`, then type:",
         "  dmlconf run 'my tile.yaml'",
     ]
     assert dmlconf_here(tmp_path, "validate", "my tile.yaml").returncode == 0

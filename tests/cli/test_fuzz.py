@@ -35,7 +35,7 @@ def test_a_defect_is_found_named_and_saved_as_case_files_that_fail_again(tmp_pat
 @pytest.mark.fuzz
 def test_one_case_of_each_group_is_reduced(tmp_path: Path) -> None:
     run = dmlconf_here(tmp_path, *NEGATED, "--cases", "20", "--save", "saved")
-    assert "is reduced in" in run.stderr
+    assert "was reduced in" in run.stderr
     (reduced,) = (tmp_path / "saved" / "reduced").glob("*.yaml")
     again = dmlconf_here(tmp_path, "run", "-b", NEGATED[2], reduced, "--log", "again.jsonl")
     assert again.returncode == 1
@@ -101,7 +101,7 @@ def test_stops_after_so_many_failures(tmp_path: Path) -> None:
         (("-o", "GATHR"), "did you mean GATHER?"),
         (("--cases", "5", "--time", "1"), "--cases, --time and --number exclude each other"),
         (("--cases", "0"), "0 is not in the range"),
-        (("-o", "GRAPHS"), "graphs are made with --graphs"),
+        (("-o", "GRAPHS"), "use --graphs to generate graphs"),
         (("--graphs", "--invalid"), "--graphs and --invalid exclude each other"),
     ],
 )

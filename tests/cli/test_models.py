@@ -17,7 +17,7 @@ cases:
       OutputTensor: {Sizes: [3], DataType: FLOAT32}
 """
 
-LEFT_OUT = "1 case of the tag `model` left out"
+LEFT_OUT = "1 case with the tag `model` left out"
 
 
 def suite(folder: Path) -> None:
@@ -32,7 +32,7 @@ def test_only_other_backends_take_them_by_default(tmp_path: Path, backend: str) 
     process = dmlconf_here(tmp_path, "run", "negate", "-b", backend)
     taken = backend != "numpy"
     assert (LEFT_OUT in process.stderr) is not taken
-    assert ("take them with --tag model" in process.stderr) is not taken
+    assert ("select them with --tag model" in process.stderr) is not taken
     assert ("of 2 cases" in process.stdout) is taken
 
 

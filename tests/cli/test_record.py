@@ -293,9 +293,9 @@ def test_what_a_substrate_limits_is_not_recorded(tmp_path: Path) -> None:
         (["-b", "numpy"], 2, "--output"),
         (["-b", "recording:y.dmlrec", "-o", "x.dmlrec"], 2, "copy the file"),
         (["-b", "miniature:hang", "-o", "no/folder/x.dmlrec"], 2, "No such file"),
-        (["-b", "numpy", "-o", "TILE"], 2, "to choose an operator, write --operator"),
+        (["-b", "numpy", "-o", "TILE"], 2, "to select an operator, use --operator"),
         (["-b", "numpy", "-o", "x.dmlrec", "--name", "y"], 2, "add -o FOLDER"),
-        (["-b", "numpy", "-o", ".", "--name", "a/b"], 2, "not a file name"),
+        (["-b", "numpy", "-o", ".", "--name", "a/b"], 2, "is not a file name"),
         (["-b", "numpy", "-o", "x.dmlrec", "-j", "0"], 2, "auto"),
         (["-b", "numpi", "-o", "x.dmlrec"], 4, "did you mean numpy?"),
         (

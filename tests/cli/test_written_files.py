@@ -43,7 +43,7 @@ def test_a_recording_has_its_ending(tmp_path: Path) -> None:
     (tmp_path / "TILE").write_text("mine", encoding="utf-8")
     done = dmlconf_here(tmp_path, "record", write(tmp_path), "-b", "numpy", "-o", "TILE")
     assert done.returncode == 2
-    assert "to choose an operator, write --operator" in done.stderr
+    assert "to select an operator, use --operator" in done.stderr
     assert (tmp_path / "TILE").read_text("utf-8") == "mine"
 
 

@@ -108,7 +108,7 @@ def test_refuses_a_log_that_is_not_there(tmp_path: Path) -> None:
     write(tmp_path, MATRIX)
     done = dmlconf_here(tmp_path, *RESUME)
     assert done.returncode == 2
-    assert "--resume run.jsonl: there is no such log; a run begins it with --log" in done.stderr
+    assert "--resume run.jsonl: there is no such log; start one with --log" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,11 @@ def test_a_scheduler_needs_dask(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--scheduler", "lab-0"), "lab-0 is no address such as tcp://HOST:PORT, nor local:N"),
-        (("--scheduler", "local:0"), "local:0 is no address"),
+        (
+            ("--scheduler", "lab-0"),
+            "lab-0 is neither an address such as tcp://",
+        ),
+        (("--scheduler", "local:0"), "local:0 is neither an address"),
         (("--by-adapter",), "add --scheduler"),
         (("--scheduler", "local:1", "--dump", "x"), "--dump runs cases on this machine"),
     ],
