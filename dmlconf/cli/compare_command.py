@@ -55,7 +55,7 @@ def command(
     Shows how their environments differ, then which cases newly fail, are fixed, still fail,
     changed bits within the rule or drifted toward their limit, and which operators take longer on
     the device than noise explains. The exit code is 1 if anything newly fails or --fail-slower is
-    not met.
+    not met, else 6 if a run NEW is incomplete, else 7 if it has no case in common with BASE.
     """
     from rich.console import Group
 

@@ -83,7 +83,7 @@ def _thresholds(
     multiple=True,
     type=click.Choice((*_FIGURES, _OF_MODELS, _OF_GRAPHS)),
     help="Measure only this figure: by defect and case, perturbation, driver defect, "
-    "size defect, or graph.",
+    "defect of size, or graph.",
 )
 @option(
     "--sample",
@@ -143,7 +143,7 @@ def command(
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
     tried on the cases that meet its conditions. A defect that survives names the missing case.
 
-    By size defect, only with --figure sizes: errors of kernels at the sizes of real layers, tried
+    By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers, tried
     on the cases with the tag `model`.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
@@ -258,9 +258,9 @@ def _weak_drivers(measured: Measurement, least: float) -> list[str]:
 
 def _weak_sizes(measured: Measurement, least: float) -> list[str]:
     if measured.sizes is None:
-        return ["size defects were not measured"]
+        return ["defects of size were not measured"]
     share = size_share(measured.sizes)
-    return [f"by size defect: {share:.2f}%, less than {least:g}%"] if share < least else []
+    return [f"by defect of size: {share:.2f}%, less than {least:g}%"] if share < least else []
 
 
 def _weak_graphs(measured: Measurement, least: float) -> list[str]:

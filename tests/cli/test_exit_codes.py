@@ -192,7 +192,7 @@ def test_70_for_a_fault_of_dmlconf_itself(tmp_path: Path) -> None:
     assert done.returncode == 70
     assert "Traceback" in done.stderr
     assert "RuntimeError: foul" in done.stderr
-    assert "This is a fault of dmlconf itself" in done.stderr
+    assert "This is a bug in dmlconf itself" in done.stderr
 
 
 def kinds(of: type[ExpectedError]) -> list[type[ExpectedError]]:

@@ -198,7 +198,7 @@ def test_run_says_where_no_time_can_be_compared(tmp_path: Path) -> None:
     base = write_log(tmp_path / "a.jsonl", log(1))
     write(tmp_path, TILE)
     done = dmlconf_here(tmp_path, "run", "tile.yaml", "--slower-than", base)
-    assert "so no time was compared" in done.stderr
+    assert "so no times were compared" in done.stderr
 
 
 @pytest.mark.parametrize(

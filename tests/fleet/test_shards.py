@@ -75,7 +75,7 @@ def test_refuses_seconds_without_a_shard(tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").touch()
     done = dmlconf_here(tmp_path, "list", "tile.yaml", "--shard-by", "run.jsonl")
     assert done.returncode == 2
-    assert "--shard-by balances shards: name one with --shard" in done.stderr
+    assert "--shard-by balances shards: select one with --shard" in done.stderr
 
 
 def test_a_shard_without_cases_is_told(tmp_path: Path) -> None:

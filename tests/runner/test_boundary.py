@@ -203,7 +203,7 @@ def run(folder: Path, what: str, *, cases: int = 5) -> tuple[int, list[Verdict]]
         "--report", "json", "--report", "markdown:x.md", "--report", "junit:x.xml",
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
-    assert "fault of dmlconf itself" not in done.stderr  # A plugin's own traceback may be shown.
+    assert "bug in dmlconf itself" not in done.stderr  # A plugin's own traceback may be shown.
     report = json.loads(done.stdout)  # What the plugin prints is not in the report.
     assert len(report["verdicts"]) == cases
     return done.returncode, list(read_log(folder / "run.jsonl").verdicts)
