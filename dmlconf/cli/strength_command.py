@@ -143,8 +143,8 @@ def command(
     By driver defect: a catalogue of realistic defects, many rebuilt from public reports, each
     tried on the cases that meet its conditions. A defect that survives names the missing case.
 
-    By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers, tried
-    on the cases with the tag `model`.
+    By defect of size, only with --figure sizes: errors of kernels at the sizes of real layers,
+    tried on the cases with the tag `model`.
 
     By graph, only with --figure graphs: errors of graph compilers, and deviations that they are
     allowed, tried at every place of every graph.
