@@ -2,8 +2,8 @@
 
 An expression is a restricted Python expression over named values, such as
 `OutputTensor.Sizes[Axis] == 1`. It can read fields and compute with numbers, sizes and
-names; it cannot call anything but the functions listed here, nor reach anything else.
-Work and results are bounded, so that no expression hangs or fills the memory.
+names; it can call only the functions listed here, and reach nothing else. Work and results
+are bounded, so that no expression hangs or exhausts memory.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Namespace = dict[str, Any]
 
 LONGEST_RANGE: Final = 4096
 LONGEST_RESULT: Final = 65_536
-"""Numbers and characters that a result may hold, those of nested tuples included."""
+"""Numbers and characters that a result may hold, including those of nested tuples."""
 MOST_BITS: Final = 1024
 MOST_STEPS: Final = 200_000
-"""Items that the generators of one expression may go through."""
+"""Items that the generators of one expression may iterate over."""
 
 
 class ExpressionError(ValueError):
@@ -44,7 +44,7 @@ class Steps:
     """A number of steps that expressions may take, one for each item of a generator."""
 
     def __init__(self, limit: int = MOST_STEPS) -> None:
-        """Allow so many steps."""
+        """Allow this many steps."""
         self._limit = self._left = limit
 
     def counted(self, values: Iterable[Any]) -> Iterator[Any]:
@@ -113,7 +113,7 @@ def _too_long(what: str) -> str:
 
 
 def _count(value: Any, limit: int) -> int:
-    """Return how many values a result holds, or some number above the limit."""
+    """Return the number of values that a result holds, or some number above the limit."""
     if isinstance(value, str):
         return len(value)
     count = 1
@@ -151,12 +151,12 @@ def _first_present(*values: Any) -> Any:
 
 
 def _exactly_one(*values: Any) -> bool:
-    """Tell whether one of the values, and no other, is not None."""
+    """Return whether exactly one of the values is not None."""
     return len(_present(*values)) == 1
 
 
 def _same(values: Iterable[Any]) -> bool:
-    """Tell whether all values are equal."""
+    """Return whether all values are equal."""
     first, *others = tuple(values) or (None,)
     return all(value == first for value in others)
 
@@ -197,7 +197,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "tuple": tuple,
     "zip": zip,
 }
-"""What an expression may call, by name."""
+"""The functions that an expression may call, by name."""
 
 _ATTRIBUTES: Final = frozenset(
     {
@@ -226,12 +226,12 @@ _NODES: Final = (
 )  # fmt: skip
 
 
-# On text and tuples these could fill the memory.
+# On text and tuples these could exhaust memory.
 _GUARDS: Final = {ast.Add: "_add", ast.Mult: "_multiply", ast.Mod: "_modulo"}
 
 
 class _Checked(ast.NodeTransformer):
-    """Refuse what the language lacks, and guard what could grow."""
+    """Reject what is not in the language, and guard operations whose results could grow."""
 
     def visit(self, node: ast.AST) -> Any:
         if not isinstance(node, _NODES):
@@ -301,12 +301,12 @@ class Expression:
         return Expression, (self.source,)
 
     def evaluate(self, names: Namespace, steps: Steps | None = None) -> Any:
-        """Return the expression's value over named values, made by `namespace`.
+        """Return the expression's value over named values from `namespace`.
 
         Args:
             names: the values.
-            steps: the steps that this and other expressions may take together; by default the
-                expression has `MOST_STEPS` of its own.
+            steps: the steps that this and other expressions may take together; by default this
+                expression alone may take `MOST_STEPS`.
 
         Raises:
             ExpressionError: a name is unknown, the values do not fit the expression, or it needs
@@ -338,8 +338,8 @@ _GLOBALS: Final[dict[str, Any]] = {
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean X?` with the known name that is most like `name`, else nothing."""
-    import difflib  # Only a mistake needs it, and it takes a while to import.
+    """Return `; did you mean X?` with the known name most similar to `name`, or an empty string."""
+    import difflib  # Only needed after a mistake, and slow to import.
 
     by_folded = {other.casefold(): other for other in known if not other.startswith("_")}
     near = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.7)
@@ -347,7 +347,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def namespace(values: Mapping[str, Any]) -> Namespace:
-    """Return what expressions are evaluated over: the values by name, and the functions."""
+    """Return the namespace for expressions: the values by name, and the functions."""
     return {**_GLOBALS, **values}
 
 

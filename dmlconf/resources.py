@@ -1,7 +1,7 @@
-"""Where the bundled suite and the schemas are.
+"""The places of the bundled suite and the schemas.
 
 A wheel carries them inside the package (`dmlconf/bundled/`); a checkout has
-them beside it.
+them next to it.
 """
 
 from pathlib import Path
@@ -30,7 +30,7 @@ def cases_directory() -> Path:
 
 
 def checked_archive() -> Path | None:
-    """Return the file that holds the bundled suite, checked; None in a checkout, which has none."""
+    """Return the file with the checked bundled suite; None in a checkout, which has none."""
     path = _PACKAGE / "bundled" / "checked.archive"
     return path if path.is_file() else None
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install dmlconf in an environment of its own.
+# Install dmlconf in its own virtual environment.
 # Takes ACTION_FOLDER, ACTION_LAB, RUNNER_TEMP; sets the outputs programs, lab-archive and lab-key.
 set -euo pipefail
 
@@ -14,7 +14,7 @@ programs=$environment/bin
 {
   echo "programs=$programs"
   if [ "$ACTION_LAB" = true ]; then
-    # The lab's directory is named by the digest of its recipe.
+    # The lab's directory is named after the digest of its recipe.
     path=$("$programs/python" "$ACTION_FOLDER/lab/lab.py" path)
     echo "lab-archive=$RUNNER_TEMP/dmlconf-lab.tar"
     echo "lab-key=dmlconf-lab-$(basename "$path")"

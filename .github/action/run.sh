@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Run the cases, and make the reports from the log of the run.
+# Run the cases, and generate the reports from the log of the run.
 # Takes ACTION_FOLDER, ACTION_PROGRAMS, ACTION_LAB, ACTION_BACKEND, ACTION_OPTIONS, ACTION_PATHS,
 # ACTION_REPORT, RUNNER_TEMP, and DMLCONF_LAB if set. Sets the outputs exit-code and report.
-# Succeeds even if cases fail: the action's last step passes the exit code on.
+# Succeeds even if cases fail: the action's last step returns the exit code.
 set -euo pipefail
 
 dmlconf() { "$ACTION_PROGRAMS/dmlconf" "$@"; }

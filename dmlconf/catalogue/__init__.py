@@ -1,1 +1,1 @@
-"""The operators as documented: what `schemas/operators/*.yaml` says, as frozen values."""
+"""The operators as documented: the contents of `schemas/operators/*.yaml` as frozen values."""

@@ -14,11 +14,12 @@ class Bounds:
     """The values of an input for which the documentation defines results.
 
     Attributes:
-        high: the greatest value, over the desc's fields and terms.
-        low: the least value.
+        high: the highest value, over the desc's fields and terms.
+        low: the lowest value.
         from_end: whether negative values of signed types count from the end, down to `-high - 1`.
-        writes: the tensor whose elements go where the values say, so that of equal values it is
-            not defined which element stays; None where they only say where to read.
+        writes: the tensor whose elements are written to the places that the values name, so that
+            for equal values it is undefined which element stays; None if the values only name
+            places to read.
     """
 
     high: Expression

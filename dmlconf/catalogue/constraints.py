@@ -17,31 +17,30 @@ __all__ = ["GENERAL_CONSTRAINTS", "broken_by_tensor", "constraint_names", "viola
 GENERAL_CONSTRAINTS: Final = {
     "required-field": "A field that is not optional is present.",
     "supported-data-type": (
-        "A table of support, for the desc's attributes, lists the data type, or it is known to be "
-        "taken."
+        "A support table for the desc's attributes lists the data type, or it is known to be "
+        "accepted."
     ),
     "supported-dimension-count": (
-        "A table of support, for the desc's attributes, lists the tensor's DimensionCount."
+        "A support table for the desc's attributes lists the tensor's DimensionCount."
     ),
 }
-"""Constraints that follow from an operator's fields and tables, with what they ask."""
+"""Constraints that follow from an operator's fields and tables, with what they require."""
 
 
 def constraint_names(operator: Operator) -> frozenset[str]:
-    """Return the names of all constraints that bind the operator."""
+    """Return the names of all constraints on the operator."""
     own = (constraint.name for constraint in operator.constraints)
     common = (constraint.name for constraint in tensor_constraints())
     return frozenset({*GENERAL_CONSTRAINTS, *own, *common})
 
 
 def violations(operator: Operator, desc: Desc, *, documented: bool = False) -> tuple[str, ...]:
-    """Return the names of the enforced constraints that the desc breaks, most general first.
+    """Return the names of the enforced constraints that the desc breaks, the most general first.
 
     Args:
         operator: the operator.
         desc: its desc.
-        documented: whether those count as well that are documented, but that DirectML does not
-            enforce.
+        documented: whether documented constraints that DirectML does not enforce count as well.
     """
     broken = dict.fromkeys(_broken_fields(operator, desc))
     names = operator.names({**operator_sets(), **desc_values(operator, desc)})
@@ -66,7 +65,7 @@ def _broken_fields(operator: Operator, desc: Desc) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def broken_by_tensor(kind: FieldKind, tensor: TensorDesc) -> tuple[str, ...]:
-    """Return the names of the enforced constraints of all tensors that one breaks.
+    """Return the names of the enforced constraints on all tensors that one tensor breaks.
 
     Args:
         kind: of the tensor's field.
@@ -92,6 +91,6 @@ def _keeps(constraint: Constraint, values: Namespace) -> bool:
     try:
         return bool(constraint.require.evaluate(values))
     except ExpressionError:
-        # A condition that cannot even be formed, such as the size of an axis that is not
-        # there, is not met; the constraint that it rests on is named as well.
+        # A condition that cannot be evaluated, such as the size of an axis that does not exist,
+        # is not met; the constraint that it depends on is reported as well.
         return False

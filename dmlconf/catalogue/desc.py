@@ -14,7 +14,7 @@ from dmlconf.tensors.datatypes import DataType
 __all__ = ["Desc", "TensorDesc", "tensors_of"]
 
 Desc = Mapping[str, Any]
-"""A desc's values by field: `TensorDesc`, a tuple of them, None where absent, or an attribute.
+"""A desc's values by field: `TensorDesc`, a tuple of them, None if absent, or an attribute.
 
 Enum constants are their names without the prefix; a scale and bias, a 2-D size and a nested
 operator are mappings.
@@ -30,7 +30,7 @@ class TensorDesc:
         Sizes: elements along each dimension.
         Strides: elements from one coordinate to the next along each dimension; None if packed.
         Flags: names of `DML_TENSOR_FLAGS` without the prefix.
-        DeclaredTensorSizeInBytes: TotalTensorSizeInBytes where the case gives it, else None.
+        DeclaredTensorSizeInBytes: TotalTensorSizeInBytes if the case gives it, else None.
         GuaranteedBaseOffsetAlignment: in bytes; 0 for none.
     """
 
@@ -53,7 +53,7 @@ class TensorDesc:
 
     @property
     def Packed(self) -> bool:
-        """Whether elements follow each other, last dimension first, whatever says so."""
+        """Whether elements are contiguous, the last dimension fastest, with or without strides."""
         return self.Strides is None or layout.is_packed(self.Sizes, self.Strides)
 
     @property
@@ -65,7 +65,7 @@ class TensorDesc:
 
     @property
     def MinimumTensorSizeInBytes(self) -> int:
-        """Bytes up to the last element, in whole 4 bytes."""
+        """Bytes up to the last element, in multiples of 4 bytes."""
         if 0 in self.Sizes:
             return 0
         return layout.minimum_buffer_bytes(self.DataType, self.Sizes, self.Strides)

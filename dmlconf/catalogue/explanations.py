@@ -1,4 +1,4 @@
-"""Why a desc breaks its operator's constraints: what each asks for, and what the desc has."""
+"""Why a desc breaks its operator's constraints: what each requires, and what the desc has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Explanation:
     Attributes:
         constraint: the name of the constraint that is broken.
         field: the field to look at, such as `InputTensors[0]`; empty for the desc as a whole.
-        text: what the desc has, and what the constraint asks for.
+        text: what the desc has, and what the constraint requires.
     """
 
     constraint: str
@@ -39,7 +39,7 @@ class Explanation:
 def explanations(operator: Operator, desc: Desc) -> list[Explanation]:
     """Return what is wrong with a desc that breaks enforced constraints.
 
-    Constraints that cannot be formed because a field is missing are left out.
+    Constraints that cannot be evaluated because a field is missing are left out.
 
     Args:
         operator: the operator.
@@ -76,7 +76,7 @@ def _of_constraint(
 def _of_tensors(
     name: str, operator: Operator, desc: Desc, names: Namespace
 ) -> Iterator[Explanation]:
-    """Yield what is wrong with each tensor that breaks a constraint of all tensors."""
+    """Yield what is wrong with each tensor that breaks a constraint on all tensors."""
     tables = tables_that_hold(operator, desc, names)
     for label, field, tensor in tensors_of(operator, desc, FieldKind.INPUT, FieldKind.OUTPUT):
         rows = [table.tensors[field.name] for table in tables if field.name in table.tensors]
@@ -100,15 +100,15 @@ def _of_tensors(
 
 
 def _listed(listed: Iterable[object]) -> str:
-    """Return what the tables of support that hold list."""
+    """Return what the applicable support tables list."""
     names = dict.fromkeys(map(str, listed))
     if not names:
-        return ", and no table of support holds for these attributes"
+        return ", and no support table applies to these attributes"
     return f"; the documentation lists {', '.join(names)}"
 
 
 def _spans(ranks: Iterable[tuple[int, int]]) -> Iterator[str]:
-    """Yield how many dimensions tables list, without spans that lie within others."""
+    """Yield the dimension counts that tables list, without spans inside other spans."""
     spans = set(ranks)
     for least, most in sorted(spans):
         if not any(a <= least and most <= b for a, b in spans - {(least, most)}):
@@ -122,7 +122,7 @@ def _written(operator: Operator, field: str) -> str:
 
 
 def _first(expression: Expression, fields: Iterable[str]) -> str:
-    """Return the field that an expression names first; nothing where it names none."""
+    """Return the field that an expression names first; empty if it names none."""
     places = {
         found.start(): field
         for field in fields
@@ -178,7 +178,7 @@ def _value(expression: Expression, names: Namespace) -> tuple[bool, object]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as a case file has it."""
+    """Return a value as written in a case file."""
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_shown, value))}]"
     return str(value).lower() if isinstance(value, bool) else str(value)

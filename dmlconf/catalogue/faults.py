@@ -1,4 +1,4 @@
-"""Whether the parts of one operator's entry fit together."""
+"""Check that the parts of one operator's entry fit together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Fault = tuple[tuple[str | int, ...], str]
 
 
 def faults(operator: Operator, document: Document) -> Iterator[Fault]:
-    """Yield where parts of an operator's file do not fit together, and why."""
+    """Yield the places where parts of an operator's file do not fit together, and why."""
     if document.path.stem != operator.name.lower():
         yield ("operator",), f"{operator.name} belongs in {operator.name.lower()}.yaml"
     yield from _field_faults(operator)
@@ -65,13 +65,13 @@ def _computed_faults(operator: Operator) -> Iterator[Fault]:
 
 def _type_faults(field: Field, fields: dict[str, Field]) -> Iterator[str]:
     if field.is_tensor != (field.base_type == "DML_TENSOR_DESC"):
-        yield f"{field.name} is of kind {field.kind}, yet its type is {field.c_type}"
+        yield f"{field.name} is of kind {field.kind}, but its type is {field.c_type}"
     if field.is_array and not field.c_type.endswith("*"):
-        yield f"{field.name} has a count, yet its type is no pointer"
+        yield f"{field.name} has a count, but its type is not a pointer"
     if field.count is not None and (
         field.count not in fields or fields[field.count].c_type != "UINT"
     ):
-        yield f"{field.name} counts by {field.count}, which is not a UINT field"
+        yield f"{field.name} has the count {field.count}, which is not a UINT field"
     if field.is_tensor:
         return
     if field.attribute_kind is AttributeKind.ENUM:
@@ -129,7 +129,10 @@ def _support_faults(operator: Operator) -> Iterator[Fault]:
             yield ("support", index), f"must list {', '.join(sorted(tensors))}"
         for name, support in table.tensors.items():
             if support.ranks[0] > support.ranks[1]:
-                yield ("support", index, "tensors", name, "ranks"), "must have the least rank first"
+                yield (
+                    ("support", index, "tensors", name, "ranks"),
+                    "must have the lowest rank first",
+                )
         levels.setdefault(table.when.source if table.when else "", []).append(table.since)
         if table.when is not None:
             where = ("support", index, "when")
@@ -141,7 +144,7 @@ def _support_faults(operator: Operator) -> Iterator[Fault]:
             yield ("gaps", index, "tensor"), f"{operator.name} has no tensor {gap.tensor}"
     for group in levels.values():
         if group != sorted(set(group), reverse=True):
-            yield ("support",), "must have the newest feature level first, and each once"
+            yield ("support",), "must list each feature level once, the newest first"
 
 
 def _level_faults(operator: Operator) -> Iterator[Fault]:
@@ -182,7 +185,7 @@ def _precision_faults(operator: Operator, document: Document) -> Iterator[Fault]
             where = ("precision", output, *((index,) if several else ()))
             last = index == len(entries) - 1
             if last != (entry.when is None):
-                yield where, "every rule but the last must have a condition `when`, and only those"
+                yield where, "every rule except the last must have a `when`, and the last must not"
             for key, expression in _expressions_of(entry).items():
                 place = (*where, *key)
                 yield from _unknown_names(operator, expression, place, operator.terms)
@@ -207,10 +210,10 @@ def _unknown_names(
 
 
 def unknown_level(level: str | FeatureLevel) -> str:
-    """Return what is wrong with a feature level that there is not."""
-    return f"{level} is no feature level; they are {', '.join(map(str, FEATURE_LEVELS))}"
+    """Return the message about a feature level that does not exist."""
+    return f"{level} is not a feature level; they are {', '.join(map(str, FEATURE_LEVELS))}"
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Return the names that are there more than once."""
+    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]

@@ -1,7 +1,8 @@
-"""The entry of graphs: what logs, reports and selections know of them as of an operator.
+"""The entry of graphs, with which logs, reports and selections treat them like an operator.
 
-A graph takes tensors and gives tensors, as an operator does. So each graph has an entry like an
-operator's, whose fields are its inputs, its outputs, and what conditions may name of its nodes.
+A graph takes and returns tensors, as an operator does. So each graph has an entry like an
+operator's, whose fields are its inputs, its outputs, and the facts about its nodes that conditions
+may name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dmlconf.catalogue.model import FeatureLevel, Field, FieldKind, Operator
 __all__ = ["GRAPHS", "GRAPH_FACTS", "GRAPH_PAGE", "graph_entry", "is_graphs"]
 
 GRAPHS: Final = "GRAPHS"
-"""The name that stands for an operator's where a case is a graph."""
+"""The name used in place of an operator's if a case is a graph."""
 
 GRAPH_PAGE: Final = "ns-directml-dml_graph_desc"
 """The documentation page of DML_GRAPH_DESC, without its ending."""
@@ -28,11 +29,11 @@ GRAPH_FACTS: Final = (
     Field("NodeCount", FieldKind.ATTRIBUTE, "UINT"),
     Field("ConstantCount", FieldKind.ATTRIBUTE, "UINT"),
 )
-"""What conditions may name of a graph's nodes; DirectML has no such fields."""
+"""Facts about a graph's nodes that conditions may name; DirectML has no such fields."""
 
 
 def is_graphs(name: str) -> bool:
-    """Tell whether a name, in any case, stands for graphs instead of an operator."""
+    """Return whether a name, in upper or lower case, means graphs instead of an operator."""
     return name.upper() in (GRAPHS, "GRAPH")
 
 

@@ -1,8 +1,8 @@
-"""Which feature level a desc needs, and which of its parts need it.
+"""The feature level that a desc needs, and the parts of it that need it.
 
-A level is needed by the operator, by the tensors, of which a table of support must list all, by
-attributes whose value a later level introduced, by what `level_requirements` of the catalogue name,
-and by each of these in a nested operator.
+A level is needed by the operator, by the tensors, all of which one support table must list, by
+attributes whose value a later level introduced, by the parts that `level_requirements` in the
+catalogue name, and by each of these in a nested operator.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LevelNeed:
 
     Attributes:
         level: the level that introduced the part.
-        part: its name for people, such as `PaddingMode WRAP`.
+        part: its readable name, such as `PaddingMode WRAP`.
     """
 
     level: FeatureLevel
@@ -55,10 +55,10 @@ class LevelNeed:
 
 
 def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
-    """Return what the parts of a desc need, the operator first.
+    """Return the needs of the parts of a desc, the operator first.
 
-    Tensors are among them where they need more than the operator. Those that no table lists need
-    nothing: no page says from which level on they are supported.
+    Tensors are included if they need more than the operator. Those that no table lists need
+    nothing: no page says from which level they are supported.
     """
     needs = tuple(_needs_of_attributes(operator, desc))
     listing = tables_that_list(operator, desc)
@@ -69,16 +69,16 @@ def level_needs(operator: Operator, desc: Desc) -> tuple[LevelNeed, ...]:
 
 
 def required_level(operator: Operator, desc: Desc) -> FeatureLevel | None:
-    """Return the lowest feature level that must support the desc; None where no table lists it."""
+    """Return the lowest feature level that must support the desc; None if no table lists it."""
     if not tables_that_list(operator, desc):
         return None
     return highest_level(level_needs(operator, desc))
 
 
 def tables_in_effect(operator: Operator, desc: Desc) -> Iterator[SupportTable]:
-    """Yield the tables that list all of the desc's tensors at a level that has the desc.
+    """Yield the tables that list all of the desc's tensors and are in effect for the desc.
 
-    Of the tables before the level that the attributes need, the newest alone is still in effect.
+    Of the tables up to the level that the attributes need, only the newest is in effect.
     """
     level = highest_level(_needs_of_attributes(operator, desc))
     for table in tables_that_list(operator, desc):
@@ -93,14 +93,14 @@ def highest_level(needs: Iterable[LevelNeed]) -> FeatureLevel:
 
 
 def spoken_level(needs: Sequence[LevelNeed]) -> str:
-    """Return the highest level and the parts that need it, `feature level 6_4 for Mode WRAP`."""
+    """Return the highest level and the parts that need it: `feature level 6_4 for Mode WRAP`."""
     level = highest_level(needs)
     parts = dict.fromkeys(need.part for need in needs if need.level == level)
     return f"feature level {level} for {' and '.join(parts)}"
 
 
 def _needs_of_attributes(operator: Operator, desc: Desc) -> Iterator[LevelNeed]:
-    """Yield the needs of everything but the tensors' data types and ranks."""
+    """Yield the needs of everything except the tensors' data types and ranks."""
     yield LevelNeed(operator.since, f"DML_OPERATOR_{operator.name}")
     for field in operator.of_kind(FieldKind.ATTRIBUTE):
         value = desc.get(field.name)
@@ -130,7 +130,7 @@ def _holds(when: Expression, names: dict[str, Any]) -> bool:
     try:
         return bool(when.evaluate(names))
     except ExpressionError:
-        # A desc that breaks constraints may lack what the condition reads.
+        # A desc that breaks constraints may lack values that the condition reads.
         return False
 
 
@@ -147,7 +147,7 @@ def _part_of_tensors(
 def _newest_part(
     tables: tuple[SupportTable, ...], forms: frozenset[Form], level: FeatureLevel
 ) -> str:
-    """Name the tensors that older tables than the level's do not list, and what is new of them."""
+    """Return the tensors that tables older than the level's do not list, and what is new."""
     older = [table for table in tables if table.since < level]
     tensors: dict[str, list[str]] = {}
     for form in sorted(forms):

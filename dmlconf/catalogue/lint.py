@@ -1,4 +1,4 @@
-"""What a JSON Schema cannot tell of the catalogue's files: whether their parts fit together."""
+"""Check what JSON Schema cannot in the catalogue's files: whether their parts fit together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dmlconf.resources import schemas_directory
 __all__ = ["lint_catalogue", "lint_common", "lint_operator"]
 
 LONGEST_EXPRESSION: Final = 200
-"""Characters that a person reads without losing the beginning."""
+"""The most characters that stay readable."""
 
 
 def lint_catalogue() -> list[Problem]:
@@ -67,7 +67,7 @@ def lint_operator(path: Path) -> list[Problem]:
 
 
 def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield shared constraints that there are not, and rows like one that is not above them."""
+    """Yield shared constraints that do not exist, and `like` rows that do not name one above."""
     fields = {field["name"] for field in data["fields"]}
     for index, constraint in enumerate(data["constraints"]):
         if isinstance(constraint, str):
@@ -85,7 +85,7 @@ def _dangling(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def lint_common(path: Path) -> list[Problem]:
-    """Return every problem of the file that holds what all operators share."""
+    """Return every problem of the file shared by all operators."""
     problems = _schema(path, "common")
     if problems:
         return problems
@@ -127,7 +127,7 @@ def _enum_problems(document: Document) -> Iterator[Problem]:
 
 
 def _fault(text: str) -> str | None:
-    """Return why an expression cannot be read, or not by people; None where it can."""
+    """Return why an expression cannot be parsed or is too long to read; None if it is fine."""
     try:
         length = len(str(Expression(text)))
     except ExpressionError as error:
@@ -135,13 +135,13 @@ def _fault(text: str) -> str | None:
     if length <= LONGEST_EXPRESSION:
         return None
     return (
-        f"an expression of {length} characters; at most {LONGEST_EXPRESSION}, so give a name under "
-        "`terms` to a part of it"
+        f"an expression of {length} characters; at most {LONGEST_EXPRESSION}: name a part of it "
+        "under `terms`"
     )
 
 
 def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
-    """Return the problems of a section's expressions that cannot even be read."""
+    """Return the problems of a section's unreadable expressions."""
     problems = []
     for index, entry in enumerate(document.data.get(section, ())):
         fault = _fault(entry.get(key, "True")) if isinstance(entry, dict) else None
@@ -151,7 +151,7 @@ def _unreadable(document: Document, section: str, key: str) -> list[Problem]:
 
 
 def _unreadable_values(document: Document, section: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield the problems of a mapping's expressions that cannot even be read."""
+    """Yield the problems of a mapping's unreadable expressions."""
     values = document.data
     for key in section:
         values = values.get(key, {})

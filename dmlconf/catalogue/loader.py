@@ -1,4 +1,4 @@
-"""Load operators from the catalogue's files, each when it is first asked for."""
+"""Load operators from the catalogue's files, each on first use."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ __all__ = [
 
 
 _LONGEST_NAME: Final = 100
-"""No name of an operator comes near, and no file system refuses it as the name of a file."""
+"""No operator's name comes near this length, and every file system accepts it for a file name."""
 
 
 class UnknownOperatorError(LookupError):
-    """A name that the catalogue does not know.
+    """The catalogue does not know a name.
 
     Attributes:
         name: the unknown name.
@@ -82,12 +82,12 @@ def operator_names() -> list[str]:
 
 
 def case_folders() -> list[str]:
-    """Return the names that a case may have for its operator: all operators, and `GRAPHS`."""
+    """Return the names that a case may give as its operator: all operators, and `GRAPHS`."""
     return sorted([*operator_names(), GRAPHS])
 
 
 def operator(name: str) -> Operator:
-    """Return the operator of that name or alias, in any case, with or without `DML_OPERATOR_`.
+    """Return the operator of a name or alias, in any case, with or without `DML_OPERATOR_`.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
@@ -98,11 +98,11 @@ def operator(name: str) -> Operator:
 
 @cache
 def operator_name(name: str) -> str:
-    """Return the catalogue's name of an operator, given as `operator` takes it, unread.
+    """Return the catalogue's name of an operator given as for `operator`, without loading it.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
-        InvalidFilesError: the file of one that may have this alias cannot be read.
+        InvalidFilesError: the file of an operator that may have this alias cannot be read.
     """
     upper_name = name.upper().removeprefix("DML_OPERATOR_")
     if is_graphs(upper_name):
@@ -131,7 +131,7 @@ def _operator_file(name: str) -> Path:
 
 
 def operator_data(name: str) -> Mapping[str, Any]:
-    """Return what the catalogue's file of an operator holds, of the form operator.schema.json.
+    """Return the content of an operator's file, in the form of operator.schema.json.
 
     Raises:
         UnknownOperatorError: the catalogue has no such operator.
@@ -141,7 +141,7 @@ def operator_data(name: str) -> Mapping[str, Any]:
 
 
 def operator_from(data: Mapping[str, Any]) -> Operator:
-    """Build an operator from the content of its file, which fits the schema."""
+    """Build an operator from the content of its file, which must fit the schema."""
     return Operator(
         name=data["operator"],
         aliases=tuple(data.get("aliases", ())),
@@ -192,8 +192,8 @@ def _level_requirement(data: Mapping[str, Any]) -> LevelRequirement:
 
 def _gap(data: Mapping[str, Any]) -> Gap:
     since = FeatureLevel.parse(data["since"]) if "since" in data else None
-    least, greatest = data["ranks"]
-    return Gap(data["tensor"], (least, greatest), data["reason"], since)
+    lowest, highest = data["ranks"]
+    return Gap(data["tensor"], (lowest, highest), data["reason"], since)
 
 
 def _field(data: Mapping[str, Any]) -> Field:
@@ -209,14 +209,14 @@ def _support_table(data: Mapping[str, Any]) -> SupportTable:
         if "like" in support:
             tensors[name] = tensors[support["like"]]
         else:
-            least, greatest = support["ranks"]
-            tensors[name] = Support((least, greatest), tuple(map(DataType, support["data_types"])))
+            lowest, highest = support["ranks"]
+            tensors[name] = Support((lowest, highest), tuple(map(DataType, support["data_types"])))
     when = Expression(data["when"]) if "when" in data else None
     return SupportTable(FeatureLevel.parse(data["since"]), MappingProxyType(tensors), when)
 
 
 def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
-    """Yield an operator's constraints; of those that it lists by name alone, the shared ones."""
+    """Yield an operator's constraints, resolving those listed only by name."""
     fields = {field["name"] for field in data["fields"]}
     for constraint in data["constraints"]:
         if isinstance(constraint, str):
@@ -226,7 +226,7 @@ def _constraints(data: Mapping[str, Any]) -> Iterator[Constraint]:
 
 
 def shared_constraint(name: str, fields: Collection[str]) -> Constraint:
-    """Return the first shared constraint of a name that needs no other fields than these.
+    """Return the first shared constraint of a name that needs only these fields.
 
     Raises:
         LookupError: there is none.
@@ -240,7 +240,7 @@ def shared_constraint(name: str, fields: Collection[str]) -> Constraint:
         if name not in names and nearest(name, names)
         else ""
     )
-    raise LookupError(f"common.yaml has no shared constraint {name} of these fields{near}")
+    raise LookupError(f"common.yaml has no shared constraint {name} for these fields{near}")
 
 
 def _constraint(data: Mapping[str, Any]) -> Constraint:
@@ -295,13 +295,13 @@ def tensor_constraints() -> tuple[Constraint, ...]:
 
 @cache
 def shared_constraints() -> tuple[Constraint, ...]:
-    """Return the constraints that operators list by name alone."""
+    """Return the constraints that operators list only by name."""
     return tuple(_constraint(constraint) for constraint in _common()["shared_constraints"])
 
 
 @cache
 def operator_sets() -> Mapping[str, tuple[str, ...]]:
-    """Return the operators' names that constraints speak of together, by the set's name."""
+    """Return the sets of operator names that constraints use, by the set's name."""
     sets = _common()["operator_sets"]
     return MappingProxyType({name: tuple(members) for name, members in sets.items()})
 
@@ -324,7 +324,7 @@ def enumeration(name: str) -> Enumeration:
 
 
 def is_page(name: str) -> bool:
-    """Tell whether that is the documentation page, without its ending, of an operator or enum."""
+    """Return whether this is the name, without its ending, of an operator's or enum's page."""
     kind, _, described = name.partition("-directml-")
     try:
         if kind == "ne":
@@ -337,7 +337,7 @@ def is_page(name: str) -> bool:
 
 @cache
 def catalogue_digest() -> str:
-    """Return the SHA-256 of all the catalogue's files, in hexadecimal."""
+    """Return the SHA-256 of all files of the catalogue, in hexadecimal."""
     digest = sha256()
     for path in [schemas_directory() / "common.yaml", *operator_files()]:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")

@@ -37,7 +37,7 @@ _LEVEL: Final = re.compile(r"(?:DML_FEATURE_LEVEL_)?(\d+)_(\d+)\Z")
 
 
 class FeatureLevel(NamedTuple):
-    """One `DML_FEATURE_LEVEL`; a higher level has all of the lower ones."""
+    """One `DML_FEATURE_LEVEL`; a higher level includes all lower ones."""
 
     major: int
     minor: int
@@ -69,7 +69,7 @@ FEATURE_LEVELS: Final = tuple(
 
 
 class FieldKind(StrEnum):
-    """What a member of an operator desc is."""
+    """The kind of a member of an operator desc."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -77,7 +77,7 @@ class FieldKind(StrEnum):
 
 
 class AttributeKind(StrEnum):
-    """What values an attribute takes."""
+    """The kind of values that an attribute takes."""
 
     UINT = "UINT"
     INT = "INT"
@@ -106,9 +106,9 @@ class Field:
         c_type: the member's type in the header, such as `const UINT*`.
         optional: whether it may be null.
         count: for an array, the field that holds its length.
-        type_field: for a scalar union, the field that tells which member is in use.
+        type_field: for a scalar union, the field that selects the member in use.
         wraps: for a scalar union, whether an unsigned number may be written as a negative one,
-            which wraps around, as the page of FILL_VALUE_SEQUENCE has it.
+            which wraps around, as on the page of FILL_VALUE_SEQUENCE.
         without_effect: for an attribute that changes no result, what decides instead.
         bounds: for an input of indices or lengths, the values for which results are defined.
     """
@@ -135,12 +135,12 @@ class Field:
 
     @cached_property
     def base_type(self) -> str:
-        """The C type without `const`, `*`."""
+        """The C type without `const` and `*`."""
         return self.c_type.removeprefix("const ").removesuffix("*").strip()
 
     @property
     def attribute_kind(self) -> AttributeKind:
-        """What values the attribute takes."""
+        """The kind of values that the attribute takes."""
         return _ATTRIBUTE_KINDS.get(self.base_type, AttributeKind.ENUM)
 
 
@@ -149,7 +149,7 @@ class Support:
     """The ranks and data types of one tensor that a table lists.
 
     Attributes:
-        ranks: least and greatest DimensionCount, both included.
+        ranks: minimum and maximum DimensionCount, inclusive.
         data_types: in the page's order.
     """
 
@@ -159,12 +159,12 @@ class Support:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportTable:
-    """One table of the page's section on tensor support.
+    """One table in the page's section on tensor support.
 
     Attributes:
-        since: the feature level from which it holds.
+        since: the feature level from which it applies.
         tensors: support by tensor field.
-        when: where the page has one table per group of attribute values, which group.
+        when: the group of attribute values, if the page has one table for each group.
     """
 
     since: FeatureLevel
@@ -174,14 +174,14 @@ class SupportTable:
 
 @dataclass(frozen=True, slots=True)
 class LevelRequirement:
-    """A part of a desc that needs a higher feature level than the tables of support say.
+    """A part of a desc that needs a higher feature level than the support tables say.
 
     Attributes:
         since: the feature level that introduced the part.
-        when: the condition over the desc's fields under which a desc has the part.
-        part: its name for people, such as `a ScaleTensor without a BiasTensor`.
+        when: the condition on the desc's fields under which a desc has the part.
+        part: its readable name, such as `a ScaleTensor without a BiasTensor`.
         source: `page`, `history` of the feature levels, or `measured` on a real DirectML.
-        note: what else there is to know, or None.
+        note: further information, or None.
     """
 
     since: FeatureLevel
@@ -196,12 +196,12 @@ class Constraint:
     """A condition that a desc must meet.
 
     Attributes:
-        name: what a case names when it expects a rejection.
-        require: the condition over the desc's fields.
+        name: the name that a case gives when it expects a rejection.
+        require: the condition on the desc's fields.
         source: `page`, `header`, or `measured` on a real DirectML.
-        enforced: whether a real DirectML refuses what breaks it.
-        note: what else there is to know, or None.
-        applies_to: for constraints of all tensors, the kinds of field that they bind.
+        enforced: whether a real DirectML refuses descs that break it.
+        note: further information, or None.
+        applies_to: for constraints on all tensors, the kinds of fields that they apply to.
     """
 
     name: str
@@ -222,7 +222,7 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """A known error of the page: what it says, what is right, and how that is known."""
+    """A known error on the page: what it says, what is correct, and how that is known."""
 
     says: str
     right: str
@@ -235,9 +235,9 @@ class Enumeration:
 
     Attributes:
         name: as the header spells it, such as `DML_AXIS_DIRECTION`.
-        prefix: what its constants' names begin with, such as `DML_AXIS_DIRECTION_`.
+        prefix: the prefix of its constants' names, such as `DML_AXIS_DIRECTION_`.
         values: the constants' numbers, by name without the prefix.
-        since: the feature levels of constants that came later than the enum, by name.
+        since: the feature levels of constants introduced later than the enum, by name.
     """
 
     name: str
@@ -248,11 +248,11 @@ class Enumeration:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Cells of a table of support that no case can show.
+    """Cells of a support table that no case can cover.
 
     Attributes:
-        tensor: the tensor that they are of.
-        ranks: least and greatest DimensionCount, both included.
+        tensor: the tensor of the cells.
+        ranks: minimum and maximum DimensionCount, inclusive.
         reason: why not.
         since: the level of the table; None for all.
     """
@@ -265,13 +265,13 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """The operator that another one is a special case of; fields of the same name are the same.
+    """The operator that a special case specializes; fields of the same name are the same.
 
     Attributes:
         operator: the name of the more general operator.
         constants: values of fields that the special case lacks; None for an absent one.
         computed: fields that the special case has in another form, as expressions over its own.
-        differs: what a real DirectML does otherwise, or None.
+        differs: what a real DirectML does differently, or None.
     """
 
     operator: str
@@ -282,7 +282,7 @@ class Specialisation:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """All that is documented of one operator.
+    """Everything documented about one operator.
 
     Attributes:
         name: as in the header, without `DML_OPERATOR_`.
@@ -291,20 +291,20 @@ class Operator:
         struct: the name of its desc structure.
         since: the feature level that introduced it.
         page: the documentation page, without its ending.
-        family: the module of the reference that holds its function; None for a special case.
+        family: the module of the reference with its function; None for a special case.
         summary: what it does, in one line.
         fields: the desc's members, in struct order.
         support: tables of data types and ranks, newest level first.
-        undocumented_data_types: what a real DirectML takes though no table lists it, by tensor.
-        terms: names of what expressions over the desc share; each may use those before it.
+        undocumented_data_types: those that DirectML takes but no table lists, by tensor.
+        terms: named parts that expressions over the desc share; each may use those before it.
         constraints: conditions on the desc.
         in_place: which outputs may share a buffer with which inputs.
-        precision: the rules of each output field; the first whose condition is met holds.
+        precision: the rules of each output field; the first whose condition is met applies.
         page_errors: what is wrong on the page.
         examples: how many worked examples the page has.
-        gaps: documented cells that no case can show.
+        gaps: documented cells that no case can cover.
         level_requirements: parts of a desc that need a higher feature level than its tables say.
-        specialises: the operator that this one is a special case of; None where it has a function.
+        specialises: the operator that this one is a special case of; None if it has a function.
     """
 
     name: str
@@ -329,7 +329,7 @@ class Operator:
     specialises: Specialisation | None = None
 
     def field(self, name: str) -> Field:
-        """Return the field of that name.
+        """Return the field of this name.
 
         Raises:
             KeyError: there is none.
@@ -348,17 +348,17 @@ class Operator:
 
     @cached_property
     def _fields_of_kinds(self) -> dict[tuple[FieldKind, ...], tuple[Field, ...]]:
-        """What `of_kind` has returned."""
+        """The cache of `of_kind`."""
         return {}
 
     def names(self, values: Mapping[str, Any]) -> Namespace:
-        """Return what expressions over a desc are evaluated over: its values and the terms.
+        """Return the namespace for expressions over a desc: its values and the terms.
 
-        A term that cannot be formed, such as the size of an axis that is not there, has no value,
-        and neither has what needs it.
+        A term that cannot be evaluated, such as the size of an axis that does not exist, has no
+        value, and neither do terms that need it.
 
         Args:
-            values: those of the desc's fields, and what else expressions may name.
+            values: those of the desc's fields, and any others that expressions may name.
         """
         names = namespace(values)
         for name, term in self.terms.items():
@@ -367,7 +367,7 @@ class Operator:
         return names
 
     def terms_in(self, expression: Expression) -> Mapping[str, Expression]:
-        """Return the terms that an expression uses, by itself or through another of them."""
+        """Return the terms that an expression uses, directly or through another term."""
         used = set(expression.names)
         for name, term in reversed(tuple(self.terms.items())):
             if name in used:
@@ -376,7 +376,7 @@ class Operator:
 
     @cached_property
     def count_fields(self) -> Mapping[str, tuple[str, ...]]:
-        """The fields that only hold lengths, each with the arrays that it measures."""
+        """The fields that only hold lengths, each with the arrays whose length it holds."""
         counted: dict[str, tuple[str, ...]] = {}
         for field in self.fields:
             if field.count is not None:
@@ -389,7 +389,7 @@ class Operator:
         Args:
             output: the output's field.
             data_type: the output's data type.
-            names: the values of the case's desc, made by `names`.
+            names: the values of the case's desc, from `names`.
         """
         entries = self.precision[output]
         holding = (entry for entry in entries if entry.holds(names))

@@ -1,4 +1,4 @@
-"""Precision rules as the catalogue states them, and the one that holds for a tensor of a case."""
+"""Precision rules as the catalogue states them, and the one that applies to a case's tensor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_FLUSHED: Final = frozenset({DataType.FLOAT32})
 
 
 class RuleKind(StrEnum):
-    """What the limit of a rule is counted in."""
+    """The unit of a rule's limit."""
 
     EXACT = "exact"
     ULP = "ulp"
@@ -36,14 +36,14 @@ class PrecisionRule:
         kind: `exact`; `ulp`, `absolute` or `relative` with a limit; `accumulate`, by the bound of
             the same operator on absolute inputs; `interval`, between two values that the
             reference gives; `one of`, within one of several such intervals.
-        limit: the greatest permitted error in the kind's unit; 0 for `exact`, `interval` and
-            `one of`; for `accumulate` a factor on what additions may err.
-        source: where the rule is from.
+        limit: the maximum permitted error in the kind's unit; 0 for `exact`, `interval` and
+            `one of`; for `accumulate` a factor on the permitted error of additions.
+        source: the origin of the rule.
         products: for `accumulate`, how many terms are added up for one element.
-        flushes: whether subnormal numbers may be taken for zero.
-        typical: the share of the limit that measured devices use at most; None where it is
-            unknown, or no smaller than the limit itself.
-        absolute: for `relative`, an error that is permitted beside that share of the value.
+        flushes: whether subnormal numbers may be treated as zero.
+        typical: the largest share of the limit that measured devices use; None if it is unknown,
+            or no smaller than the limit itself.
+        absolute: for `relative`, an error that is permitted in addition to that share of the value.
     """
 
     kind: RuleKind
@@ -60,9 +60,9 @@ class Typical:
     """How much of a rule's limit real devices use. It never decides a verdict.
 
     Attributes:
-        shares: the greatest share of the limit, by data type of the output.
-        measured: on which devices.
-        when: the condition, over the desc; None where it holds whenever the rule does.
+        shares: the largest share of the limit, by data type of the output.
+        measured: the devices it was measured on.
+        when: the condition on the desc; None if it applies whenever the rule does.
     """
 
     shares: Mapping[DataType, float]
@@ -70,7 +70,7 @@ class Typical:
     when: Expression | None = None
 
     def share(self, names: Namespace, data_type: DataType) -> float | None:
-        """Return the share for an output of this data type; None where none was measured."""
+        """Return the share for an output of this data type; None if none was measured."""
         holds = self.when is None or bool(self.when.evaluate(names))
         return self.shares.get(data_type) if holds else None
 
@@ -81,15 +81,15 @@ class PrecisionEntry:
 
     Attributes:
         kind: as `PrecisionRule.kind`.
-        source: where the rule is from.
+        source: the origin of the rule.
         limit: the limit of data types that `limits` does not name.
         limits: limits by data type of the output.
-        when: the condition, over the desc; None where the entry holds for all others.
-        products: for `accumulate`, the number of terms, over the desc.
-        flushed: data types whose subnormals may be taken for zero.
-        flushed_by: the input field whose data type decides on that, as for an index, which is
-            never subnormal itself; None where the output's own decides.
-        typical: how much of the limit real devices use, where that is far less than all.
+        when: the condition on the desc; None if the entry applies to all other descs.
+        products: for `accumulate`, the number of terms, as an expression over the desc.
+        flushed: data types whose subnormals may be treated as zero.
+        flushed_by: the input field whose data type decides that, as for an index, which is never
+            subnormal itself; None if the output's own data type decides.
+        typical: how much of the limit real devices use, if that is far less than all.
     """
 
     kind: RuleKind
@@ -103,7 +103,7 @@ class PrecisionEntry:
     typical: Typical | None = None
 
     def holds(self, names: Namespace) -> bool:
-        """Tell whether the entry's condition is met."""
+        """Return whether the entry's condition is met."""
         return self.when is None or bool(self.when.evaluate(names))
 
     def rule(self, names: Namespace, data_type: DataType) -> PrecisionRule:

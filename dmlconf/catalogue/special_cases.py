@@ -1,4 +1,4 @@
-"""Whether an operator's entry says rightly which operator it is a special case of."""
+"""Check an operator's entry about the operator that it is a special case of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def special_case_faults(operator: Operator) -> Iterator[tuple[tuple[str | int, .
     of = operator.specialises
     if of is None:
         if operator.family is None:
-            yield (), "needs a `family`, or `specialises` where it is a special case"
+            yield (), "needs a `family`, or `specialises` if it is a special case"
         return
     if operator.family is not None:
         yield ("family",), f"belongs to {of.operator}, of which {operator.name} is a special case"
@@ -31,7 +31,7 @@ def special_case_faults(operator: Operator) -> Iterator[tuple[tuple[str | int, .
 
 
 def _generalisations(of: Specialisation | None) -> list[str]:
-    """Return the operators that a special case is one of, directly and through others."""
+    """Return the operators that a special case specializes, directly and through others."""
     names: list[str] = []
     while of is not None and of.operator not in names:
         names.append(of.operator)
@@ -52,14 +52,14 @@ def _field_faults(
             if name not in others:
                 yield where, f"{general.name} has no field {name} that needs a value"
             elif name in own:
-                yield where, f"{operator.name} has a field {name} itself"
+                yield where, f"{operator.name} itself has a field {name}"
             elif others[name].is_tensor and not (key == "with" and of.constants[name] is None):
                 yield where, f"{name} is a tensor, which can only be absent: null"
             elif key == "with" and of.constants[name] is None and not others[name].optional:
                 yield where, f"{name} of {general.name} is not optional"
     for name in others:
         if name in of.computed and name in of.constants:
-            yield ("specialises", "with", name), f"{name} is computed as well"
+            yield ("specialises", "with", name), f"{name} is also computed"
         if not any(name in sources for sources in (own, of.constants, of.computed)):
             yield ("specialises",), f"{name} of {general.name} needs a value"
     read = {name for part in of.computed.values() for name in part.names}
@@ -68,11 +68,11 @@ def _field_faults(
             yield ("specialises",), f"{name} is an {others[name].kind} of {general.name}"
     unused = [name for name in own if name not in others and name not in read]
     if unused:
-        yield ("specialises",), f"{general.name} takes no account of {', '.join(unused)}"
+        yield ("specialises",), f"{general.name} ignores {', '.join(unused)}"
     outputs = [field.name for field in operator.of_kind(FieldKind.OUTPUT)]
     theirs = [f.name for f in general.of_kind(FieldKind.OUTPUT) if f.name not in of.constants]
     if outputs != theirs:
-        yield ("specialises",), f"{general.name} has other outputs: {', '.join(theirs)}"
+        yield ("specialises",), f"{general.name} has different outputs: {', '.join(theirs)}"
 
 
 def _without_counts(operator: Operator) -> dict[str, Field]:

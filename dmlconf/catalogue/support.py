@@ -1,4 +1,4 @@
-"""Which data types and ranks the documented tables of support list."""
+"""The data types and ranks that the documented support tables list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TENSORS = (FieldKind.INPUT, FieldKind.OUTPUT)
 
 
 class Form(NamedTuple):
-    """What tables of support say of a tensor.
+    """The properties of a tensor that support tables list.
 
     Attributes:
         tensor: its field.
@@ -38,9 +38,9 @@ class Form(NamedTuple):
     rank: int
 
     def fits(self, support: Support) -> bool:
-        """Tell whether a table's row lists the tensor."""
-        least, greatest = support.ranks
-        return least <= self.rank <= greatest and self.data_type in support.data_types
+        """Return whether a table's row lists the tensor."""
+        lowest, highest = support.ranks
+        return lowest <= self.rank <= highest and self.data_type in support.data_types
 
 
 def tensor_forms(operator: Operator, desc: Desc) -> frozenset[Form]:
@@ -64,7 +64,7 @@ def tables_that_hold(
     Args:
         operator: the operator.
         desc: its desc.
-        names: the desc's values and the terms, where they are known already.
+        names: the desc's values and the terms, if already known.
     """
     if all(table.when is None for table in operator.support):
         return operator.support
@@ -76,7 +76,7 @@ def tables_that_hold(
 
 
 def tables_that_list(operator: Operator, desc: Desc) -> tuple[SupportTable, ...]:
-    """Return the tables of support that list all of the desc's tensors, newest first."""
+    """Return the support tables that list all of the desc's tensors, newest first."""
     return _listing(tables_that_hold(operator, desc), tensor_forms(operator, desc))
 
 
@@ -97,14 +97,14 @@ def _supports(operator: Operator, tensor: str) -> Iterator[Support]:
 
 @cache
 def data_types_of(operator: Operator, tensor: str) -> tuple[DataType, ...]:
-    """Return every data type that some table lists for the tensor, newest table first."""
+    """Return every data type that any table lists for the tensor, newest table first."""
     listed = (name for support in _supports(operator, tensor) for name in support.data_types)
     return tuple(dict.fromkeys(listed))
 
 
 @cache
 def ranks_of(operator: Operator, tensor: str) -> tuple[int, ...]:
-    """Return every rank that some table lists for the tensor, ascending."""
+    """Return every rank that any table lists for the tensor, ascending."""
     ranks: set[int] = set()
     for support in _supports(operator, tensor):
         ranks.update(range(support.ranks[0], support.ranks[1] + 1))

@@ -1,1 +1,1 @@
-"""Self-certification: which cases a certificate must hold verdicts on, and which verdicts."""
+"""Self-certification: the cases that need verdicts in a certificate, and the allowed verdicts."""

@@ -1,8 +1,8 @@
 """The zip archive of a certificate: read only in the one form in which it is written.
 
-Tools disagree about archives with two members of one name, with bytes before, between and behind
-them, or with local headers that differ from the directory, so two readers can see different
-contents. Here each header is computed from the directory and must be the same to the bit, from the
+Tools disagree about archives with two members of one name, with bytes before, between or after
+members, or with local headers that differ from the directory, so two readers can see different
+contents. Here each header is computed from the directory and must be identical to the bit, from the
 first byte of the file to the last. Any zip tool opens the result.
 """
 
@@ -35,7 +35,7 @@ _LIMITS: Final[Mapping[str, int]] = {
     "substrate.yaml": 1 * _MIB,
     "statement.yaml": 1 * _MIB,
 }
-"""The members in their order, each with the greatest number of bytes that it may hold."""
+"""The members in their order, each with its maximum size in bytes."""
 
 _LOCAL: Final = struct.Struct("<4sHHHHHIIIHH")
 _CENTRAL: Final = struct.Struct("<4sHHHHHHIIIHHHHHII")
@@ -44,7 +44,7 @@ _VERSION: Final = 20
 _UNIX: Final = 3 << 8
 _MODE: Final = 0o100644 << 16
 _DATE: Final = 0x21
-"""The first of January 1980, before which zip knows no time."""
+"""The first of January 1980, the earliest date in zip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Archive:
 
     Attributes:
         members: their contents by name, in their order.
-        damaged: names of those whose checksum is not that of their content.
+        damaged: names of those whose checksum does not match their content.
     """
 
     members: Mapping[str, bytes]
@@ -62,7 +62,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the directory says of a member."""
+    """A member as the directory describes it."""
 
     name: str
     checksum: int
@@ -140,7 +140,7 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
         required: names of the members that it must have.
 
     Raises:
-        RefusedError: it is not an archive of the form in which certificates are written.
+        RefusedError: it is not an archive in the form of a certificate.
     """
     try:
         content = read_bytes(path, MOST_BYTES)
@@ -154,7 +154,7 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
     for entry in entries:
         header = entry.local()
         if content[at : at + len(header)] != header:
-            raise RefusedError(f"the archive has another header before {entry.name} than directory")
+            raise RefusedError(f"the header of {entry.name} differs from the archive's directory")
         at += len(header)
         members[entry.name] = _inflated(entry, content[at : at + entry.compressed])
         at += entry.compressed
@@ -164,9 +164,11 @@ def read_archive(path: Path, required: Sequence[str]) -> Archive:
 
 
 def _entries(content: bytes) -> Iterator[_Entry]:
-    """Yield what the directory says; the whole file is as its directory has it."""
+    """Yield the entries of the directory, after checking that its form is canonical."""
     if len(content) < _END.size or content[-_END.size :][:4] != b"PK\5\6":
-        raise RefusedError("not a certificate: it does not end as a zip archive without comment")
+        raise RefusedError(
+            "not a certificate: it does not end like a zip archive without a comment"
+        )
     *_, count, size, at, _ = _END.unpack(content[-_END.size :])
     start = len(content) - _END.size - size
     if count > len(_LIMITS) or start < 0 or at != start:
@@ -176,7 +178,7 @@ def _entries(content: bytes) -> Iterator[_Entry]:
         entry, place = _entry(content, place)
         if entry.name not in known:
             raise RefusedError(
-                f"not a certificate: its member {entry.name!r} is unknown, there twice or misplaced"
+                f"not a certificate: its member {entry.name!r} is unknown, duplicate or misplaced"
             )
         del known[: known.index(entry.name) + 1]
         if entry.size > _LIMITS[entry.name]:
@@ -192,7 +194,7 @@ def _entry(content: bytes, place: int) -> tuple[_Entry, int]:
     try:
         fields = _CENTRAL.unpack_from(content, place)
     except struct.error as error:
-        raise RefusedError("not a certificate: the archive's directory is cut") from error
+        raise RefusedError("not a certificate: the archive's directory is truncated") from error
     checksum, compressed, size, length = fields[7:11]
     place += _CENTRAL.size
     name = content[place : place + length].decode("ascii", "replace")
@@ -207,5 +209,5 @@ def _inflated(entry: _Entry, packed: bytes) -> bytes:
     except zlib.error as error:
         raise RefusedError(f"{entry.name} is damaged: {error}") from error
     if rest or len(content) != entry.size:
-        raise RefusedError(f"{entry.name} is damaged: it does not have the size that it must have")
+        raise RefusedError(f"{entry.name} is damaged: it does not have the size in the directory")
     return content

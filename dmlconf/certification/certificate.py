@@ -1,4 +1,4 @@
-"""Certificates as files: what they hold, who signed it, and whether it is still what was signed."""
+"""Certificates as files: their contents, their signers, and whether they are unchanged."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _REQUIRED = (_ENVELOPE, "run.jsonl", "outcomes.jsonl", "outputs.bin")
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Whose signature a certificate has.
+    """The owner of a signature on a certificate.
 
     Attributes:
         keyid: SHA-256 of the public key in DER form.
-        trusted: whether the verifier named this key; else it is the one that came with the file,
-            and nobody vouches for whose it is.
+        trusted: whether the verifier named this key; if not, it came with the file, and nobody
+            vouches for whose it is.
     """
 
     keyid: str
@@ -44,11 +44,11 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate whose members are those of its statement.
+    """A certificate whose members match its statement.
 
     Attributes:
-        predicate: what it says of itself.
-        signers: whose signatures hold.
+        predicate: what it says about itself.
+        signers: those whose signatures are valid.
         members: the contents of the archive by name.
         outcomes: of each case that ran.
     """
@@ -65,8 +65,8 @@ def new_certificate(
     """Return the bytes of a certificate's file.
 
     Args:
-        predicate: what it says of itself.
-        members: all that it holds, by name.
+        predicate: what it says about itself.
+        members: everything it holds, by name.
         key: signs it; None leaves it unsigned.
 
     Raises:
@@ -81,7 +81,7 @@ def signed(path: Path, key: PrivateKey) -> bytes:
     """Return the bytes of a certificate with one more signature.
 
     Raises:
-        RefusedError: the file is no certificate, or was changed after it was made.
+        RefusedError: the file is not a certificate, or was changed after it was made.
         CertificationError: the key has signed it already.
     """
     archive = read_archive(path, _REQUIRED)
@@ -103,15 +103,15 @@ def _signed(archive: Archive, envelope: Envelope, key: PrivateKey) -> bytes:
 
 
 def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
-    """Read a certificate, and check that it is as it was signed.
+    """Read a certificate, and check that it is unchanged and its signatures are valid.
 
     Args:
         path: its file.
         keys: public keys that must have signed it.
 
     Raises:
-        RefusedError: it is no certificate, was changed after it was made, or lacks the signature of
-            a key; the error names the cases whose outputs were changed, where that can be told.
+        RefusedError: it is not a certificate, was changed after it was made, or lacks the
+            signature of a key; the error names the cases whose outputs were changed, if known.
         MissingExtraError: it is signed, and `cryptography` is not installed.
     """
     archive = read_archive(path, _REQUIRED)
@@ -133,7 +133,7 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
     except RefusedError as error:
         reasons += error.reasons
     if cases:
-        reasons.append("outputs.bin holds other outputs than outcomes.jsonl says")
+        reasons.append("outputs.bin does not match outcomes.jsonl")
     if reasons:
         raise RefusedError(*map(printable, reasons), cases=cases)
     return Certificate(predicate, signers, members, outcomes)
@@ -142,10 +142,10 @@ def read_certificate(path: Path, keys: Sequence[PublicKey] = ()) -> Certificate:
 def _signers(
     envelope: Envelope, enclosed: bytes | None, keys: Sequence[PublicKey]
 ) -> tuple[Signer, ...]:
-    """Return whose signatures an envelope has.
+    """Return the owners of an envelope's signatures.
 
     Raises:
-        RefusedError: a signature is by no known key, or a key that must have signed has not.
+        RefusedError: no known key made a signature, or a key that must have signed has not.
         MissingExtraError: there are signatures, and `cryptography` is not installed.
     """
     known = {key.keyid: (key, True) for key in keys}
@@ -164,8 +164,8 @@ def _signers(
 
     signatures = envelope.checked(verified)
     problems = [
-        f"signature {number} of {len(signatures)} holds with no key that is given or enclosed: "
-        "the statement was changed, or the key is another one"
+        f"signature {number} of {len(signatures)} is not valid for any given or enclosed key: "
+        "the statement was changed, or another key signed it"
         for number, signers in enumerate(signatures, 1)
         if not signers
     ]
@@ -177,7 +177,7 @@ def _signers(
 
 
 def _unused(known: Mapping[str, tuple[PublicKey, bool]], signers: Iterable[Signer]) -> list[str]:
-    """Say which keys have not signed although they are given, or enclosed as a signer's."""
+    """Return complaints about given keys, or keys enclosed as a signer's, that have not signed."""
     have_signed = {signer.keyid for signer in signers}
     return [
         f"the key {keyid} has not signed it"

@@ -1,4 +1,4 @@
-"""The members of a certificate beside its outcomes: the log, and the files that came with it."""
+"""The members of a certificate besides its outcomes: the log, and the files that came with it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
 
 
 def environment_without_place(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an environment's record without what differs between two runs on one device."""
+    """Return an environment's record without values that differ between runs on one device."""
     return {**record, "details": device_details(record["details"])}
 
 
 def log_bytes(header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[PlannedCase],
               finished: str) -> bytes:  # fmt: skip
-    """Return the run log of a certificate: in the order of the plan, and without any times but two.
+    """Return the run log of a certificate, in the order of the plan, with only two times.
 
     Args:
         header: its first line.
@@ -57,7 +57,7 @@ def log_bytes(header: Header, verdicts: Mapping[str, Verdict], plan: Sequence[Pl
 
 
 def _timeless(verdict: Verdict) -> Verdict:
-    """Return a verdict without times, places on a disk, and what processes wrote."""
+    """Return a verdict without times, folders of the disk, and output of processes."""
     path = PurePath(verdict.location.replace("\\", "/"))
     location = "/".join(path.parts[-2:])
     reason = verdict.reason and replace(verdict.reason, diagnostics="")
@@ -82,7 +82,7 @@ def read_log_member(
         kept: returns what to keep of each verdict.
 
     Raises:
-        RefusedError: it is no run log, has another number of lines, or one that is too long.
+        RefusedError: it is not a run log, or a line is missing, superfluous or too long.
     """
     lines = content.count(b"\n")
     if lines != cases + 2:
@@ -106,7 +106,7 @@ _STATEMENT_SCHEMA: Final = "vendor-statement"
 
 
 def read_statement_file(path: Path) -> Mapping[str, Any]:
-    """Return what a vendor's statement says.
+    """Return the content of a vendor's statement.
 
     Raises:
         InvalidFilesError: the file cannot be read or does not fit its schema.
@@ -121,7 +121,7 @@ def read_statement_file(path: Path) -> Mapping[str, Any]:
 
 
 def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
-    """Return the waivers that concern what a run was on, on the day of the run.
+    """Return the waivers that apply to the environment of a run on the day of the run.
 
     Args:
         waivers: all of a file.
@@ -133,7 +133,7 @@ def waivers_of_run(waivers: tuple[Waiver, ...], header: Header) -> Waivers:
     try:
         day = datetime.fromisoformat(header.started).date()
     except ValueError as error:
-        raise RefusedError("run.jsonl says no day on which the run began") from error
+        raise RefusedError("run.jsonl does not say on which day the run began") from error
     record = header.environment
     names = ("backend", "version", "adapter", "driver", "details")
     environment = Environment(**{name: record[name] for name in names})

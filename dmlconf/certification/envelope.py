@@ -1,7 +1,7 @@
 """DSSE envelopes: a payload of a known type, and signatures over both.
 
 Source: DSSE 1.0.2, `protocol.md` and `envelope.md` of secure-systems-lab/dsse. The signature is
-over the pre-authentication encoding, so a payload of one type cannot pass for one of another.
+over the pre-authentication encoding, so a payload of one type cannot pass for another type.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature, and a hint at the key that made it, on which no decision rests."""
+    """A signature, and an unauthenticated hint at its key, which no decision relies on."""
 
     keyid: str
     sig: bytes
@@ -40,7 +40,7 @@ class Envelope:
 
     Attributes:
         payload: the signed bytes.
-        payload_type: what they are; it is signed as well.
+        payload_type: their type, which is signed as well.
         signatures: in the order in which they were added.
     """
 
@@ -56,10 +56,10 @@ class Envelope:
     def checked(
         self, verify: Callable[[Signature, bytes], Sequence[_Result]]
     ) -> list[Sequence[_Result]]:
-        """Return what `verify` says of each signature.
+        """Return the result of `verify` for each signature.
 
         Args:
-            verify: is given a signature and the message that must have been signed.
+            verify: called with a signature and the message that must have been signed.
         """
         message = encoded(self.payload_type, self.payload)
         return [verify(signature, message) for signature in self.signatures]
@@ -86,14 +86,14 @@ def envelope_bytes(envelope: Envelope) -> bytes:
 
 
 def read_envelope(content: bytes) -> Envelope:
-    """Read an envelope; as DSSE has it, fields that it does not know are passed over.
+    """Read an envelope; as DSSE requires, unknown fields are ignored.
 
     Raises:
-        RefusedError: it is no envelope, or not of an in-toto statement.
+        RefusedError: it is not an envelope, or not of an in-toto statement.
     """
     data = parsed_json(content, "attestation.json")
     if not isinstance(data, dict) or not isinstance(data.get("signatures"), list):
-        raise RefusedError("attestation.json is no DSSE envelope: it lacks its signatures")
+        raise RefusedError("attestation.json is not a DSSE envelope: it lacks its signatures")
     if data.get("payloadType") != PAYLOAD_TYPE:
         payload_type = json.dumps(data.get("payloadType"))[:80]
         raise RefusedError(
@@ -110,14 +110,14 @@ def read_envelope(content: bytes) -> Envelope:
 def _signature(data: Any) -> Signature:
     keyid = data.get("keyid", "") if isinstance(data, dict) else None
     if not isinstance(keyid, str):
-        raise RefusedError("attestation.json has a signature of another form than DSSE's")
+        raise RefusedError("attestation.json has a signature that is not in DSSE's form")
     return Signature(keyid, _decoded(data.get("sig"), "sig"))
 
 
 def _decoded(text: Any, field: str) -> bytes:
     """Decode Base64, standard or URL-safe: DSSE allows either."""
     if not isinstance(text, str):
-        raise RefusedError(f"attestation.json: `{field}` is not text in Base64")
+        raise RefusedError(f"attestation.json: `{field}` is not Base64 text")
     try:
         ascii_text = text.encode("ascii").replace(b"-", b"+").replace(b"_", b"/")
         return base64.b64decode(ascii_text, validate=True)

@@ -1,7 +1,7 @@
-"""What can be wrong with a certificate before any of its outputs is judged.
+"""Errors of a certificate that are found before any of its outputs is judged.
 
-A `RefusedError` means that the file is no certificate or was tampered with: nothing that it says
-counts. Verdicts that do not hold are no errors but findings, in `verification`.
+A `RefusedError` means that the file is not a certificate or was tampered with: nothing it says
+counts. Verdicts that do not hold are not errors but findings, in `verification`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["CertificationError", "MissingExtraError", "RefusedError", "Unwritabl
 
 
 class CertificationError(ExpectedError):
-    """A certificate cannot be made, signed or verified; the message says why and what to do."""
+    """A certificate cannot be written, signed or verified; the message says why and what to do."""
 
 
 class MissingExtraError(CertificationError):
@@ -29,7 +29,7 @@ class MissingExtraError(CertificationError):
 
 
 class UnwritableJournalError(CertificationError):
-    """Outcomes cannot be kept any more, as on a full disk; those that are kept stay."""
+    """Outcomes can no longer be kept, for example on a full disk; earlier ones stay."""
 
 
 class RefusedError(ExpectedError):
@@ -37,7 +37,7 @@ class RefusedError(ExpectedError):
 
     Attributes:
         reasons: each says what was found and what was expected.
-        cases: identifiers of the cases whose outputs were changed, where that can be told.
+        cases: identifiers of the cases whose outputs were changed, if known.
     """
 
     def __init__(self, *reasons: str, cases: Sequence[str] = ()) -> None:

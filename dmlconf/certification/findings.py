@@ -1,4 +1,4 @@
-"""What a verification finds, and what follows from it."""
+"""The findings of a verification, and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FindingKind(StrEnum):
 
 
 class Result(StrEnum):
-    """What a verification comes to."""
+    """The result of a verification."""
 
     HOLDS = "holds"
     DOES_NOT_HOLD = "does not hold"
@@ -52,18 +52,18 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a verifier knows of a certificate.
+    """What a verifier knows about a certificate.
 
     Attributes:
         file: as named.
-        findings: why it does not hold; none where it does.
-        notes: what whoever accepts it must know.
-        predicate: what it says of itself; None where it was refused.
-        signers: whose signatures hold.
+        findings: why it does not hold; empty if it does.
+        notes: what anyone who accepts it must know.
+        predicate: what it says about itself; None if it was refused.
+        signers: those whose signatures are valid.
         statement: what the vendor says.
         run: when the run began and ended, in UTC.
         summary: number of verdicts by status, all reached by the verifier.
-        waived: waived cases by what waives them, as the verifier's verdicts say.
+        waived: waived cases by what waives them, according to the verifier's verdicts.
     """
 
     file: str
@@ -78,7 +78,7 @@ class Verification:
 
     @property
     def result(self) -> Result:
-        """What follows from the findings."""
+        """The result that follows from the findings."""
         if any(finding.kind is FindingKind.REFUSED for finding in self.findings):
             return Result.REFUSED
         return Result.DOES_NOT_HOLD if self.findings else Result.HOLDS

@@ -1,8 +1,8 @@
-"""The journal of a certification: outcomes as they come, so that an interrupted one can go on.
+"""The journal of a certification: outcomes as they arrive, so that it can be resumed.
 
 JSON Lines: a head that says what is certified, then a line for each case with its outcome and the
-elements of its outputs. A line that was cut when the run died, or that a disk damaged, counts for
-nothing: its case is run again.
+elements of its outputs. A line that was truncated when the run died, or damaged on the disk, is
+ignored: its case is run again.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _FORMAT: Final = 1
 
 
 def journal_path(output: Path) -> Path:
-    """Return where the journal of a certificate is kept until the certificate is made."""
+    """Return the path of a certificate's journal, kept until the certificate is written."""
     return output.with_name(f"{output.name}.partial")
 
 
 class Journal:
-    """Keeps outcomes on disk as they come. Use as a context manager.
+    """Keeps outcomes on disk as they arrive. Use as a context manager.
 
     Attributes:
-        outcomes: what is kept of each case, by its identifier.
+        outcomes: the stored outcomes, by the case's identifier.
     """
 
     def __init__(self, path: Path, head: Mapping[str, Any], *, resume: bool) -> None:
@@ -47,7 +47,7 @@ class Journal:
 
         Args:
             path: its file.
-            head: what is certified; another head is another certification.
+            head: what is certified; a different head means a different certification.
             resume: whether to continue with what the file holds.
 
         Raises:
@@ -61,12 +61,12 @@ class Journal:
         try:
             self._lock = FileLock(path)
         except LockedError as error:
-            raise self._error("another certification is writing to it") from error
+            raise self._error("is in use: another certification is writing to it") from error
         except OSError as error:
             raise self._error(f"cannot be written: {error.strerror or error}") from error
         try:
             if not path.is_file():
-                raise self._error("is no regular file; remove it")
+                raise self._error("is not a regular file; remove it")
             end = self._read(resume=resume)
             self._stream = path.open("r+b")
             self._stream.truncate(end)
@@ -81,21 +81,21 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # What could not be written is still there to be tried again.
+        with suppress(OSError):  # Closing flushes again what could not be written.
             self._stream.close()
         self._lock.release()
-        if self._done:  # Windows removes no file that is open.
+        if self._done:  # Windows does not remove open files.
             self._path.unlink(missing_ok=True)
 
     def done(self) -> None:
-        """Have the file removed at the end: nobody will go on with it."""
+        """Mark the file for removal at the end: nobody will resume from it."""
         self._done = True
 
     def add(self, outcome: StoredOutcome) -> None:
-        """Keep what became of a case.
+        """Store the outcome of a case.
 
         Raises:
-            UnwritableJournalError: the file cannot be written any more.
+            UnwritableJournalError: the file can no longer be written.
         """
         self.outcomes[outcome.line["case"]] = outcome
         contents = {
@@ -109,7 +109,7 @@ class Journal:
             self._stream.write(canonical_json(record) + b"\n")
             self._stream.flush()
         except OSError as error:
-            reason = f"cannot be written any more: {error.strerror or error}"
+            reason = f"can no longer be written: {error.strerror or error}"
             message = f"{self._path} {reason}; add --resume to continue"
             raise UnwritableJournalError(printable(message)) from error
 
@@ -134,15 +134,15 @@ class Journal:
     def _require(self, head: Mapping[str, Any], *, resume: bool) -> None:
         if not resume:
             raise self._error(
-                "is left from a certification that was interrupted: add --resume to continue it, "
+                "is left over from an interrupted certification: add --resume to continue it, "
                 "or remove the file"
             )
         for key in sorted(self._head.keys() | head.keys()):
             # JSON has no tuples, so what was written is compared with what would be.
             if head.get(key) != json.loads(canonical_json(self._head.get(key))):
                 raise self._error(
-                    f"was begun with another {key.replace('_', ' ')}; "
-                    "remove the file to begin again"
+                    f"was started with another {key.replace('_', ' ')}; "
+                    "remove the file to start again"
                 )
 
     def _take(self, record: Mapping[str, Any]) -> None:
@@ -162,7 +162,7 @@ class Journal:
 
 
 def _record(line: bytes, *, whole: bool = False) -> Mapping[str, Any]:
-    """Return what a line holds; nothing where it is damaged."""
+    """Return the record in a line; an empty one if it is damaged."""
     try:
         record = parsed_json(line, "the line", whole=whole)
     except RefusedError:

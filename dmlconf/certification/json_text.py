@@ -1,4 +1,4 @@
-"""JSON as certificates have it: spelled in one way when written, read without a second meaning."""
+"""JSON in certificates: written in one canonical form, and read without ambiguity."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def canonical_json(value: Any) -> bytes:
 
 
 def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
-    """Return what JSON says.
+    """Return the value of JSON text.
 
     Args:
         content: in UTF-8.
         name: of the member, for the message.
-        whole: whether all numbers must be whole ones, without a point or an exponent.
+        whole: whether all numbers must be integers, without a point or an exponent.
 
     Raises:
-        RefusedError: it is no JSON, or has a key twice, of which readers take one or the other.
+        RefusedError: it is not JSON, or has a duplicate key, which readers resolve differently.
     """
     try:
         return json.loads(
@@ -44,12 +44,12 @@ def parsed_json(content: bytes, name: str, *, whole: bool = False) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise ValueError("an object has a key twice")
+        raise ValueError("an object has a duplicate key")
     return mapping
 
 
 def _fraction(number: str) -> Any:
-    raise ValueError(f"{number[:40]} where a whole number must be")
+    raise ValueError(f"{number[:40]} is not an integer")
 
 
 def _constant(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Ed25519 keys in PEM files: PKCS#8 for private ones, SubjectPublicKeyInfo for public ones.
 
-`openssl genpkey -algorithm ed25519` makes such keys too. The package `cryptography` does the work;
-nothing else of dmlconf needs it.
+`openssl genpkey -algorithm ed25519` generates the same kind of keys. The package `cryptography`
+does the work; nothing else in dmlconf needs it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 _LARGEST_KEY_BYTES: Final = 1 << 16
 MOST_KEYS: Final = 32
-"""That a certificate encloses: as many as it has signatures."""
+"""The most keys that a certificate encloses: as many as signatures."""
 
 _SMALL_ORDER: Final = frozenset(
     bytes.fromhex(point)
@@ -50,12 +50,12 @@ _SMALL_ORDER: Final = frozenset(
         "ee" + "ff" * 30 + "7f",
     )
 )
-"""Points of order 1, 2, 4 and 8 without their sign, and the three that are not reduced.
+"""Points of order 1, 2, 4 and 8 without their sign, and the three non-reduced encodings.
 
 Source: `ge25519_has_small_order` of libsodium.
 """
 
-# Without a hyphen between the lines, each byte is looked at once.
+# No hyphen is allowed between the lines, so that each byte is scanned once.
 _PUBLIC: Final = re.compile(rb"-----BEGIN PUBLIC KEY-----\n[^-]*\n-----END PUBLIC KEY-----\n")
 
 
@@ -73,7 +73,7 @@ class PublicKey:
     _key: Ed25519PublicKey
 
     def verifies(self, signature: bytes, message: bytes) -> bool:
-        """Tell whether a signature of a message was made with the private half of this key."""
+        """Return whether a signature of a message was made with the private half of this key."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -108,7 +108,7 @@ def read_private_key(path: Path) -> PrivateKey:
 
     Raises:
         MissingExtraError: `cryptography` is not installed.
-        CertificationError: the file is no private Ed25519 key, or is encrypted.
+        CertificationError: the file is not a private Ed25519 key, or is encrypted.
     """
     serialization, ed25519 = _library()
     content = _content(path)
@@ -118,10 +118,10 @@ def read_private_key(path: Path) -> PrivateKey:
         message = "is encrypted; `openssl pkey -in FILE -out OTHER` decrypts it"
         raise CertificationError(printable(f"{path} {message}")) from error
     except Exception as error:  # Of many kinds, by the version of the library.
-        message = "is no private key: a PEM file of PKCS#8 is needed, as `dmlconf keygen` makes it"
+        message = "is not a private key: it must be PKCS#8 in PEM, as `dmlconf keygen` writes it"
         raise CertificationError(printable(f"{path} {message}")) from error
     if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise CertificationError(printable(f"{path} is a private key, but not of Ed25519"))
+        raise CertificationError(printable(f"{path} is a private key, but not Ed25519"))
     return PrivateKey(_public(key.public_key()), key)
 
 
@@ -130,7 +130,7 @@ def read_public_key(path: Path) -> PublicKey:
 
     Raises:
         MissingExtraError: `cryptography` is not installed.
-        CertificationError: the file is no public Ed25519 key.
+        CertificationError: the file is not a public Ed25519 key.
     """
     _library()
     content = _content(path)
@@ -148,22 +148,22 @@ def public_key(pem: bytes) -> PublicKey:
 
     Raises:
         MissingExtraError: `cryptography` is not installed.
-        ValueError: it holds no public key of Ed25519.
+        ValueError: it does not hold a public Ed25519 key.
     """
     serialization, ed25519 = _library()
     try:
         key = serialization.load_pem_public_key(pem)
     except Exception as error:  # Of many kinds, by the version of the library.
-        raise ValueError("is no public key as PEM") from error
+        raise ValueError("is not a public key in PEM") from error
     if not isinstance(key, ed25519.Ed25519PublicKey):
-        raise ValueError("is a public key, but not of Ed25519")
+        raise ValueError("is a public key, but not Ed25519")
     if _has_small_order(key.public_bytes_raw()):
         raise ValueError("is a key under which anybody can sign: its point is of small order")
     return _public(key)
 
 
 def _has_small_order(point: bytes) -> bool:
-    """Tell whether a public key is one of the few points of which eight times are nothing.
+    """Return whether a public key is one of the few points whose eightfold is the identity.
 
     A signature under such a key needs no private one, and holds for many messages.
     """
@@ -171,14 +171,14 @@ def _has_small_order(point: bytes) -> bool:
 
 
 def public_keys(pem: bytes) -> Iterator[PublicKey]:
-    """Yield the public keys that a PEM text holds, one after the other.
+    """Yield the public keys in a PEM text, in order.
 
     Raises:
         MissingExtraError: `cryptography` is not installed.
         ValueError: it holds anything else.
     """
     if _PUBLIC.sub(b"", pem):
-        raise ValueError("has more than public keys as PEM")
+        raise ValueError("has more than public keys in PEM")
     if sum(1 for _ in _PUBLIC.finditer(pem)) > MOST_KEYS:
         raise ValueError(f"has more than {MOST_KEYS} keys")
     for match in _PUBLIC.finditer(pem):
@@ -186,7 +186,7 @@ def public_keys(pem: bytes) -> Iterator[PublicKey]:
 
 
 def new_key_pair(path: Path) -> Path:
-    """Write a new private key, readable by its owner alone, and its public half beside it.
+    """Write a new private key, readable only by its owner, and its public half next to it.
 
     Args:
         path: of the private key, such as KEY.pem; the public one is KEY.pub.pem.

@@ -1,4 +1,4 @@
-"""What the log of a certificate says, beside what the verifier finds: verdicts are compared."""
+"""Compare the verdicts in a certificate's log with those of the verifier."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["compared", "wrong_log"]
 
 
 def compared(verdict: Verdict) -> Verdict:
-    """Return what of a verdict is compared; of its figures, which are most of it, a digest.
+    """Return the compared parts of a verdict, with a digest in place of its large figures.
 
-    What a stranger's log says beside may have any size.
+    Everything else in a stranger's log may have any size.
     """
     figures = canonical_json(verdict_data(verdict)["figures"])
     reason = verdict.reason and Reason(verdict.reason.kind, verdict.reason.message)
@@ -29,7 +29,7 @@ def compared(verdict: Verdict) -> Verdict:
 
 
 def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
-    """Yield the cases of which the log says something else than the outputs."""
+    """Yield the cases for which the log disagrees with the outputs."""
     for logged in log.verdicts:
         verdict = verdicts.get(logged.case)
         if verdict is not None and _judgement(logged) != _judgement(verdict):
@@ -38,7 +38,7 @@ def wrong_log(log: RunLog, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]
 
 
 def _judgement(verdict: Verdict) -> tuple[object, ...]:
-    """Return what of a verdict must be the same on every machine."""
+    """Return the parts of a verdict that must be the same on every machine."""
     kind = verdict.reason.kind if verdict.reason else None
     return verdict.status, kind, verdict.operator, verdict.tags, verdict.unchecked_outputs
 

@@ -1,6 +1,6 @@
-"""Make a certificate: run the cases of a profile, keep every outcome, judge, and pack.
+"""Create a certificate: run the cases of a profile, keep every outcome, judge, and pack.
 
-The verdicts in a certificate are reached from what it holds, and by the functions that verify it.
+The verdicts in a certificate are reached from its contents by the functions that verify it.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Order:
     """What is to be certified.
 
     Attributes:
-        profile: says which cases, and which verdicts.
-        suite: what the cases are of.
+        profile: the required cases and the allowed verdicts.
+        suite: the suite of the cases.
         suite_paths: where the suite was loaded from.
         plan: the cases.
         challenge: the number that the verifier chose.
-        substrate: what lies below DirectML.
+        substrate: the layers below DirectML.
         waivers: the failures that are accepted.
         files: members that go into the certificate as they are, by name.
     """
@@ -67,7 +67,7 @@ class Order:
 
 
 def journal_head(order: Order, header: Header) -> Mapping[str, Any]:
-    """Return what a certification is of; one with another head cannot go on with its journal."""
+    """Return what is certified; only a certification with the same head can resume the journal."""
     return {
         "dmlconf": header.dmlconf,
         "suite": header.suite_digest,
@@ -82,22 +82,22 @@ def journal_head(order: Order, header: Header) -> Mapping[str, Any]:
 def run_order(
     order: Order, backend: OpenBackend, journal: Journal, on_case: Callable[[bool], None]
 ) -> tuple[str, ...]:
-    """Run the cases that the journal does not have, and keep what becomes of them.
+    """Run the cases that the journal lacks, and store their outcomes.
 
     Args:
         order: what is to be certified.
         backend: what to run it on.
         journal: keeps the outcomes.
-        on_case: is called after every case, with whether it broke down.
+        on_case: called after every case, with whether it broke.
 
     Returns:
-        identifiers of the cases of which the backend could not tell anything: only a recording
-        that lacks them does that.
+        identifiers of the cases without an outcome, which only happens with a recording that
+        lacks them.
 
     Raises:
         InvalidFilesError: a case of a matrix cannot be built.
         BackendError: a worker could not be replaced.
-        CertificationError: the journal cannot be written any more.
+        CertificationError: the journal can no longer be written.
     """
     waiting = [case for case in order.plan if case.identifier not in journal.outcomes]
     missing: list[str] = []
@@ -130,12 +130,12 @@ def judge_order(
     folder: Path,
     limits: Limits,
 ) -> tuple[Mapping[str, bytes], Iterator[Verdict]]:
-    """Return the packed outcomes, and what yields the verdict on each case.
+    """Return the packed outcomes, and an iterator of the verdicts on the cases.
 
     Args:
         order: what is to be certified.
         header: of the log.
-        backend: what it was run on.
+        backend: the backend it was run on.
         outcomes: by the case's identifier.
         folder: where the processes that judge find the outcomes.
         limits: how many processes judge.
@@ -158,7 +158,7 @@ def judge_order(
 
 
 def certificate_header(order: Order, backend: OpenBackend, header: Header) -> Header:
-    """Return a log's header without what differs between two runs on one device."""
+    """Return a log's header without values that differ between runs on one device."""
     recorded = header.environment["details"].get("recorded")
     environment = recorded if backend.name.name == "recording" else header.environment
     options: dict[str, Any] = {"profile": order.profile.name}
@@ -179,11 +179,11 @@ def certificate_header(order: Order, backend: OpenBackend, header: Header) -> He
 
 
 def predicate_of(order: Order, backend: OpenBackend, header: Header) -> Predicate:
-    """Return what a certificate says of itself.
+    """Return what a certificate says about itself.
 
     Args:
         order: what is certified.
-        backend: what it was run on.
+        backend: the backend it was run on.
         header: of the certificate's log.
     """
     replayed = backend.name.name == "recording"

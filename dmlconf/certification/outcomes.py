@@ -1,8 +1,8 @@
-"""The outcomes in a certificate: what a backend made of each case, every distinct output once.
+"""The outcomes in a certificate: one for each case, with every distinct output stored once.
 
-An output from 64 KiB on is kept as the digest of all its elements and a sample. The places of the
-sample follow from the challenge, the case and that digest, so whoever computed only some elements
-would have to know the digest, and so the rest, before knowing which ones.
+An output of 64 KiB or more is kept as the digest of all its elements and a sample. The places of
+the sample follow from the challenge, the case and that digest. So anyone computing only some
+elements would need the digest, and thus all the others, before knowing which ones.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ __all__ = [
 ]
 
 SAMPLED_BYTES: Final = 1 << 16
-"""From this size on, an output is kept as a digest and a sample."""
+"""An output of at least this size is kept as a digest and a sample."""
 
 SAMPLE: Final = 4096
-"""Elements of a sample: of 0.1% wrong elements it has none once in 60 times, of 1% never."""
+"""Elements of a sample: it misses 0.1% wrong elements once in 60 times, and 1% never."""
 
 _FORMAT: Final = 1
 _FIRST_CASE: Final = 2
-"""The line of outcomes.jsonl behind its head."""
+"""The line of outcomes.jsonl after its head."""
 _LONGEST_LINE_BYTES: Final = 1 << 20
 _TYPES: Final = {t.dtype: str(t) for t in DataType if t.bits >= 8}
 _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items()}
@@ -62,7 +62,7 @@ _DTYPES: Final = {name: dtype.newbyteorder("<") for dtype, name in _TYPES.items(
 
 @dataclass(frozen=True, slots=True)
 class StoredOutcome:
-    """What a certificate keeps of a case.
+    """The stored outcome of a case.
 
     Attributes:
         line: its line of outcomes.jsonl.
@@ -74,11 +74,11 @@ class StoredOutcome:
 
 
 def stored_outcome(case: Case, outcome: Outcome, challenge: int | None) -> StoredOutcome:
-    """Return what a certificate keeps of a case.
+    """Return the outcome of a case as a certificate stores it.
 
     Args:
         case: the case.
-        outcome: what the backend made of it, without faults that are excused.
+        outcome: the backend's outcome, without excused faults.
         challenge: the number that the verifier chose.
     """
     digest = case_digest(case)
@@ -113,7 +113,7 @@ def _seed(challenge: int | None) -> str:
 def _output(output: Array | Sample, seed: str, contents: dict[str, bytes]) -> dict[str, Any]:
     data: dict[str, Any] = {"type": _TYPES[output.dtype], "sizes": list(output.shape)}
     if isinstance(output, Sample):
-        # The recording chose the places, which says less: verification tells people so.
+        # The recording chose the places, which proves less: verification adds a note.
         values, extra = output.values, {"places": "recording"}
         data["sha256"] = output.digest
     else:
@@ -135,21 +135,21 @@ def _fault(fault: Fault) -> dict[str, str]:
 
 
 def restored(line: Any, contents: Mapping[str, bytes]) -> StoredOutcome:
-    """Return what was kept of a case and has been written down since.
+    """Return a stored outcome from its line and contents, after checking them.
 
     Args:
         line: of outcomes.jsonl.
         contents: the stored elements, by their SHA-256.
 
     Raises:
-        RefusedError: the line is of no known form, or the elements are not those of its outputs.
+        RefusedError: the line has no known form, or the elements are not those of its outputs.
     """
     _check(_FIRST_CASE, line)
     for output in _outputs_of(line):
         stored = output.get("stored", output["sha256"])
         content = contents.get(stored, b"")
         if len(content) != _stored_size(_FIRST_CASE, output):
-            raise RefusedError(f"an output of {line['case']} is cut")
+            raise RefusedError(f"an output of {line['case']} is truncated")
         if sha256(content).hexdigest() != stored:
             raise RefusedError(f"an output of {line['case']} was changed")
     return StoredOutcome(line, contents)
@@ -159,7 +159,7 @@ def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
     """Return outcomes.jsonl and outputs.bin.
 
     Args:
-        everything: what is kept of each case, in the order of the plan.
+        everything: the stored outcomes, in the order of the plan.
     """
     lines, parts, known = [canonical_json({"format": _FORMAT})], [], set()
     for each in everything:
@@ -173,18 +173,18 @@ def packed(everything: Iterator[StoredOutcome]) -> tuple[bytes, bytes]:
 
 
 def _outputs_of(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the outputs of a line by name, which decides their order in outputs.bin."""
+    """Yield the outputs of a line in the order of their names, as in outputs.bin."""
     outputs = line.get("outputs", {})
     for name in sorted(outputs):
         yield outputs[name]
 
 
 class StoredOutcomes:
-    """The outcomes of a certificate, each made when it is asked for.
+    """The outcomes of a certificate, each decoded on request.
 
     Attributes:
         lines: by the case's identifier.
-        changed: identifiers of the cases of which outputs.bin holds other elements.
+        changed: identifiers of the cases whose elements in outputs.bin were changed.
     """
 
     def __init__(
@@ -198,23 +198,23 @@ class StoredOutcomes:
 
     @property
     def known_places(self) -> int:
-        """How many outputs have a sample at places that a recording chose."""
+        """The number of outputs with a sample at places that a recording chose."""
         outputs = (output for line in self.lines.values() for output in _outputs_of(line))
         return sum("places" in output for output in outputs)
 
     def outcome(self, case: Case, challenge: int | None, *, replayed: bool) -> Outcome | str:
-        """Return what the backend made of a case, or why that cannot be told.
+        """Return the outcome of a case, or why it is unknown.
 
         Args:
             case: the case.
             challenge: the number that the verifier chose.
-            replayed: whether a recording was certified, whose samples have places of their own.
+            replayed: whether a recording was certified, whose samples have their own places.
         """
         line = self.lines.get(case.identifier)
         if line is None:
-            return "the certificate has no outcome of this case"
+            return "the certificate has no outcome for this case"
         if line["digest"] != case_digest(case):
-            return "the certificate has the outcome of another desc or of other inputs"
+            return "the certificate's outcome is for another desc or other inputs"
         if "breakdown" in line:
             data = line["breakdown"]
             return Breakdown(BreakdownKind(data["kind"]), data["message"])
@@ -226,14 +226,14 @@ class StoredOutcomes:
             for name, tensor in case.outputs().items()
         }
         if {name: (o["type"], o["sizes"]) for name, o in line["outputs"].items()} != forms:
-            return "the certificate has other outputs than the desc asks for"
+            return "the certificate's outputs are not those of the desc"
         arrays, samples = {}, {}
         for name, output in line["outputs"].items():
             if "sample" not in output:
                 arrays[name] = self._array(output, output["sizes"])
                 continue
             if "places" in output and not replayed:
-                return f"the places of the sample of {name} are not those that the challenge asks"
+                return f"the places of the sample of {name} are not those of the challenge"
             seed = f"{_seed(challenge)}/{line['digest']}/{name}/{output['sha256']}"
             if replayed and "places" in output:
                 seed = sample_seed(line["digest"], name)
@@ -263,10 +263,10 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
     Args:
         text: of outcomes.jsonl.
         outputs: outputs.bin.
-        checked: whether this process has made or read them before, so that no digest needs a look.
+        checked: whether this process has checked them before, so that digests are not recomputed.
 
     Raises:
-        RefusedError: they do not keep their form.
+        RefusedError: they are malformed.
     """
     lines: dict[str, Mapping[str, Any]] = {}
     places: dict[str, int] = {}
@@ -304,16 +304,16 @@ def read_outcomes(text: bytes, outputs: bytes, *, checked: bool = False) -> Stor
 
 
 def _stored_size(number: int, output: Mapping[str, Any]) -> int:
-    """Return how many bytes of an output are in outputs.bin.
+    """Return the number of bytes of an output in outputs.bin.
 
     Raises:
-        RefusedError: more or fewer elements are stored than the form asks for.
+        RefusedError: more or fewer elements are stored than the form requires.
     """
     item = _DTYPES[output["type"]].itemsize
     elements = int(math.prod(output["sizes"]))
     if "sample" not in output:
         if elements * item >= SAMPLED_BYTES:
-            raise RefusedError(f"outcomes.jsonl:{number}: an output that large is kept as a sample")
+            raise RefusedError(f"outcomes.jsonl:{number}: an output this large must be a sample")
         return elements * item
     count, size, least = output["sample"], SAMPLE, SAMPLED_BYTES
     if "places" in output:
@@ -327,13 +327,13 @@ def _stored_size(number: int, output: Mapping[str, Any]) -> int:
 
 
 def _lines(text: bytes, *, checked: bool) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the number and the data of each line but the first, which is the head."""
+    """Yield the number and the data of each line except the first, which is the head."""
     start, number = 0, 0
     while start < len(text):
         end = text.find(b"\n", start, start + _LONGEST_LINE_BYTES)
         number += 1
         if end < 0:
-            raise RefusedError(f"outcomes.jsonl:{number}: a line that has no end, or is too long")
+            raise RefusedError(f"outcomes.jsonl:{number}: a line is unterminated or too long")
         data = parsed_json(text[start:end], f"outcomes.jsonl:{number}", whole=True)
         start = end + 1
         if not checked:
@@ -363,7 +363,7 @@ def _checker(definition: str) -> Checker:
 
 
 class _Checkers(dict[str, Checker]):
-    """Made when they are first needed."""
+    """Checkers created when first needed."""
 
     def __missing__(self, definition: str) -> Checker:
         self[definition] = _checker(definition)

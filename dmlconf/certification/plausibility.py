@@ -1,7 +1,7 @@
 """Environments that contradict themselves, or the rest of a certificate.
 
-This finds mistakes and careless forgeries. Whoever invents an environment that fits together is not
-found out: docs/certification.md says so.
+This finds mistakes and careless forgeries. An invented environment that is consistent is not
+detected: docs/certification.md says so.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _HIGHEST: Final = (
 """The feature level that no DirectML before a version exceeds; measured, see docs/versions.md."""
 
 _CLOCKS: Final = timedelta(days=1)
-"""How far two clocks may be apart."""
+"""How far two clocks may differ."""
 
 
 def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[str]:
-    """Yield what in a certificate's environment and log does not fit together.
+    """Yield contradictions in a certificate's environment and log.
 
     Args:
-        predicate: what the certificate says of itself.
+        predicate: what the certificate says about itself.
         log: its log, complete.
         now: the time of the verification, in UTC.
     """
@@ -48,14 +48,14 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
         ("challenge", predicate.challenge, header.options.get("challenge")),
     ):
         if said != logged:
-            yield f"the statement and the log name another {name}"
+            yield f"the statement and the log differ in the {name}"
     tested = header.backend.partition(":")[0]
     if tested == "recording" and predicate.source.recording is None:
-        yield "it is said to be of a run, but its backend is a recording"
+        yield "it claims to be of a run, but its backend is a recording"
     if predicate.source.recording is not None:
         tested = str(header.environment["backend"])
     if header.environment["backend"] == "recording":
-        yield "its environment is that of a recording, and not of what was recorded"
+        yield "its environment is that of a recording, not that of the recorded device"
     recording = Recording(predicate.dmlconf, tested, header.environment, predicate.capabilities, {})
     reason = contradiction(recording)
     if reason is not None:
@@ -65,9 +65,9 @@ def implausible(predicate: Predicate, log: RunLog, now: datetime) -> Iterator[st
 
 
 def _version(tested: str, text: str, capabilities: Capabilities) -> Iterator[str]:
-    """Yield that a DirectML is older than the feature level that it is said to have.
+    """Yield a complaint if a DirectML is too old for the feature level that it claims.
 
-    Known faults count by version, so an older one than the true one excuses more.
+    Known faults depend on the version, so claiming an older one excuses more.
     """
     version = parse_version(text)
     if tested != "directml" or version is None:
@@ -75,7 +75,7 @@ def _version(tested: str, text: str, capabilities: Capabilities) -> Iterator[str
     highest = next((level for before, level in _HIGHEST if version < before), None)
     level = capabilities.feature_level
     if highest is not None and level > FeatureLevel.parse(highest):
-        yield f"DirectML {text} has no feature level above {highest}, and is said to have {level}"
+        yield f"DirectML {text} has no feature level above {highest}, but it claims {level}"
 
 
 def _times(log: RunLog, now: datetime) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _times(log: RunLog, now: datetime) -> Iterator[str]:
         finished = datetime.fromisoformat(log.footer.finished)
         early, late = finished < started, finished > now + _CLOCKS
     except (ValueError, TypeError):
-        yield "the log's times are no times"
+        yield "the log's times are not valid times"
         return
     if early:
         yield f"the run ended at {log.footer.finished}, before it began at {log.header.started}"

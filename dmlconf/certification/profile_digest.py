@@ -1,4 +1,4 @@
-"""The digest of a profile, by which a certificate names the very demands that it was made for."""
+"""The digest of a profile, by which a certificate names the exact demands it was made for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["profile_digest"]
 
 
 def profile_digest(profile: Profile) -> str:
-    """Return the SHA-256 of all that a profile demands, in hexadecimal."""
+    """Return the SHA-256 of everything a profile demands, in hexadecimal."""
     statuses = {
         str(status): None if kinds is None else sorted(kinds)
         for status, kinds in profile.statuses.items()

@@ -1,8 +1,8 @@
 """Certification profiles: which cases must have a verdict, and which verdicts are allowed.
 
-There is one for each feature level, `schemas/profiles/5_0.yaml` and so on. Which operators and
-cases belong to a level follows from the catalogue, so these files are short. A profile may leave
-parts of the suite out, such as model cases, unless it is named with them: `5_0+model`.
+There is one for each feature level, `schemas/profiles/5_0.yaml` and so on. The catalogue determines
+which operators and cases belong to a level, so these files are short. A profile may leave out
+parts of the suite, such as model cases, unless its name adds them: `5_0+model`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ENDINGS: Final = (".yaml", ".yml")
 
 
 class UnknownProfileError(LookupError):
-    """A profile that there is not, or a part of one; the message names those that there are."""
+    """There is no such profile, or no such part of one; the message lists those that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Profile:
     """What a certificate must hold verdicts on.
 
     Attributes:
-        name: as a certificate names it, with the parts that count: `5_0` or `5_0+model`.
+        name: as in a certificate, with the added parts: `5_0` or `5_0+model`.
         feature_level: the highest feature level that a case may need.
         operators: the only operators that count; None for all.
-        kinds: the kinds of case that count, by the name of their file; None for all.
+        kinds: the kinds of cases that count, by the name of their file; None for all.
         left_out: tags of cases that do not count.
-        parts: tags of cases that count only for being named.
+        parts: tags of cases that count only because the name adds them.
         optional_data_types: data types that a device may lack.
         statuses: the statuses that verdicts may have, each with the kinds of reason that are
             allowed with it; None for all.
@@ -69,16 +69,16 @@ class Profile:
     statuses: Mapping[Status, frozenset[ReasonKind] | None] = field(default_factory=dict)
 
     def counts(self, planned: PlannedCase) -> bool:
-        """Tell whether a case must have a verdict.
+        """Return whether a case must have a verdict.
 
         Raises:
-            InvalidFilesError: the case cannot be built, so its feature level cannot be told.
+            InvalidFilesError: the case cannot be built, so its feature level is unknown.
         """
         template = planned.template
         if self.operators is not None and template.operator_name not in self.operators:
             return False
         if "relation" in template.data:
-            return False  # Outputs alone do not show it, so nobody could verify it.
+            return False  # Outputs alone do not prove it, so nobody could verify it.
         named = not self.left_out.isdisjoint(template.tags)
         if named:
             return False
@@ -92,17 +92,17 @@ def required_cases(profile: Profile, plan: Iterable[PlannedCase]) -> Iterator[Pl
     """Yield the cases of a suite that must have a verdict, in their order.
 
     Args:
-        profile: says which.
+        profile: the profile.
         plan: all cases of the suite, as `Suite.plan` yields them.
 
     Raises:
-        InvalidFilesError: a case cannot be built, so its feature level cannot be told.
+        InvalidFilesError: a case cannot be built, so its feature level is unknown.
     """
     return filter(profile.counts, plan)
 
 
 def refusal(profile: Profile, verdict: Verdict) -> str | None:
-    """Say why a verdict cannot stand in a certificate; None where it can."""
+    """Return why a verdict is not allowed in a certificate; None if it is."""
     if verdict.status not in profile.statuses:
         return f"profile {profile.name} does not allow `{verdict.status}`"
     kinds = profile.statuses[verdict.status]
@@ -113,7 +113,7 @@ def refusal(profile: Profile, verdict: Verdict) -> str | None:
 
 
 def shortcomings(profile: Profile, capabilities: Capabilities) -> list[str]:
-    """Say what a device lacks that the profile demands: a feature level or data types."""
+    """Return what a device lacks that the profile demands: a feature level or data types."""
     lacking = []
     if capabilities.feature_level < profile.feature_level:
         lacking.append(
@@ -133,13 +133,13 @@ def profile_names() -> tuple[str, ...]:
 
 
 def certification_profile(name: str) -> Profile | None:
-    """Return the profile of that name or file, or None where there is none.
+    """Return the profile of this name or file, or None if there is none.
 
     Args:
-        name: of a bundled profile, or the path of a profile's file; `+PART` behind it adds a part.
+        name: of a bundled profile, or the path of a profile's file; a suffix `+PART` adds a part.
 
     Raises:
-        InvalidFilesError: its file cannot be read or is no profile.
+        InvalidFilesError: its file cannot be read or is not a profile.
         UnknownProfileError: the profile has no such part.
     """
     base, *parts = name.split("+")
@@ -148,13 +148,13 @@ def certification_profile(name: str) -> Profile | None:
 
 
 def read_profile(name: str) -> Profile:
-    """Return the profile of that name or file.
+    """Return the profile of this name or file.
 
     Args:
-        name: as `certification_profile` takes it.
+        name: as for `certification_profile`.
 
     Raises:
-        InvalidFilesError: its file cannot be read or is no profile.
+        InvalidFilesError: its file cannot be read or is not a profile.
         UnknownProfileError: there is no such profile, or it has no such part.
     """
     profile = certification_profile(name)
@@ -220,7 +220,7 @@ def _profile(path: Path, name: str, parts: Iterable[str]) -> Profile:
 
 
 def _inherited(document: Document, below: tuple[str, ...] = ()) -> Mapping[str, Any]:
-    """Return what a profile says, and what it inherits of what it does not say.
+    """Return a profile's own data, completed by the data it inherits.
 
     Raises:
         InvalidFilesError: with every problem of the file, or of one that it extends.

@@ -1,4 +1,4 @@
-"""Judge the outcomes of a certificate, with dmlconf's own reference and rules, in processes."""
+"""Judge the outcomes of a certificate with dmlconf's own reference and rules, in processes."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ OUTCOMES: Final = "outcomes.jsonl"
 OUTPUTS: Final = "outputs.bin"
 
 _NAME: Final = registry.BackendName("recording", "certificate")
-"""What the outcomes are replayed as: never the backend that gave them."""
+"""The backend that the outcomes are replayed as: never the one that computed them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a certificate holds that verdicts follow from.
+    """The contents of a certificate that determine its verdicts.
 
     Attributes:
-        folder: where outcomes.jsonl and outputs.bin are, checked before.
-        environment: what the outcomes were computed on, as a run log's header has it.
+        folder: where outcomes.jsonl and outputs.bin are, already checked.
+        environment: what the outcomes were computed on, as in a run log's header.
         capabilities: what the backend could run.
         challenge: the number that the verifier chose.
         replayed: whether a recording was certified.
-        substrate: what lay below DirectML.
+        substrate: the layers below DirectML.
         waivers: the failures that are accepted.
     """
 
@@ -63,7 +63,7 @@ class Evidence:
 
 @dataclass(slots=True)
 class _Replay:
-    """The outcomes of a certificate as a backend; what it cannot tell is a breakdown."""
+    """The outcomes of a certificate as a backend; an unknown outcome is a breakdown."""
 
     evidence: Evidence
     _stored: StoredOutcomes | None = field(default=None)
@@ -109,10 +109,10 @@ def judge_again(
     """Judge the outcome of each case of a plan, and yield each verdict as soon as it is reached.
 
     Args:
-        suite: what the plan was chosen from.
+        suite: the suite that the plan was selected from.
         plan: the cases.
         suite_paths: where the suite was loaded from.
-        evidence: what the certificate holds.
+        evidence: the contents of the certificate.
         limits: how many processes judge.
 
     Raises:
@@ -121,11 +121,11 @@ def judge_again(
     """
     expected = expectations(AUTO, _open(evidence), suite, plan, suite_paths)
     task = _ReplayTask(evidence, expected)
-    judge_backend = registry.parse(REFERENCE)  # What runs the task; it is asked for no outcome.
+    judge_backend = registry.parse(REFERENCE)  # Runs the task, but computes no outcome.
     if execution_of(judge_backend, limits, judged=True) is Execution.IN_PROCESS:
         yield from task.verdicts(_open(evidence), plan)
         return
-    # Processes and pipes take time to import, and a few cases need none of them.
+    # Processes and pipes are slow to import, and a small plan needs none of them.
     from dmlconf.runner.pool import WorkerPool
 
     with WorkerPool(judge_backend, limits.jobs, limits.timeout, task) as pool:
@@ -134,7 +134,7 @@ def judge_again(
             if isinstance(result, Breakdown):
                 yield judge(
                     valid_case(planned), result, no_expectation
-                )  # No waiver is for this machine.
+                )  # Waivers do not apply to this machine.
             else:
                 yield result
 

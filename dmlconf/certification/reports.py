@@ -1,4 +1,4 @@
-"""What a verification found: for a terminal, as JSON, and as one page of Markdown to file."""
+"""Reports on a verification: for a terminal, as JSON, and as one page of Markdown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$=])")
 
 
 def sentence(verification: Verification) -> str:
-    """Return in one sentence what the verification comes to."""
+    """Return the result of the verification in one sentence."""
     name = printable(verification.file)
     match verification.result:
         case Result.HOLDS:
@@ -36,13 +36,13 @@ def sentence(verification: Verification) -> str:
 
 
 def facts(verification: Verification) -> Iterator[tuple[str, str]]:
-    """Yield what there is to know of a certificate, each with its name."""
+    """Yield the facts about a certificate, each with its name."""
     statement = verification.statement
     for key in ("vendor", "product", "contact"):
         if key in statement:
-            yield f"{key.capitalize()} (as the sender says)", str(statement[key])
+            yield f"{key.capitalize()} (according to the sender)", str(statement[key])
     for signer in verification.signers:
-        origin = "a key of --key" if signer.trusted else "an enclosed key"
+        origin = "a key given with --key" if signer.trusted else "an enclosed key"
         yield "Signed by", f"{signer.keyid} ({origin})"
     predicate = verification.predicate
     if predicate is None:
@@ -78,10 +78,10 @@ def _lines(verification: Verification) -> Iterator[tuple[str, list[str]]]:
             ],
         )
     if verification.notes:
-        yield "Know before you accept it", list(verification.notes)
+        yield "Before you accept it", list(verification.notes)
     if verification.waived:
         yield (
-            "Failures that are excused",
+            "Excused failures",
             [
                 f"{name}: {len(cases):,} case{'s' if len(cases) != 1 else ''}{_cases(cases)}"
                 for name, cases in verification.waived.items()
@@ -151,7 +151,7 @@ def json_text(verification: Verification) -> str:
 
 
 def markdown(verification: Verification) -> str:
-    """Return one page that can be filed."""
+    """Return the verification as one page of Markdown."""
     return "\n".join(_page(verification)) + "\n"
 
 
@@ -173,7 +173,7 @@ def _page(verification: Verification) -> Iterator[str]:
     text = verification.statement.get("text")
     if text:
         yield ""
-        yield "## What the sender says"
+        yield "## Statement of the sender"
         yield ""
         yield _escaped(str(text))
 

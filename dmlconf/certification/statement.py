@@ -1,7 +1,7 @@
 """The in-toto Statement of a certificate: what it certifies, bound to the bytes of its members.
 
 Source: in-toto attestation framework v1, `spec/v1/statement.md`. The subjects are the members of
-the archive, so any tool for attestations can tell whether they are those that were signed.
+the archive, so any attestation tool can check that they are those that were signed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:dmlconf:certificate:v1"
 UNSIGNED_MEMBERS: Final = ("attestation.json", "signers.pem")
-"""They hold the signatures, so no signature can be over them."""
+"""They hold the signatures, so no signature can cover them."""
 
 _FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the outputs are from.
+    """The origin of the outputs.
 
     Attributes:
         backend: as named on the command line.
@@ -53,17 +53,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """What a certificate says of itself.
+    """What a certificate says about itself.
 
     Attributes:
-        dmlconf: the version that made it.
+        dmlconf: the version that wrote it.
         suite: SHA-256 of all case files.
         catalogue: SHA-256 of the catalogue.
         profile: name of the profile.
         profile_digest: SHA-256 of the profile.
-        challenge: the number that the verifier chose; None where nobody chose one.
-        source: where the outputs are from.
-        environment: what they were computed on, as a run log's header has it.
+        challenge: the number that the verifier chose; None if nobody chose one.
+        source: the origin of the outputs.
+        environment: what they were computed on, as in a run log's header.
         capabilities: what the backend could run.
     """
 
@@ -115,7 +115,7 @@ def read_statement(payload: bytes) -> tuple[Predicate, Mapping[str, str]]:
     """Return the predicate of a statement, and the SHA-256 of each member by name.
 
     Raises:
-        RefusedError: it is no statement about a certificate.
+        RefusedError: it is not a statement about a certificate.
     """
     data = parsed_json(payload, "the statement")
     checker = Checker(bundled_schema("certificate"))
@@ -127,7 +127,7 @@ def read_statement(payload: bytes) -> tuple[Predicate, Mapping[str, str]]:
         raise RefusedError(printable(f"the statement: {first_error(checker, data)}"))
     digests = {subject["name"]: subject["digest"]["sha256"] for subject in data["subject"]}
     if len(digests) != len(data["subject"]):
-        raise RefusedError("the statement has a subject twice")
+        raise RefusedError("the statement has a duplicate subject")
     return _predicate(data["predicate"]), digests
 
 
@@ -166,7 +166,7 @@ def _capabilities(data: Mapping[str, Any]) -> Capabilities:
 
 
 def changed_members(digests: Mapping[str, str], members: Mapping[str, bytes]) -> list[str]:
-    """Return the names of members that are missing, added or not those of the statement."""
+    """Return the names of members that are missing, added or changed since the statement."""
     actual = {
         name: sha256(content).hexdigest()
         for name, content in members.items()

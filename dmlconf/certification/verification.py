@@ -1,7 +1,7 @@
 """Verify a certificate: judge every output in it again, and compare.
 
-What its log says is never believed: it is compared with verdicts that are reached here, from the
-outputs in the certificate, by this dmlconf's cases, reference and rules.
+Its log is never trusted: it is compared with verdicts that are reached here, from the outputs in
+the certificate, by this dmlconf's cases, reference and rules.
 """
 
 from __future__ import annotations
@@ -60,21 +60,21 @@ __all__ = ["Demand", "not_allowed", "verify"]
 _Read = TypeVar("_Read")
 
 _UNTESTED: Final = (ReasonKind.FEATURE_LEVEL, ReasonKind.DATA_TYPE)
-"""Why a case is not given to a device at all."""
+"""Reasons for which a case is not given to a device at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a verifier asks of a certificate.
+    """What a verifier demands of a certificate.
 
     Attributes:
         suite_paths: where the suite is loaded from.
         keys: public keys that must have signed it.
-        challenge: the number that it must have been made for; None for any.
-        profile: the profile that it must be of; None for any bundled one.
-        substrate: the content of a file of a substrate's limits that are accepted as an excuse;
+        challenge: the number that it must have been made with; None for any.
+        profile: the profile that it must meet; None for any bundled one.
+        substrate: the content of a file with limits of a substrate that are accepted as an excuse;
             None accepts none.
-        store: keeps what case files hold that were checked; None checks them again.
+        store: keeps the contents of checked case files; None checks them again.
         limits: how many processes judge; None for as many as pay off.
     """
 
@@ -92,13 +92,13 @@ def verify(
     demand: Demand,
     on_start: Callable[[int], Callable[[bool], None]] = lambda cases: lambda failed: None,
 ) -> Verification:
-    """Return what is to be known of a certificate.
+    """Return the result of verifying a certificate.
 
     Args:
         path: its file.
-        demand: what is asked of it.
-        on_start: is called with the number of cases before they are judged, and returns what is
-            called after each, with whether it fails.
+        demand: what is demanded of it.
+        on_start: called with the number of cases before they are judged; returns a function that
+            is called after each case, with whether it fails.
 
     Raises:
         MissingExtraError: it is signed, and `cryptography` is not installed.
@@ -173,7 +173,7 @@ def _statement(certificate: Certificate, folder: Path) -> Mapping[str, object]:
 
 
 def _read(read: Callable[[Path], _Read], name: str, content: bytes, folder: Path) -> _Read:
-    """Read a member that is a file of its own.
+    """Read a member that is a separate file.
 
     Raises:
         RefusedError: it is invalid.
@@ -187,9 +187,9 @@ def _read(read: Callable[[Path], _Read], name: str, content: bytes, folder: Path
 
 
 def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
-    """Return the profile that a certificate names; None where it is not known here.
+    """Return the profile that a certificate names; None if it is not known here.
 
-    A name in a certificate is never taken for a path.
+    A name in a certificate is never treated as a path.
     """
     name = certificate.predicate.profile
     if demand.profile is not None and demand.profile.name == name:
@@ -205,24 +205,24 @@ def _profile(certificate: Certificate, demand: Demand) -> Profile | None:
 def _other_versions(
     certificate: Certificate, suite: Suite, profile: Profile | None
 ) -> Iterator[Finding]:
-    """Yield what the certificate was made for and is not installed here."""
+    """Yield findings where the certificate was made for something not installed here."""
     predicate = certificate.predicate
     kind = FindingKind.OTHER_VERSION
     again = f"verify it with the dmlconf {predicate.dmlconf} that made it; "
     if predicate.dmlconf == dmlconf.__version__:
-        again += "the one here has the same version and other files"
+        again += "this one has the same version but different files"
     else:
         again += f"this is dmlconf {dmlconf.__version__}"
     if predicate.suite != suite.digest:
-        digests = f"{predicate.suite[:16]}, and the one here has {suite.digest[:16]}"
-        yield Finding(kind, printable(f"it is for a suite of digest {digests}: {again}"))
+        digests = f"{predicate.suite[:16]}, but the one here has {suite.digest[:16]}"
+        yield Finding(kind, printable(f"it is for a suite with digest {digests}: {again}"))
     if predicate.catalogue != catalogue_digest():
         yield Finding(kind, printable(f"it is for another catalogue of operators: {again}"))
     if profile is None:
         yield Finding(kind, printable(f"its profile {predicate.profile!r} is not known here: name "
                                       f"its file with --profile, or {again}"))  # fmt: skip
     elif profile_digest(profile) != predicate.profile_digest:
-        yield Finding(kind, printable(f"its profile {profile.name} is another one: {again}"))
+        yield Finding(kind, printable(f"its profile {profile.name} is a different one: {again}"))
 
 
 def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding]:
@@ -234,17 +234,17 @@ def _other_demands(certificate: Certificate, demand: Demand) -> Iterator[Finding
         message = f"it was made for {challenge}, not for challenge {demand.challenge}"
         yield Finding(FindingKind.OTHER_DEMAND, message)
     if demand.profile is not None and predicate.profile != demand.profile.name:
-        message = f"it is of profile {predicate.profile}, not of {demand.profile.name}"
+        message = f"it is for profile {predicate.profile}, not for {demand.profile.name}"
         yield Finding(FindingKind.OTHER_DEMAND, printable(message))
     enclosed = certificate.members.get("substrate.yaml")
     if enclosed is not None and enclosed != demand.substrate:
         message = "it excuses failures by limits of a substrate that you did not accept: "
-        message += "read substrate.yaml in it, and name the same file with --substrate"
+        message += "read its substrate.yaml, and give the same file with --substrate"
         yield Finding(FindingKind.OTHER_DEMAND, message)
 
 
 def _evidence(certificate: Certificate, log: RunLog, folder: Path) -> Evidence:
-    """Return what verdicts follow from; the folder holds the outcomes for the processes.
+    """Return what determines the verdicts; write the outcomes to the folder for the processes.
 
     Raises:
         RefusedError: a file that came with the certificate is invalid.
@@ -277,7 +277,7 @@ def _incomplete(
     certificate: Certificate,
     verdicts: Mapping[str, Verdict],
 ) -> Iterator[Finding]:
-    """Yield which cases are missing, there beside the profile's, or out of order."""
+    """Yield findings about cases that are missing, superfluous or out of order."""
     identifiers = [planned.identifier for planned in plan]
     logged = [verdict.case for verdict in log.verdicts]
     lines = certificate.outcomes.lines
@@ -285,17 +285,17 @@ def _incomplete(
     kind = FindingKind.INCOMPLETE
     for message, cases in (
         ("the log lacks cases of the profile", set(identifiers) - set(logged)),
-        ("the log has cases that the profile has not", set(logged) - set(identifiers)),
+        ("the log has cases that the profile lacks", set(logged) - set(identifiers)),
         ("outcomes are missing", ran - lines.keys()),
-        ("there are outcomes of cases that are not to run", lines.keys() - ran),
+        ("there are outcomes of cases that must not run", lines.keys() - ran),
         ("cases were not judged", set(identifiers) - verdicts.keys()),
     ):
         if cases:
             yield Finding(kind, message, tuple(map(printable, sorted(cases))))
     if set(identifiers) == set(logged) and identifiers != logged:
-        yield Finding(kind, "the log has the cases in another order than the plan")
+        yield Finding(kind, "the log's cases are not in the order of the plan")
     if log.footer is None or not log.footer.complete:
-        yield Finding(kind, "the log is of a run that was not completed")
+        yield Finding(kind, "the log is of an incomplete run")
 
 
 def _untested(verdict: Verdict) -> bool:
@@ -303,7 +303,7 @@ def _untested(verdict: Verdict) -> bool:
 
 
 def not_allowed(profile: Profile, verdicts: Iterable[Verdict]) -> Iterator[Finding]:
-    """Yield the cases whose verdicts cannot stand in a certificate of a profile."""
+    """Yield findings about cases whose verdicts the profile does not allow."""
     by_reason: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         reason = refusal(profile, verdict)
@@ -324,37 +324,37 @@ def _notes(
     waivers: Waivers,
     other_figures: int,
 ) -> Iterator[str]:
-    """Yield what whoever accepts the certificate must know."""
+    """Yield what anyone who accepts the certificate must know."""
     predicate = certificate.predicate
     if not certificate.signers:
-        yield "it is not signed: nobody vouches for where it is from"
+        yield "it is not signed: nobody vouches for its origin"
     elif not any(signer.trusted for signer in certificate.signers):
-        yield ("it is signed with the keys that came with it: name the vendor's key with --key, "
-               "else nobody vouches for whose they are")  # fmt: skip
+        yield ("it is signed with the keys that came with it: give the vendor's key with --key, "
+               "otherwise nobody vouches for whose they are")  # fmt: skip
     if demand.profile is None:
-        yield f"the sender chose the profile {predicate.profile}: name yours with --profile"
+        yield f"the sender chose the profile {predicate.profile}: give yours with --profile"
     if predicate.challenge is None:
         yield "it was made without a challenge: it may be as old as the suite"
     elif demand.challenge is None:
-        yield "whoever chose its challenge could try many: name yours with --challenge"
+        yield "whoever chose its challenge could try many: give yours with --challenge"
     if predicate.environment["backend"] == REFERENCE:
-        yield f"it is of {REFERENCE}, which is dmlconf's own reference, and of no device"
+        yield f"it is of {REFERENCE}, which is dmlconf's own reference, not of a device"
     if predicate.source.recording is not None:
-        yield "it is of a recording that was made before, not of a run"
+        yield "it is of an earlier recording, not of a run"
         if known := certificate.outcomes.known_places:
-            yield (f"of {known:,} large outputs it has a sample, at places that could be known "
+            yield (f"it has only samples of {known:,} large outputs, at places that could be known "
                    "before the run")  # fmt: skip
     if predicate.dmlconf != dmlconf.__version__:
-        yield f"dmlconf {predicate.dmlconf} made it; this is {dmlconf.__version__}, same suite"
+        yield f"dmlconf {predicate.dmlconf} wrote it; this is {dmlconf.__version__}, same suite"
     lacking = frozenset(DataType) - predicate.capabilities.data_types
     if lacking:
         untested = sum(map(_untested, verdicts.values()))
         types = ", ".join(sorted(lacking))
         yield f"the device lacks {types}, so {untested:,} cases were not run"
     if log.header.environment["details"].get("half"):
-        yield "FLOAT16 was computed in FLOAT16, and is judged so"
+        yield "FLOAT16 was computed in FLOAT16, and is judged accordingly"
     expired = [waiver for waiver in waivers.waivers if waiver.until < datetime.now(UTC).date()]
     for waiver in expired:
-        yield f"the waiver {waiver.name} held on the day of the run, and ended on {waiver.until}"
+        yield f"the waiver {waiver.name} was valid on the day of the run, but ended {waiver.until}"
     if other_figures:
-        yield f"{other_figures:,} cases have other figures here than in the log"
+        yield f"{other_figures:,} cases have different figures here than in the log"

@@ -202,8 +202,8 @@ def _run(order: Order, device: OpenBackend, journal: Journal, bar: _Bar) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """All that a certificate holds, unless findings forbid one."""
+class _NewContents:
+    """Everything that a certificate holds, unless findings forbid it."""
 
     findings: Sequence[Finding]
     predicate: Predicate
@@ -213,7 +213,7 @@ class _Made:
 
 def _new_contents(
     order: Order, device: OpenBackend, header: Header, journal: Journal, limits: Limits, bar: _Bar
-) -> _Made:
+) -> _NewContents:
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     verdicts: dict[str, Verdict] = {}
     with ScratchFolder() as folder, bar() as advance:
@@ -222,7 +222,7 @@ def _new_contents(
             verdicts[verdict.case] = verdict
             advance(verdict.status.fails_run)
     counts = Counter(verdict.status for verdict in verdicts.values()).most_common()
-    return _Made(
+    return _NewContents(
         list(not_allowed(order.profile, verdicts.values())),
         predicate_of(order, device, header),
         members_of(order, header, verdicts, outcomes, finished),

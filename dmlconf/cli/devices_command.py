@@ -153,7 +153,7 @@ def _rows(one: Surveyed) -> list[tuple[str, str]]:
         ("vendor, device", f"0x{adapter.vendor_id:04x}, 0x{adapter.device_id:04x}"),
         ("driver", printable(adapter.driver_version or "unknown")),
         ("LUID", adapter.luid),
-        ("memory", f"{_memory(one)} of its own"),
+        ("memory", f"{_memory(one)} dedicated"),
     ]
     if one.capabilities is None:
         return [*rows, ("cannot be used", printable(one.refusal or ""))]

@@ -79,7 +79,8 @@ def _operators(
 
 @click.command("fuzz", cls=Command, short_help="Generate random cases, run them, and report.")
 @option("-b", "--backend", metavar="BACKEND", required=True, group=BACKEND_GROUP,
-        shell_complete=complete_backend, help="What to test: directml, or a plugin's.")  # fmt: skip
+        shell_complete=complete_backend, help="The backend to test: directml, or a plugin's.",
+        )  # fmt: skip
 @option("-o", "--operator", "operators", multiple=True, metavar="OPERATOR", group=_CHOICE_GROUP,
         callback=_operators, shell_complete=complete_operator,
         help="Generate cases of this operator; of all operators if none is given.")  # fmt: skip

@@ -125,7 +125,7 @@ def opened_log(path: Path, earlier: EarlierRun | None = None) -> Iterator[IO[str
         earlier: the run it holds and that is to be continued; without one, the log is emptied.
 
     Raises:
-        click.UsageError: the file cannot be written, is no regular file, or is another run's.
+        click.UsageError: the file cannot be written, is not a regular file, or is another run's.
     """
     try:
         lock = FileLock(path)

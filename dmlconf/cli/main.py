@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _replace_closed_streams()
     compute_in_one_thread()
     code = _run(arguments)
-    _heed_no_interrupt()
+    _ignore_interrupts()
     _end_by_exit_code()
     sys.exit(code)
 
@@ -109,7 +109,7 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
-def _heed_no_interrupt() -> None:
+def _ignore_interrupts() -> None:
     """Keep another Ctrl-C from replacing the exit code while Python ends."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
@@ -127,7 +127,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         error.show()
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
-        _heed_no_interrupt()
+        _ignore_interrupts()
         say("interrupted")
         return ExitCode.INCOMPLETE
     except InvalidFilesError as error:

@@ -38,7 +38,7 @@ def operator_page(entry: Operator) -> str:
         ("Precision", _precision(entry)),
         ("In place", _in_place(entry)),
         ("Known errors of the page", _page_errors(entry)),
-        ("What no case can show", _gaps(entry)),
+        ("Parts that no case can cover", _gaps(entry)),
         ("Cases in the suite", _cases(entry)),
     )
     lines = [*_introduction(entry)]

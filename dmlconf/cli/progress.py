@@ -37,14 +37,14 @@ def progress(total: int | None, *, quiet: bool, color: str) -> Iterator[Callable
         with _bar(total, color) as advance:
             yield advance
     else:
-        signs = _SignsOfLife(total)
+        lines = _PeriodicLines(total)
         try:
-            yield signs.advance
+            yield lines.advance
         finally:
-            signs.end()
+            lines.end()
 
 
-class _SignsOfLife:
+class _PeriodicLines:
     """Writes how far a run is, every half minute and at each tenth of a large plan."""
 
     def __init__(self, total: int | None) -> None:

@@ -113,7 +113,7 @@ def command(
             recording, left_out = record(plan, device, known, advance)
     finally:
         device.close()
-    _tell(left_out)
+    _report_left_out(left_out)
     if not recording.entries:
         message = f"Error: nothing could be recorded, so {target} was not written"
         click.echo(printable(message), err=True)
@@ -158,7 +158,7 @@ def _save(path: Path, content: bytes | None) -> None:
     replaced(path, content)
 
 
-def _tell(left_out: Sequence[LeftOut]) -> None:
+def _report_left_out(left_out: Sequence[LeftOut]) -> None:
     """Print how many cases were not recorded and why, and which of them broke."""
     counts = Counter((left.broken, str(left.reason)) for left in left_out)
     for (broken, reason), count in sorted(counts.items()):

@@ -42,7 +42,7 @@ def read_run(path: Path, suite: Sequence[Path] = ()) -> RunLog:
 
     Raises:
         InvalidLogError: the file is not a run log.
-        RefusedError: the file is not a certificate, or was changed after it was written.
+        RefusedError: the file is not a certificate, or was changed after it was made.
         BackendError: the file is not a recording of the suite.
     """
     if path.suffix == _RECORDING or path.is_dir():

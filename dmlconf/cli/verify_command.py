@@ -75,7 +75,7 @@ def command(
     are.
 
     Exit codes: 0 it holds; 1 a verdict or its completeness does not; 2 wrong usage; 3 it is not a
-    certificate, or was changed after it was written.
+    certificate, or was changed after it was made.
     """
     reports = parse_reports(report_options, FORMATS)
     demand = Demand(

@@ -16,14 +16,14 @@ __all__ = ["GraphCoverage", "graph_coverage"]
 
 @dataclass(frozen=True, slots=True)
 class GraphCoverage:
-    """What the graphs of a suite join.
+    """The operators that the graphs of a suite connect.
 
     Attributes:
         cases: number of graphs with any of the operators.
         most_nodes: of the largest of them.
         operators: the operators that are nodes somewhere.
-        neighbours: for each pair of operators of which the first feeds the second, the number of
-            graphs.
+        neighbours: the number of graphs for each pair of operators in which the first feeds the
+            second.
     """
 
     cases: int
@@ -33,10 +33,10 @@ class GraphCoverage:
 
 
 def graph_coverage(plan: Iterable[PlannedCase], operators: Collection[str]) -> GraphCoverage:
-    """Return what the graphs of a plan join.
+    """Return the operators that the graphs of a plan connect.
 
     Args:
-        plan: cases; those that are no graphs do not count.
+        plan: cases; only graphs count.
         operators: pairs without any of these do not count.
     """
     cases = most = 0

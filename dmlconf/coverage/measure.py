@@ -1,4 +1,4 @@
-"""Hold a suite's cases against what the catalogue has of each operator."""
+"""Compare a suite's cases with what the catalogue documents for each operator."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dmlconf.expressions import namespace
 __all__ = ["KINDS", "OperatorCoverage", "Part", "documented_parts", "measure"]
 
 KINDS: Final = ("documented", "matrix", "boundary", "invalid")
-"""The kinds of cases, told by their tags."""
+"""The kinds of cases, identified by their tags."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Part:
-    """One thing that the documentation says of an operator, and that a case can show.
+    """One documented part of an operator that a case can cover.
 
     Attributes:
         kind: `support`, `attribute`, `optional`, `level`, `example` or `constraint`.
@@ -41,9 +41,9 @@ class OperatorCoverage:
         operator: its name.
         total: number of cases.
         cases: number of cases by kind.
-        recorded: cases that a recording of the suite has.
-        parts: how many cases show each documented part; 0 for one that none shows.
-        gaps: why no case can show a documented part.
+        recorded: number of cases that a recording of the suite has.
+        parts: number of cases that cover each documented part, which may be 0.
+        gaps: why no case can cover a documented part.
     """
 
     operator: str
@@ -55,7 +55,7 @@ class OperatorCoverage:
 
     @property
     def missing(self) -> list[Part]:
-        """Parts that no case shows."""
+        """Parts that no case covers."""
         return [part for part, count in self.parts.items() if not count]
 
     def share(self, kind: str | None = None) -> tuple[int, int]:
@@ -73,10 +73,10 @@ def measure(
     """Return what the cases cover of each operator, by name.
 
     Args:
-        operators: those to look at.
+        operators: those to measure.
         cases: the suite's; cases of other operators do not count.
-        recorded: tells whether a recording of the suite has a case.
-        advance: is called after each case.
+        recorded: returns whether a recording of the suite has a case.
+        advance: called after each case.
     """
     coverage = {operator.name: _without_cases(operator) for operator in operators}
     for case in cases:
@@ -107,7 +107,7 @@ def _gaps(operator: Operator) -> Iterator[tuple[Part, str]]:
 
 
 def documented_parts(operator: Operator) -> Iterator[Part]:
-    """Yield all that the catalogue has of an operator and that a case can show."""
+    """Yield all parts of an operator in the catalogue that a case can cover."""
     for table in operator.support:
         for tensor, support in table.tensors.items():
             for data_type in support.data_types:
@@ -135,7 +135,7 @@ def documented_parts(operator: Operator) -> Iterator[Part]:
 
 
 def _refused(operator: Operator, attribute: str, value: str) -> bool:
-    """Tell whether a constraint on nothing but the attribute refuses a value of its enum."""
+    """Return whether a constraint on only the attribute excludes a value of its enum."""
     return any(
         constraint.enforced
         and constraint.require.names == {attribute}
@@ -158,7 +158,7 @@ def _level(need: LevelNeed) -> Part:
 
 
 def _shown(case: Case) -> Iterator[Part]:
-    """Yield the documented parts that a case shows."""
+    """Yield the documented parts that a case covers."""
     if case.about.example is not None:
         yield Part("example", str(case.about.example).partition(",")[0])
     if isinstance(case.expectation, ExpectedRejection):

@@ -1,4 +1,4 @@
-"""Which layers of which published networks a suite has, by the notes of its cases of models."""
+"""The layers of published networks that a suite has, by the notes of its cases of models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTE: Final = re.compile(r"(?P<network>[^,]+), (?P<layer>.+?) \([^()]*\)(: inte
 
 @dataclass(frozen=True, slots=True)
 class NetworkCoverage:
-    """What a suite has of one network.
+    """The coverage of one network by a suite.
 
     Attributes:
         network: its name.
@@ -35,7 +35,7 @@ class NetworkCoverage:
 
 
 def network_coverage(plan: Iterable[PlannedCase]) -> list[NetworkCoverage]:
-    """Return what the cases with the tag `model` have of each network, by name."""
+    """Return the coverage of each network by cases with the tag `model`, sorted by name."""
     layers: dict[str, set[tuple[str, str]]] = {}
     cases: Counter[str] = Counter()
     for planned in plan:

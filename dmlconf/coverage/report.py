@@ -1,4 +1,4 @@
-"""What a suite covers, as a table for the terminal, as Markdown and as JSON."""
+"""Coverage reports: a table for the terminal, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def total_share(rows: Sequence[OperatorCoverage]) -> tuple[int, int]:
 
 
 def closing_sentence(rows: Sequence[OperatorCoverage]) -> str:
-    """Say in one sentence how much is covered."""
+    """Return one sentence that says how much is covered."""
     covered, of = total_share(rows)
     share = 100 * covered / of if of else 100.0
     without = sum(not row.total for row in rows)
     remark = f"; {without} without any case" if without else ""
     gaps = sum(len(row.gaps) for row in rows)
-    remark += f"; {gaps} that no case can show" if gaps else ""
+    remark += f"; {gaps} that no case can cover" if gaps else ""
     whole = f"{of:,} documented parts of {len(rows)} operator{'s' if len(rows) != 1 else ''}"
     return f"{covered:,} of {whole} covered ({share:.2f}%){remark}"
 
@@ -96,7 +96,7 @@ def _missing(rows: Sequence[OperatorCoverage]) -> Iterator[str]:
         for part in row.missing:
             yield f"{row.operator}: {part.kind} {part.name}"
         for part, reason in row.gaps.items():
-            yield f"{row.operator}: {part.kind} {part.name}, which no case can show: {reason}"
+            yield f"{row.operator}: {part.kind} {part.name}, which no case can cover: {reason}"
 
 
 def render_table(
@@ -111,10 +111,10 @@ def render_table(
 
     Args:
         rows: what is covered, by operator.
-        networks: whose layers are covered.
-        graphs: what graphs join.
-        width: columns of the terminal; a narrow one gets fewer of the table's.
-        missing: whether to list each part that no case shows.
+        networks: those whose layers are covered.
+        graphs: the operators that graphs connect.
+        width: columns of the terminal; a narrow one gets fewer table columns.
+        missing: whether to list each part that no case covers.
     """
     from rich import box
     from rich.console import Group
@@ -159,12 +159,12 @@ def _network_lines(networks: Sequence[NetworkCoverage]) -> list[str]:
     return ["Layers of published networks", *lines]
 
 
-_MOST_TOLD: Final = 5
-"""Of so many operators all neighbours are told."""
+_MOST_LISTED: Final = 5
+"""The most operators for which all neighbours are listed."""
 
 
 def graph_sentence(graphs: GraphCoverage) -> str:
-    """Say in one sentence what graphs join."""
+    """Return one sentence about the operators that graphs connect."""
     return (
         f"{_counted(graphs.cases, 'graph')} of up to {_counted(graphs.most_nodes, 'node')}: "
         f"{_counted(len(graphs.operators), 'operator')} are nodes, and "
@@ -176,7 +176,7 @@ def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
     if graphs is None or not graphs.cases:
         return []
     lines = []
-    if operators <= _MOST_TOLD:
+    if operators <= _MOST_LISTED:
         lines = [
             f"  {first} feeds {second}: {_counted(count, 'graph')}"
             for (first, second), count in sorted(graphs.neighbours.items())
@@ -185,7 +185,7 @@ def _graph_lines(graphs: GraphCoverage | None, operators: int) -> list[str]:
 
 
 def _columns(width: int) -> tuple[tuple[str, ...], Callable[[OperatorCoverage], list[str]]]:
-    """Return headings, and what makes an operator's cells below them."""
+    """Return headings, and a function that returns an operator's cells."""
     if width >= _WIDE:
         return _HEADINGS, _cells
     return (_MIDDLE, _middle_cells) if width >= _NARROW else (_SHORT, _short_cells)

@@ -1,6 +1,6 @@
-"""Entries that come with dmlconf in one file, which is read only.
+"""Entries shipped with dmlconf in one read-only file.
 
-The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, and behind it the
+The file has one line of JSON, `{"form": 1, "entries": {KEY: [OFFSET, BYTES]}}`, followed by the
 entries, each compressed by zlib; offsets count from the end of the line. An entry is the same as in
 `dmlconf.documents.store`: it executes nothing, and a damaged one is ignored.
 """
@@ -29,11 +29,11 @@ class Archive:
     """Entries in a file, in front of those of a store, if there is one."""
 
     def __init__(self, path: Path, store: Store | None = None) -> None:
-        """Name the file, which is opened when the first entry is asked for.
+        """Set the file, which is opened when the first entry is requested.
 
         Args:
-            path: the file; where there is none, or it is damaged, it has no entries.
-            store: has all other entries.
+            path: the file; a missing or damaged one has no entries.
+            store: holds all other entries.
         """
         self._path = path
         self._store = store
@@ -41,7 +41,7 @@ class Archive:
         self._first = 0
 
     def get(self, key: str) -> Any:
-        """Return the entry of the file, else that of the store; None where neither has one."""
+        """Return the entry of the file, else that of the store; None if neither has one."""
         value = self._own(key)
         return self._store.get(key) if value is None and self._store is not None else value
 
@@ -70,7 +70,7 @@ class Archive:
             return None
 
     def _read_index(self) -> None:
-        """Read the first line; what is wrong with it leaves no entries."""
+        """Read the first line; if it is invalid, there are no entries."""
         self._index = {}
         with self._path.open("rb") as stream:
             line = stream.readline(_LONGEST_INDEX)
@@ -81,10 +81,10 @@ class Archive:
 
 
 def archive_content(values: Mapping[str, Any]) -> bytes:
-    """Return the bytes of an archive: the same for the same values, in whatever order.
+    """Return the bytes of an archive: the same for the same values in any order.
 
     Args:
-        values: of the entries, by key; those that are too large are left out.
+        values: of the entries, by key; entries that are too large are left out.
     """
     index: dict[str, tuple[int, int]] = {}
     entries = b""

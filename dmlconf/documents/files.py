@@ -1,4 +1,4 @@
-"""Read files that may be anything: too large, a pipe, a device, or changing meanwhile."""
+"""Read files that may be anything: too large, a pipe, a device, or changing while being read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class UnreadableFileError(Exception):
 
 
 def resolved(path: Path) -> Path:
-    """Return what a file's name stands for; the name itself where the current folder is gone."""
+    """Return the resolved path of a file; the path itself if the current folder is gone."""
     try:
         return path.resolve()
     except OSError:
@@ -31,10 +31,10 @@ def resolved(path: Path) -> Path:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading; never wait, as opening a named pipe would.
+    """Open a regular file for reading; never block, as opening a named pipe would.
 
     Raises:
-        UnreadableFileError: it is no regular file, or cannot be opened.
+        UnreadableFileError: it is not a regular file, or cannot be opened.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
@@ -53,7 +53,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
     Args:
         path: the file.
-        limit: the greatest number of bytes that is read.
+        limit: the maximum number of bytes to read.
 
     Raises:
         UnreadableFileError: it cannot be read, or is larger.

@@ -1,8 +1,8 @@
-"""Tell quickly whether data fits a JSON Schema, without saying what is wrong where it does not.
+"""Check quickly whether data fits a JSON Schema, without explaining why if it does not.
 
 Nearly all files fit, and jsonschema, which can explain, takes many times as long to find that out.
-Here a schema becomes functions, once. They know the keywords below, which are those of case files;
-of a schema with any other keyword they do not say that anything fits, so that jsonschema decides.
+Here a schema is compiled to functions, once. They know the keywords below, which are those of case
+files. For a schema with any other keyword they never report a fit, so that jsonschema decides.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any, Final
 __all__ = ["Fits", "fits"]
 
 Fits = Callable[[Any], bool]
-"""Tells whether data fits."""
+"""Returns whether data fits."""
 
 _Schema = Mapping[str, Any]
 
 
 class _UnknownError(Exception):
-    """A schema has a keyword, or a form of one, that is not known here."""
+    """A schema has a keyword, or a form of one, that is not supported here."""
 
 
 class _Definitions:
-    """The schemas under `$defs`, each made into a function when it is first referred to."""
+    """The schemas under `$defs`, each compiled to a function when it is first referenced."""
 
     def __init__(self, schemas: Mapping[str, _Schema]) -> None:
         self._schemas = schemas
@@ -40,16 +40,16 @@ class _Definitions:
     def fits(self, reference: str) -> Fits:
         name = reference.removeprefix("#/$defs/")
         if name not in self._functions:
-            # A schema may refer to itself, which is asked for while it is made.
+            # A schema may refer to itself, so it is needed while it is being compiled.
             self._functions[name] = lambda data: self._functions[name](data)
             self._functions[name] = _fits(self.schema(reference), self)
         return self._functions[name]
 
 
 def fits(schema: _Schema) -> Fits:
-    """Return a function that tells whether data fits the schema.
+    """Return a function that checks whether data fits the schema.
 
-    Where it says no, data may fit nonetheless; where it says yes, it does.
+    If it returns True, the data fits; if it returns False, the data may still fit.
     """
     try:
         return _fits(schema, _Definitions(schema.get("$defs", {})))
@@ -72,7 +72,7 @@ def _fits(schema: _Schema | bool, definitions: _Definitions) -> Fits:
         return checks[0]
 
     def check(data: Any) -> bool:
-        for each in checks:  # noqa: SIM110  # A generator would take longer than what it runs.
+        for each in checks:  # noqa: SIM110  # A generator would cost more than the checks.
             if not each(data):
                 return False
         return True
@@ -108,7 +108,7 @@ def _type(value: str | Sequence[str], schema: _Schema, definitions: _Definitions
 
 def _enum(values: Sequence[Any], schema: _Schema, definitions: _Definitions) -> Fits:
     if not all(value is None or isinstance(value, str) or type(value) is int for value in values):
-        raise _UnknownError("only text, whole numbers and null are compared here")
+        raise _UnknownError("only strings, integers and null are compared here")
     known = frozenset(values)
     # 1 and true are equal in Python, and not in JSON.
     return lambda data: (
@@ -176,7 +176,7 @@ def _additional_properties(part: Any, schema: _Schema, definitions: _Definitions
 
 def _unevaluated_properties(part: Any, schema: _Schema, definitions: _Definitions) -> Fits:
     if part is not False or not schema.keys() <= {*_WITHOUT_CHECK, *_EVALUATING}:
-        raise _UnknownError("what other keywords evaluate is not known here")
+        raise _UnknownError("properties evaluated by other keywords are not known here")
     known = set(schema.get("properties", ()))
     if "$ref" in schema:
         target = definitions.schema(schema["$ref"])
@@ -213,7 +213,7 @@ def _max_items(most: int, schema: _Schema, definitions: _Definitions) -> Fits:
 
 
 def _unique_items(value: bool, schema: _Schema, definitions: _Definitions) -> Fits:
-    """Return whether a list of text has no item twice; of other items, jsonschema decides."""
+    """Return a check that a list of strings has no duplicates; jsonschema decides other lists."""
     if not value:
         return lambda data: True
     return lambda data: (
@@ -236,7 +236,7 @@ def _dependent_required(
 
 
 def _refuse_guesses(part: Any) -> None:
-    """Refuse a schema whose function may say no of data that fits, where a no becomes a yes."""
+    """Raise for a schema whose check may wrongly return False where the result is negated."""
     if isinstance(part, Mapping):
         if "uniqueItems" in part:
             raise _UnknownError("uniqueItems under a condition")

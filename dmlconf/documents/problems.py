@@ -1,4 +1,4 @@
-"""A problem in a file, shown with its place, its source line and a hint."""
+"""Problems in files, shown with their place, source line and a hint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ExpectedError", "InvalidFilesError", "Problem", "nearest", "printabl
 def printable(text: str) -> str:
     """Return the text with every control, format and surrogate character escaped.
 
-    So nothing that a file says can move a terminal's cursor or reorder its text.
+    So no text in a file can move a terminal's cursor or reorder its output.
     """
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
@@ -23,8 +23,8 @@ def _escape(character: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like `name`, or None where none is near."""
-    import difflib  # Only a mistake needs it, and it takes a while to import.
+    """Return the known name most similar to `name`, or None if none is similar."""
+    import difflib  # Only needed after a mistake, and slow to import.
 
     by_folded = {candidate.casefold(): candidate for candidate in known}
     matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
@@ -38,7 +38,7 @@ class Problem:
     Attributes:
         path: the file.
         message: what was found and what was expected.
-        line: line number from 1; 0 where the problem is the file as a whole.
+        line: line number from 1; 0 if the problem is the file as a whole.
         column: column number from 1, in characters.
         source: the text of that line.
         width: how many characters the caret underlines.
@@ -72,9 +72,9 @@ class Problem:
 
 
 class ExpectedError(Exception):
-    """An error that a person can mend: its text says what is wrong and what to do.
+    """An error that the user can fix: its text says what is wrong and what to do.
 
-    `dmlconf.cli.exit_codes` has the exit code of each kind; anything else is a fault of dmlconf.
+    `dmlconf.cli.exit_codes` has the exit code of each kind; any other error is a bug in dmlconf.
     """
 
 

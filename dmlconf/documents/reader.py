@@ -1,7 +1,7 @@
-"""Read a YAML file into plain values, strictly, and find the place of any of them.
+"""Read a YAML file strictly into plain values, and find the place of any of them.
 
-What is read is YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
-number. Refused are duplicate keys, tags, aliases that would expand without measure,
+The reader follows YAML 1.2's core schema: `4_1`, `no` and `1:30` are text, `1e20` is a
+number. It rejects duplicate keys, tags, aliases that would expand without limit, and
 files that are too large, not UTF-8, or empty.
 """
 
@@ -30,7 +30,7 @@ LONGEST_NUMBER: Final = 400
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 KeyPath = tuple[str | int, ...]
-"""Where a value is: the keys and indices that lead to it."""
+"""The place of a value: the keys and indices that lead to it."""
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+\Z")
 _OTHER_BASE: Final = re.compile(r"0(?:o[0-7]+|x[0-9a-fA-F]+)\Z")
@@ -45,7 +45,7 @@ _NAMED: Final[dict[str, Any]] = {
 }
 
 
-@lru_cache(maxsize=4096)  # Names of fields and types, and small numbers, are most of a suite.
+@lru_cache(maxsize=4096)  # Most of a suite is names of fields and types, and small numbers.
 def _scalar(text: str) -> Any:
     if text in _NAMED:
         return _NAMED[text]
@@ -62,7 +62,7 @@ def _scalar(text: str) -> Any:
     return int(text, 0) if _OTHER_BASE.match(text) else text
 
 
-# What the parser counts as the end of a line, and what it refuses.
+# What the parser treats as a line break, and the characters that it rejects.
 _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _FORBIDDEN: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -73,7 +73,7 @@ class _Stop(Exception):
 
 
 class _Built(NamedTuple):
-    """A value, how many values it expands to, and how many levels of nesting it has."""
+    """A value, the number of values it expands to, and its nesting depth."""
 
     value: Any
     size: int = 1
@@ -84,10 +84,10 @@ class _Builder:
     """Turn parser events into values, counting what aliases would expand to."""
 
     def __init__(self, next_event: Callable[[], Any]) -> None:
-        """Begin.
+        """Start a document.
 
         Args:
-            next_event: takes the parser's next event.
+            next_event: returns the parser's next event.
         """
         self._next = next_event
         self._anchors: dict[str, _Built] = {}
@@ -183,12 +183,12 @@ class _Builder:
 
 
 def _is_simple(event: Any) -> bool:
-    """Tell whether an event is a scalar without tag and anchor, as most are."""
+    """Return whether an event is a scalar without tag and anchor, as most are."""
     return type(event) is yaml.ScalarEvent and event.tag is None and event.anchor is None
 
 
 def _text_or_plain(event: Any) -> Any:
-    """Return the value of a scalar: text where it is quoted."""
+    """Return the value of a scalar: text if it is quoted."""
     if not event.implicit[0]:
         return event.value
     try:
@@ -198,7 +198,7 @@ def _text_or_plain(event: Any) -> Any:
 
 
 def _width(event: Any) -> int:
-    """Return how many characters to underline, of what may go on in the next line."""
+    """Return how many characters to underline; 1 if the text continues on the next line."""
     begin, end = event.start_mark, event.end_mark
     return end.column - begin.column if begin.line == end.line else 1
 
@@ -214,7 +214,7 @@ class Document:
 
     Attributes:
         path: the file.
-        text: what it says.
+        text: its content as text.
         data: its content as dicts with text keys, lists, numbers, text, booleans and None.
         item_lines: for each top-level key with a list, the line from 1 of each of its items.
     """
@@ -249,7 +249,7 @@ class Document:
 
 @lru_cache(maxsize=1)
 def _composed(text: str) -> Any:
-    """Return the nodes of a file; kept, since a file with one problem often has more."""
+    """Return the nodes of a file; cached, since a file with one problem often has more."""
     return yaml.compose(text, Loader=_Loader)
 
 
@@ -321,7 +321,7 @@ def read_document(path: Path) -> Document:
 
 
 def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> Problem:
-    """Point at a character that YAML forbids; the reader's error has no line of its own."""
+    """Return a problem that points at a forbidden character; the reader's error has no line."""
     forbidden = _FORBIDDEN.search(text)
     if forbidden is None:
         return Problem(path, f"is not YAML: {error}")

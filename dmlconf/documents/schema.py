@@ -1,4 +1,4 @@
-"""Check documents against JSON Schemas, and say what is wrong in a person's words."""
+"""Check documents against JSON Schemas, and explain problems in plain words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 _ValidationError = Any
-"""jsonschema's; its stubs say of every attribute that it may be unset, which it never is here."""
+"""jsonschema's; its stubs declare every attribute as possibly unset, which it never is here."""
 
 __all__ = ["Checker", "bundled_schema", "first_error", "schema_problems", "validator"]
 
@@ -45,7 +45,7 @@ _DEMANDS = {
     "minimum": "must be at least {}",
     "uniqueItems": "must have each item once",
 }
-"""What rules with one value ask, by the rule."""
+"""The demands of rules with one value, by the rule."""
 
 _SINGULARS = {
     "must have at least 1 items": "must have at least one item",
@@ -58,7 +58,7 @@ _SINGULARS = {
 
 
 _LONGEST_MESSAGE = 300
-"""Characters of a message that jsonschema makes, which may quote all of the data."""
+"""Characters kept of a message from jsonschema, which may quote all of the data."""
 
 
 @cache
@@ -77,10 +77,10 @@ def validator(schema: Mapping[str, Any]) -> Draft202012Validator:
 
 
 class Checker:
-    """A JSON Schema that much data is checked against.
+    """A JSON Schema for checking large amounts of data.
 
-    jsonschema, which takes a while to import and more to run, is asked only about data of which
-    it is not plain that it fits.
+    jsonschema, which is slow to import and slower to run, is used only if the quick check does not
+    show that the data fits.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -96,13 +96,13 @@ class Checker:
         return self._fits(data) or self._validator.is_valid(data)
 
     def iter_errors(self, data: Any) -> Iterator[_ValidationError]:
-        """Yield what jsonschema finds wrong with the data."""
+        """Yield the errors that jsonschema finds in the data."""
         if not self._fits(data):
             yield from self._validator.iter_errors(data)
 
 
 def first_error(checker: Checker, data: Any) -> str:
-    """Return in words the first thing that is wrong with data that does not fit a schema."""
+    """Return in words the first error of data that does not fit a schema."""
     for error in checker.iter_errors(data):
         nested = _relevant(error.context) if error.context else [error]
         place = _spoken(list(nested[0].absolute_path))
@@ -128,7 +128,7 @@ def schema_problems(
         for error in checker.iter_errors(data)
         for problem in _explained(document, error, where)
     )
-    return list(dict.fromkeys(problems))  # Two parts of a schema may ask for the same.
+    return list(dict.fromkeys(problems))  # Two parts of a schema may demand the same.
 
 
 def _explained(
@@ -145,7 +145,7 @@ def _explained(
     ):
         yield from _unknown_keys(document, error, path)
     elif rule == "required":
-        # There is one error for each missing key, and only its message says which.
+        # Each missing key has its own error, and only the message names it.
         missing = next(key for key in error.validator_value if error.message.startswith(repr(key)))
         message = f"{place} lacks `{missing}`" if path else f"`{missing}` is missing"
         yield document.problem(path, message, _described(error, missing), key=True)
@@ -171,7 +171,7 @@ def _explained(
 
 
 def _demand(error: _ValidationError) -> str | None:
-    """Return what a rule with one value asks, and what was found; None for other rules."""
+    """Return what a rule with one value demands, and what was found; None for other rules."""
     if error.validator not in _DEMANDS:
         return None
     demand = _DEMANDS[error.validator].format(_shown(error.validator_value))
@@ -179,7 +179,7 @@ def _demand(error: _ValidationError) -> str | None:
 
 
 def _relevant(errors: Iterable[_ValidationError]) -> list[_ValidationError]:
-    """Of alternatives that all failed, keep the one that got furthest."""
+    """Return the errors of the alternative that got furthest, if all failed."""
     by_branch: dict[Any, list[_ValidationError]] = {}
     for error in errors:
         by_branch.setdefault(error.relative_schema_path[0], []).append(error)

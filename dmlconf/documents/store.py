@@ -1,8 +1,8 @@
-"""A folder that keeps what is costly to compute again, as JSON under a digest.
+"""A folder that keeps results that are expensive to recompute, as JSON with a digest.
 
-Nothing in it is trusted more than a file of the user's own: a folder or an entry that another user
-may have written is not used, an entry that is damaged is ignored and written again, and JSON holds
-nothing that executes. A folder that cannot be used only costs time.
+Nothing in it is trusted more than the user's own files: a folder or an entry that another user may
+have written is not used, a damaged entry is ignored and rewritten, and JSON contains nothing
+executable. An unusable folder only costs time.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 MOST_BYTES: Final = 1 << 26
-"""Bytes of all entries of a folder; beyond them the oldest are removed."""
+"""Maximum bytes of all entries of a folder; beyond that the oldest are removed."""
 
 LARGEST_ENTRY: Final = 1 << 22
-"""Bytes of one entry; larger ones are not kept."""
+"""Maximum bytes of one entry; larger ones are not kept."""
 
 _SUFFIX: Final = ".json"
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -42,23 +42,23 @@ DIGEST_BYTES: Final = 65
 
 
 class Entries(Protocol):
-    """What is kept under keys, of letters and digits."""
+    """Values stored under keys of letters and digits."""
 
     def get(self, key: str) -> Any:
-        """Return what is kept under a key; None where nothing is, or it cannot be used."""
+        """Return the value of a key; None if there is none, or it cannot be used."""
 
     def put(self, key: str, value: Any) -> None:
-        """Keep a value under a key; nothing where that fails."""
+        """Store a value under a key; do nothing if that fails."""
 
     def prune(self) -> None:
-        """Remove what is too much."""
+        """Remove entries beyond the limits."""
 
 
 def entry_content(value: Any) -> bytes | None:
-    """Return an entry with a value: the digest of its JSON, a line end, its JSON.
+    """Return the entry for a value: the digest of its JSON, a line end, its JSON.
 
     Returns:
-        None for one that is larger than `LARGEST_ENTRY`.
+        None for an entry larger than `LARGEST_ENTRY`.
     """
     content = json.dumps(value, separators=(",", ":")).encode()
     if len(content) > LARGEST_ENTRY:
@@ -74,24 +74,24 @@ def entry_value(entry: bytes) -> Any:
     """
     digest, _, content = entry.partition(b"\n")
     if sha256(content).hexdigest().encode() != digest:
-        raise ValueError("the digest is another one")
+        raise ValueError("the digest does not match")
     return json.loads(content)
 
 
 class Store:
-    """Entries by key, each in a file of its own."""
+    """Entries by key, each in its own file."""
 
     def __init__(self, folder: Path) -> None:
-        """Name the folder; it is made when the first entry is kept.
+        """Set the folder, which is created when the first entry is stored.
 
         Args:
-            folder: of this user alone.
+            folder: owned by this user only.
         """
         self.folder = folder
         self._usable: bool | None = None
 
     def get(self, key: str) -> Any:
-        """Return what is kept under a key; None where nothing is, or it cannot be used.
+        """Return the value of a key; None if there is none, or it cannot be used.
 
         Args:
             key: letters and digits.
@@ -108,11 +108,11 @@ class Store:
             return None
 
     def put(self, key: str, value: Any) -> None:
-        """Keep a value under a key, in place of what was kept there; nothing where that fails.
+        """Store a value under a key, replacing the old one; do nothing if that fails.
 
         Args:
             key: letters and digits.
-            value: of what JSON has.
+            value: any JSON value.
         """
         content = entry_content(value)
         if content is None:
@@ -122,7 +122,7 @@ class Store:
             self._usable = None
             if not self._is_usable():
                 return
-            # A reader sees the old entry or the new one, and never a part of one.
+            # A reader sees the old entry or the new one, never part of one.
             handle, name = tempfile.mkstemp(dir=self.folder)
             try:
                 with os.fdopen(handle, "wb") as stream:
@@ -132,7 +132,7 @@ class Store:
                 Path(name).unlink(missing_ok=True)
 
     def prune(self, most_bytes: int = MOST_BYTES) -> None:
-        """Remove the oldest entries until the others have so many bytes."""
+        """Remove the oldest entries until the rest fit into this many bytes."""
         with suppress(OSError):
             if not self._is_usable():
                 return
@@ -148,7 +148,7 @@ class Store:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _is_usable(self) -> bool:
-        """Tell whether the folder is there, is no link, and only this user can write to it."""
+        """Return whether the folder exists, is not a link, and only this user can write to it."""
         if self._usable is None:
             try:
                 status = self.folder.lstat()
@@ -159,9 +159,9 @@ class Store:
 
 
 def _is_own(status: os.stat_result) -> bool:
-    """Tell whether this user owns a file or folder and no other can write to it.
+    """Return whether this user owns a file or folder and no other can write to it.
 
-    On Windows the user's folders have access lists of their own, which the mode does not tell.
+    On Windows the user's folders have access control lists, which the mode does not show.
     """
     if not hasattr(os, "geteuid"):
         return True

@@ -11,7 +11,7 @@ import numpy as np
 __all__ = ["Array", "DataType"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-"""An array of any of the data types; 4-bit types have one element a byte."""
+"""An array of any of the data types; 4-bit types have one element per byte."""
 
 
 class DataType(StrEnum):

@@ -1,7 +1,7 @@
 """Named generators of tensor data, the same on every machine and NumPy version.
 
-A generator makes any part of a tensor by itself: `count` elements from the element `first` on, in
-row-major order. So tensors are made in blocks that stay in the processor's cache.
+A generator creates any part of a tensor independently: `count` elements starting at the element
+`first`, in row-major order. So tensors are created in blocks that stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["FILLS", "challenged", "fill", "splitmix64"]
 
 
 _BLOCK: Final = 1 << 17
-"""Elements that are made at once."""
+"""Elements that are created at once."""
 
 
 def splitmix64(seed: int, count: int, first: int = 0) -> Array:
-    """Return `count` pseudo-random UINT64 numbers, from the one at `first` on; not to be written.
+    """Return `count` pseudo-random UINT64 numbers starting at `first`, as a read-only array.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     """
@@ -41,10 +41,10 @@ def _draw(seed: int, count: int, first: int) -> Array:
     return result
 
 
-# Cases of a matrix follow each other and differ in other things than their seeds.
+# Consecutive cases of a matrix differ in other things than their seeds.
 _drawn: Final = lru_cache(maxsize=64)(_draw)
 _MOST_KEPT: Final = 1 << 12
-"""Of longer rows, drawing them again takes little beside all else that is done with them."""
+"""Drawing longer rows again costs little compared with everything else done with them."""
 
 
 def _constant(first: int, count: int, data_type: DataType, *, value: float) -> Array:
@@ -62,16 +62,16 @@ def _sequence(
     period: int | None = None,
     shift: int = 0,
 ) -> Array:
-    """Count from `start` by `step`, and begin again after `period` elements.
+    """Count from `start` by `step`, and start again after `period` elements.
 
-    The first element is the one at `shift` of the period. Without a period it is as long as the
-    values stay exact in the data type, and at most the prime 251 for 8-bit types, so that rows of
-    a power of two do not repeat.
+    The first element is the one at `shift` of the period. By default the period is as long as the
+    values stay exact in the data type, and at most the prime 251 for 8-bit types, so that rows
+    whose length is a power of two do not repeat.
     """
     if period is not None:
         last = start + (period - 1) * step
         if period < 1 or not data_type.minimum <= last <= data_type.maximum:
-            raise ValueError(f"period {period} leads to {last}, which {data_type} does not hold")
+            raise ValueError(f"period {period} leads to {last}, which {data_type} cannot hold")
     else:
         exact = _EXACT.get(data_type, int(data_type.maximum))
         lowest = -exact if data_type.is_float else int(data_type.minimum)
@@ -95,18 +95,18 @@ def _shifted(values: Array, start: int, data_type: DataType) -> Array:
 
 _FEW: Final = 2**53
 _ALL: Final = 2**64
-"""As many numbers as 64 bits can tell apart."""
+"""The number of values that 64 bits can represent."""
 
 
 def _integers(
     first: int, count: int, data_type: DataType, *, low: int, high: int, seed: int = 0
 ) -> Array:
-    """Whole numbers from `low` to `high`, both included, in pseudo-random order."""
+    """Integers from `low` to `high`, inclusive, in pseudo-random order."""
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
     spread = high - low + 1
     if spread > _ALL:
-        raise ValueError(f"{low} to {high} are more numbers than 64 bits can tell apart")
+        raise ValueError(f"{low} to {high} are more numbers than 64 bits can represent")
     drawn = splitmix64(seed, count, first)
     if spread <= _FEW:
         drawn = (drawn >> np.uint64(11)) % np.uint64(spread)
@@ -130,12 +130,12 @@ def _uniform(
 ) -> Array:
     """Real numbers from `low` to `high` in pseudo-random order, rounded to the data type.
 
-    With a `step` they are rounded to multiples of it, so that sums of them may be exact.
+    With a `step` they are rounded to multiples of it, so that their sums may be exact.
     """
     if low > high:
         raise ValueError(f"low is {low}, above high, which is {high}")
     if step < 0:
-        raise ValueError(f"step is {step}, and must be at least 0")
+        raise ValueError(f"step is {step}, but must be at least 0")
     fraction = (splitmix64(seed, count, first) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     values = low + fraction * (high - low)
     if step:
@@ -144,7 +144,7 @@ def _uniform(
 
 
 _OUTLIER: Final = 60
-"""Deviations between the mean and an outlier, as activations of language models have them.
+"""Deviations between the mean and an outlier, as in activations of language models.
 
 Source: Dettmers et al., "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", 2022.
 """
@@ -161,11 +161,11 @@ _GRID: Final = 2.0**30
 def _quantiles() -> tuple[Array, Array]:
     """Return the ends of the pieces of the normal quantile function, and their differences.
 
-    The piece number `64 * i + j` begins where a greater magnitude has the probability
-    `2^(i - 54) * (1 + j / 64)`. Ends are rounded to multiples of 2^-30, so that the last place of a
+    Piece number `64 * i + j` begins where a greater magnitude has the probability
+    `2^(i - 54) * (1 + j / 64)`. Ends are rounded to multiples of 2^-30, so that the last digit of a
     machine's logarithm does not matter.
     """
-    from statistics import NormalDist  # Takes a while to import, and few fills need it.
+    from statistics import NormalDist  # Slow to import, and few fills need it.
 
     normal = NormalDist()
     ends = [
@@ -189,19 +189,19 @@ def _normal(
     outliers: int = 0,
     fan_in: int = 1,
 ) -> Array:
-    """Normally distributed numbers, rounded to the data type and limited to what it holds.
+    """Normally distributed numbers, rounded to the data type and clamped to its range.
 
-    Each is the value at a pseudo-random probability of the quantile function, which is linear
-    between the ends of `_quantiles`; all of that is exact or rounded once, by IEEE 754. With
-    `least: 0` they are what a RELU leaves of them; with `outliers` each so many-th element is 60
-    deviations from the mean. As weights, the deviation is divided by the root of `fan_in`.
+    Each is the value of the quantile function at a pseudo-random probability; the function is
+    linear between the ends of `_quantiles`. All of that is exact or rounded once, by IEEE 754. With
+    `least: 0` they are the output of a RELU. With `outliers: N`, every Nth element is 60 deviations
+    from the mean. For weights, the deviation is divided by the square root of `fan_in`.
     """
     if deviation < 0:
-        raise ValueError(f"deviation is {deviation}, and must be at least 0")
+        raise ValueError(f"deviation is {deviation}, but must be at least 0")
     if outliers < 0:
-        raise ValueError(f"outliers is {outliers}, and must be at least 0")
+        raise ValueError(f"outliers is {outliers}, but must be at least 0")
     if fan_in < 1:
-        raise ValueError(f"fan_in is {fan_in}, and must be at least 1")
+        raise ValueError(f"fan_in is {fan_in}, but must be at least 1")
     drawn = splitmix64(seed, count, first)
     greater = (drawn >> np.uint64(11)).astype(np.float64)
     greater += 0.5
@@ -224,11 +224,11 @@ def _normal(
 
 
 def _limited(values: Array, data_type: DataType) -> Array:
-    """Return FLOAT64 values in the data type; the nearest of its own for what it does not hold."""
+    """Return FLOAT64 values in the data type, clamped to its range."""
     limited = np.clip(values, float(data_type.minimum), float(data_type.maximum))
     if data_type.bits < 64 or data_type.is_float:
         return limited.astype(data_type.dtype)
-    beyond = limited >= float(data_type.maximum)  # 2^63 and 2^64 are no INT64 and UINT64.
+    beyond = limited >= float(data_type.maximum)  # 2^63 and 2^64 do not fit INT64 and UINT64.
     limited[beyond] = 0
     numbers = limited.astype(data_type.dtype)
     numbers[beyond] = int(data_type.maximum)
@@ -238,15 +238,15 @@ def _limited(values: Array, data_type: DataType) -> Array:
 def _specials(
     first: int, count: int, data_type: DataType, *, seed: int = 0, every: int = 1
 ) -> Array:
-    """Numbers that are easily lost, in turn from the one at `seed` on; a prime number of them.
+    """Numbers that are easily mishandled, in turn, starting at `seed`; their count is a prime.
 
     Floating-point types: signed zeros, infinities, NaN, subnormal, smallest, largest and
     unround numbers. Integers: the limits, the values next to them, and unequal bytes. With
-    `every` only each so many-th element is one, and those between are ordinary numbers: such
-    as `uniform` gives from -1 to 1, or integers from 0 to 7.
+    `every: N` only every Nth element is one of these; those between are ordinary numbers, as from
+    `uniform` between -1 and 1, or integers from 0 to 7.
     """
     if every < 1:
-        raise ValueError(f"every is {every}, and must be at least 1")
+        raise ValueError(f"every is {every}, but must be at least 1")
     kinds = _special_floats(data_type) if data_type.is_float else _special_integers(data_type)
     place = np.arange(first, first + count)
     special = kinds[(place // every + seed) % len(kinds)]
@@ -284,20 +284,20 @@ FILLS: Final[Mapping[str, Callable[..., Array]]] = {
     "normal": _normal,
     "specials": _specials,
 }
-"""The generators by name; their keyword arguments are what a case may say."""
+"""The generators by name; a case may give their keyword arguments."""
 
 
 def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mapping[str, Any]:
-    """Return the arguments of a fill whose data a challenge changes.
+    """Return a fill's arguments with its data varied by a challenge.
 
     A fill with a seed gets another one: equal seeds stay equal, since some cases need equal
     tensors, and unequal ones stay unequal. Seeds of `specials` keep their distances, since cases
-    choose by them which special numbers meet. A sequence without a period begins further on. One
-    with a period has the numbers that a case needs, such as indices, and stays.
+    use them to choose which special numbers meet. A sequence without a period starts at an offset.
+    One with a period has numbers that the case needs, such as indices, and stays the same.
 
     Args:
         name: the generator.
-        arguments: as a case says them.
+        arguments: as given in a case.
         challenge: a number from 0 up to 2**64 - 1.
     """
     defaults = FILLS[name].__kwdefaults__ or {}
@@ -314,7 +314,7 @@ def challenged(name: str, arguments: Mapping[str, Any], challenge: int) -> Mappi
 
 
 _SHIFTS: Final = 97
-"""How many beginnings a sequence may have; few enough for its numbers to stay of the same size."""
+"""How many offsets a sequence may have; few enough for its numbers to stay of the same size."""
 
 _SPARE_SEED_BITS: Final = 16
 """Seeds of 48 bits can be added to any index without overflow."""
@@ -323,7 +323,7 @@ _SPARE_SEED_BITS: Final = 16
 def fill(
     name: str, sizes: Sequence[int], data_type: DataType, arguments: Mapping[str, Any]
 ) -> Array:
-    """Return a tensor made by the generator `name`, in row-major order.
+    """Return a tensor from the generator `name`, in row-major order.
 
     Raises:
         ValueError: an argument does not fit the data type.

@@ -28,7 +28,7 @@ Strides = tuple[int, ...]
 
 
 def packed_strides(sizes: Sequence[int]) -> Strides:
-    """Return the strides of a tensor whose elements follow each other, last dimension first."""
+    """Return the strides of a tensor with contiguous elements, the last dimension fastest."""
     strides = [1] * len(sizes)
     for dimension in range(len(sizes) - 1, 0, -1):
         strides[dimension - 1] = strides[dimension] * sizes[dimension]
@@ -36,7 +36,7 @@ def packed_strides(sizes: Sequence[int]) -> Strides:
 
 
 def is_packed(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether strides are those of packed elements; of dimensions of size 1 any are."""
+    """Return whether strides are those of packed elements; dimensions of size 1 may have any."""
     return all(
         size == 1 or stride == packed
         for size, stride, packed in zip(sizes, strides, packed_strides(sizes), strict=False)
@@ -69,7 +69,7 @@ LAYOUTS: Final[dict[str, Callable[[Sequence[int]], Strides | None]]] = {
     "transposed": _transposed,
     "broadcast": _broadcast,
 }
-"""Named layouts: a function from sizes to strides; `implicit` has none, as a null pointer."""
+"""Named layouts: functions from sizes to strides; `implicit` has none, as a null pointer."""
 
 
 def _last_offset(sizes: Sequence[int], strides: Sequence[int]) -> int:
@@ -79,7 +79,7 @@ def _last_offset(sizes: Sequence[int], strides: Sequence[int]) -> int:
 def minimum_buffer_bytes(
     data_type: DataType, sizes: Sequence[int], strides: Sequence[int] | None
 ) -> int:
-    """Return the least TotalTensorSizeInBytes: up to the last element, in whole 4 bytes.
+    """Return the minimum TotalTensorSizeInBytes: up to the last element, in multiples of 4 bytes.
 
     Source: the page of DML_BUFFER_TENSOR_DESC (DMLCalcBufferTensorSize).
     """
@@ -96,7 +96,7 @@ def element_offsets(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Tell whether two elements share a place in the buffer."""
+    """Return whether two elements share a place in the buffer."""
     ordered = sorted(
         (stride, size) for size, stride in zip(sizes, strides, strict=True) if size > 1
     )
@@ -114,10 +114,10 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def as_stored(values: Array, strides: Sequence[int] | None) -> Array:
-    """Return the values that a buffer of these strides can hold.
+    """Return the values as read back from a buffer of these strides.
 
-    Where elements share a place (a stride of 0, say), the last of them in row-major order is
-    what all of them read.
+    If elements share a place, for example by a stride of 0, all of them read the last one in
+    row-major order.
     """
     if strides is None or not overlaps(values.shape, strides):
         return values

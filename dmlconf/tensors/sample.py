@@ -20,7 +20,7 @@ _NUMBERS: Final = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """What is known of an array.
+    """The digest of an array and some of its elements.
 
     Attributes:
         dtype: of the array.
@@ -51,7 +51,7 @@ def sample_of(array: Array, seed: str, count: int) -> Sample:
 
 
 def sample_places(size: int, seed: str, count: int) -> Array:
-    """Return different places of an array, INT64, ascending: the first, the last, and others.
+    """Return distinct places of an array, INT64, ascending: the first, the last, and others.
 
     They are the same on every platform and with every version of NumPy.
 
@@ -64,7 +64,7 @@ def sample_places(size: int, seed: str, count: int) -> Array:
         ValueError: the array has too few elements.
     """
     if not 2 <= count <= size:
-        raise ValueError(f"no sample of {count} elements can be taken of {size}")
+        raise ValueError(f"no sample of {count} elements can be taken from {size}")
     places = {0: None, size - 1: None}  # A dictionary, because it keeps their order.
     for blocks in _blocks(seed, -(-count // _NUMBERS)):
         places.update(dict.fromkeys((blocks % np.uint64(size)).tolist()))
@@ -74,7 +74,7 @@ def sample_places(size: int, seed: str, count: int) -> Array:
 
 
 def _blocks(seed: str, count: int) -> Iterator[Array]:
-    """Yield the pseudo-random UINT64 numbers of a seed, those of so many digests at a time."""
+    """Yield the pseudo-random UINT64 numbers of a seed, those of `count` digests at a time."""
     for first in itertools.count(0, count):
         numbers = (f"{seed}/{block}".encode() for block in range(first, first + count))
         yield np.frombuffer(b"".join(sha256(number).digest() for number in numbers), "<u8")
@@ -86,5 +86,5 @@ def elements_digest(array: Array) -> str:
 
 
 def little_endian(array: Array) -> bytes:
-    """Return the elements in row-major order, each the least significant byte first."""
+    """Return the elements in row-major order, each with the least significant byte first."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -13,9 +13,9 @@ _FORMATS: Final = {DataType.FLOAT64: "<d", DataType.FLOAT32: "<f", DataType.FLOA
 
 
 def scalar_bytes(value: float, type_name: str | int) -> bytes:
-    """Return the 8 bytes of a union with the value in those of the data type; the others are zero.
+    """Return the 8 bytes of a union that holds the value in the data type, padded with zeros.
 
-    A type that is none, such as UNKNOWN, says nothing of the bytes: they are all zero.
+    For anything that is not a data type, such as UNKNOWN, all bytes are zero.
     """
     if type_name not in tuple(DataType):
         return bytes(8)

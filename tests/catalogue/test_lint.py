@@ -75,7 +75,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "neither a function nor a more general operator": (
         "family: frobbing\n", "",
         """
-        frob.yaml:1:1: needs a `family`, or `specialises` where it is a special case
+        frob.yaml:1:1: needs a `family`, or `specialises` if it is a special case
              1 | operator: FROB
                | ^
         """,
@@ -94,7 +94,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         frob.yaml:7:14: ScaleBias of ELEMENT_WISE_CLIP needs a value
              7 | specialises: {operator: ELEMENT_WISE_CLIP, with: {Min: 0, Max: 1}}
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        frob.yaml:7:14: ELEMENT_WISE_CLIP takes no account of Axes, Direction, Type, Value
+        frob.yaml:7:14: ELEMENT_WISE_CLIP ignores Axes, Direction, Type, Value
              7 | specialises: {operator: ELEMENT_WISE_CLIP, with: {Min: 0, Max: 1}}
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
@@ -106,7 +106,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         frob.yaml:7:59: ACTIVATION_RELU has no field Axis that needs a value
              7 | specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}
                |                                                           ^^^^^^^^^^
-        frob.yaml:7:14: ACTIVATION_RELU takes no account of Direction, Type, Value
+        frob.yaml:7:14: ACTIVATION_RELU ignores Direction, Type, Value
              7 | specialises: {operator: ACTIVATION_RELU, computed: {Axis: Axes + Top}}
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         frob.yaml:7:59: FROB has no field Top
@@ -141,8 +141,8 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a table of a feature level that does not exist": (
         "- since: 2_0", "- since: 2_7",
         """
-        frob.yaml:18:12: 2_7 is no feature level; they are 1_0, 2_0, 2_1, 3_0, 3_1, 4_0, 4_1, 5_0, \
-5_1, 5_2, 6_0, 6_1, 6_2, 6_3, 6_4
+        frob.yaml:18:12: 2_7 is not a feature level; they are 1_0, 2_0, 2_1, 3_0, 3_1, 4_0, 4_1, \
+5_0, 5_1, 5_2, 6_0, 6_1, 6_2, 6_3, 6_4
             18 |   - since: 2_7
                |            ^^^
         """,
@@ -233,7 +233,7 @@ must be at most 8, not 9
     "a tensor that is an attribute": (
         LAST_FIELD, LAST_FIELD + "  - {name: T, kind: attribute, c_type: const DML_TENSOR_DESC*}\n",
         """
-        frob.yaml:17:5: T is of kind attribute, yet its type is const DML_TENSOR_DESC*
+        frob.yaml:17:5: T is of kind attribute, but its type is const DML_TENSOR_DESC*
             17 |   - {name: T, kind: attribute, c_type: const DML_TENSOR_DESC*}
                |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         frob.yaml:17:5: DML_TENSOR_DESC is not an enum in common.yaml
@@ -244,7 +244,7 @@ must be at most 8, not 9
     "a count of what is no array": (
         "c_type: const UINT*, count", "c_type: UINT, count",
         """
-        frob.yaml:13:5: Axes has a count, yet its type is no pointer
+        frob.yaml:13:5: Axes has a count, but its type is not a pointer
             13 |   - {name: Axes, kind: attribute, c_type: UINT, count: AxisCount}
                |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
@@ -252,7 +252,7 @@ must be at most 8, not 9
     "a count that is no field": (
         "count: AxisCount", "count: AxesCount",
         """
-        frob.yaml:13:5: Axes counts by AxesCount, which is not a UINT field
+        frob.yaml:13:5: Axes has the count AxesCount, which is not a UINT field
             13 |   - {name: Axes, kind: attribute, c_type: const UINT*, count: AxesCount}
                |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
@@ -260,7 +260,7 @@ must be at most 8, not 9
     "a count that is no number": (
         "count: AxisCount", "count: Direction",
         """
-        frob.yaml:13:5: Axes counts by Direction, which is not a UINT field
+        frob.yaml:13:5: Axes has the count Direction, which is not a UINT field
             13 |   - {name: Axes, kind: attribute, c_type: const UINT*, count: Direction}
                |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         """,
@@ -300,7 +300,7 @@ must be at most 8, not 9
     "ranks from the greatest to the least": (
         "InputTensor: {ranks: [1, 8]", "InputTensor: {ranks: [8, 1]",
         """
-        frob.yaml:21:28: must have the least rank first
+        frob.yaml:21:28: must have the lowest rank first
             21 |       InputTensor: {ranks: [8, 1], data_types: [FLOAT32, FLOAT16]}
                |                            ^^^^^^
         """,
@@ -308,7 +308,7 @@ must be at most 8, not 9
     "a newer table below an older one": (
         "since: 2_0\n    when: Direction == 'INCREASING'\n", "since: 0_0\n".replace("0_0", "1_0"),
         """
-        frob.yaml:18:3: must have the newest feature level first, and each once
+        frob.yaml:18:3: must list each feature level once, the newest first
             18 |   - since: 1_0
                |   ^
         """,
@@ -356,7 +356,7 @@ must be at most 8, not 9
     "a shared constraint that is none": (
         "  - {name: same-sizes,", "  - same-size\n  - {name: same-sizes,",
         """
-        frob.yaml:33:5: common.yaml has no shared constraint same-size of these fields; \
+        frob.yaml:33:5: common.yaml has no shared constraint same-size for these fields; \
 did you mean same-sizes?
             33 |   - same-size
                |     ^^^^^^^^^
@@ -374,8 +374,8 @@ did you mean same-sizes?
         "for axis in Axes)",
         "for axis in Axes) and " + " and ".join(f"AxisCount != {n}" for n in range(10, 20)),
         """
-        frob.yaml:31:14: an expression of 255 characters; at most 200, so give a name under \
-`terms` to a part of it
+        frob.yaml:31:14: an expression of 255 characters; at most 200: name a part of it \
+under `terms`
             31 |     require: all(axis < InputTensor.DimensionCount for axis in Axes) \
 and AxisCount != 10 and AxisCou
                |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\
@@ -605,7 +605,7 @@ def test_finds_faults_of_what_all_operators_share(tmp_path: Path) -> None:
         ("name: sizes-not-zero", "name: strides-per-dimension", "is listed twice"),
         ("source: header", "source: rumour", 'cannot be "rumour"'),
         ("WRAP: 6_4}", "WARP: 6_4}", "DML_PADDING_MODE has no constant WARP"),
-        ("WRAP: 6_4}", "WRAP: 6_5}", "6_5 is no feature level"),
+        ("WRAP: 6_4}", "WRAP: 6_5}", "6_5 is not a feature level"),
     ):
         assert old in text
         (problem,) = lint_common(write(tmp_path, text.replace(old, new, 1), "common.yaml"))

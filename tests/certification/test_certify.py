@@ -135,7 +135,7 @@ def test_a_journal_on_a_full_disk_is_gone_on_with(folder: Path) -> None:
         capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode == 6, done.stderr
-    assert "it.dmlcert.partial cannot be written any more: File too large" in done.stderr
+    assert "it.dmlcert.partial can no longer be written: File too large" in done.stderr
     assert "Traceback" not in done.stderr
     again = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
     assert again.returncode == 0, again.stderr
@@ -146,7 +146,7 @@ def test_a_journal_that_is_no_file_is_refused(folder: Path) -> None:
     os.mkfifo(folder / "it.dmlcert.partial")
     done = dmlconf_here(folder, *arguments("-o", "it.dmlcert"))
     assert done.returncode == 2
-    assert "it.dmlcert.partial is no regular file" in done.stderr
+    assert "it.dmlcert.partial is not a regular file" in done.stderr
 
 
 def test_a_device_that_lacks_what_the_level_demands_gives_no_certificate(folder: Path) -> None:
@@ -181,7 +181,7 @@ def test_an_interrupted_certification_goes_on(folder: Path) -> None:
     journal.write_bytes(journal.read_bytes() + b'{"line": {"case": "cut')
     other = dmlconf_here(folder, *arguments("-o", "it.dmlcert", "--resume"))
     assert other.returncode == 2
-    assert "was begun with another backend" in other.stderr
+    assert "was started with another backend" in other.stderr
     done = dmlconf_here(folder, *again, "--resume")
     assert done.returncode == 0, done.stderr
     assert verified(folder).returncode == 0
@@ -198,7 +198,7 @@ def test_a_recording_is_certified_in_its_environment(folder: Path) -> None:
     assert str(folder) not in json.dumps(forgery.statement)
     done = verified(folder)
     assert done.returncode == 0, done.stdout
-    assert "it is of a recording that was made before, not of a run" in spoken(done)
+    assert "it is of an earlier recording, not of a run" in spoken(done)
 
 
 def test_a_recording_that_lacks_cases_gives_no_certificate(folder: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_statement_is_enclosed_and_signed(folder: Path) -> None:
     (folder / "statement.yaml").write_text(text, encoding="utf-8")
     certified(folder, "--statement", "statement.yaml", "--key", "vendor.pem")
     assert members(folder / "it.dmlcert")["statement.yaml"].decode() == text
-    assert "Vendor (as the sender says) Example" in spoken(verified(folder))
+    assert "Vendor (according to the sender) Example" in spoken(verified(folder))
     (folder / "statement.yaml").write_text("vendor: Example\n", encoding="utf-8")
     done = dmlconf_here(folder, *arguments("-o", "other.dmlcert", "--statement", "statement.yaml"))
     assert done.returncode == 3
@@ -262,7 +262,7 @@ def test_says_what_is_wrong_before_anything_runs(folder: Path) -> None:
     for extra, code, message in (
         (("-o", "it.zip"), 2, "it.zip does not end in .dmlcert"),
         (("-o", "nowhere/it.dmlcert"), 2, "-o nowhere/it.dmlcert"),
-        (("-o", "it.dmlcert", "--key", "vendor.pub.pem"), 2, "is no private key"),
+        (("-o", "it.dmlcert", "--key", "vendor.pub.pem"), 2, "is not a private key"),
         (("-o", "it.dmlcert", "--statement", "none.yaml"), 2, "--statement none.yaml"),
     ):
         done = dmlconf_here(folder, *arguments(*extra))

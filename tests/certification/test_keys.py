@@ -82,17 +82,17 @@ def test_says_what_is_wrong_with_a_key(tmp_path: Path) -> None:
             "encrypted.pem")  # fmt: skip
     (tmp_path / "text.pem").write_text("no key", encoding="utf-8")
     for name, message in {
-        "rsa.pem": "not of Ed25519",
+        "rsa.pem": "not Ed25519",
         "encrypted.pem": "is encrypted; `openssl pkey",
-        "text.pem": "is no private key",
-        "key.pub.pem": "is no private key",
+        "text.pem": "is not a private key",
+        "key.pub.pem": "is not a private key",
         "missing.pem": "cannot be read: No such file",
     }.items():
         with pytest.raises(CertificationError, match=message):
             read_private_key(tmp_path / name)
     for name, message in {
         "key.pem": "is a private key; `openssl pkey",
-        "text.pem": "is no public key",
+        "text.pem": "is not a public key",
     }.items():
         with pytest.raises(CertificationError, match=message):
             read_public_key(tmp_path / name)

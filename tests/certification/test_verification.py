@@ -48,7 +48,7 @@ def test_one_flipped_bit_of_an_output_is_refused_with_the_name_of_its_case(folde
     done = verified(folder, file="flipped.dmlcert")
     assert done.returncode == 3
     assert "outputs.bin is not what the statement says" in spoken(done)
-    assert f"outputs.bin holds other outputs than outcomes.jsonl says: {first}" in spoken(done)
+    assert f"outputs.bin does not match outcomes.jsonl: {first}" in spoken(done)
 
 
 @pytest.mark.parametrize("name", STRANGER)
@@ -162,7 +162,7 @@ def test_says_who_chose_profile_and_challenge(folder: Path) -> None:
     certified(folder, "--challenge", "7", "-o", "challenged.dmlcert")
     done = verified(folder, file="challenged.dmlcert")
     assert done.returncode == 0
-    assert "whoever chose its challenge could try many: name yours" in spoken(done)
+    assert "whoever chose its challenge could try many: give yours" in spoken(done)
     done = verified(folder, "--challenge", "7", file="challenged.dmlcert")
     assert done.returncode == 0
     assert "chose" not in spoken(done)
@@ -175,7 +175,7 @@ def test_says_that_the_reference_is_no_device(tmp_path: Path) -> None:
     certified(tmp_path, backend="numpy")
     done = verified(tmp_path)
     assert done.returncode == 0
-    assert "it is of numpy, which is dmlconf's own reference, and of no device" in spoken(done)
+    assert "it is of numpy, which is dmlconf's own reference, not of a device" in spoken(done)
 
 
 def test_says_which_version_is_needed(folder: Path) -> None:
@@ -192,7 +192,7 @@ def test_says_which_version_is_needed(folder: Path) -> None:
 
     done = forged(folder, same_version)
     assert done.returncode == 1
-    assert "the one here has the same version and other files" in spoken(done)
+    assert "this one has the same version but different files" in spoken(done)
 
 
 def test_a_profile_in_a_certificate_is_never_a_path(folder: Path) -> None:
@@ -213,7 +213,7 @@ def test_figures_that_differ_are_told_and_do_not_count(folder: Path) -> None:
 
     done = forged(folder, change)
     assert done.returncode == 0
-    assert "cases have other figures here than in the log" in spoken(done)
+    assert "cases have different figures here than in the log" in spoken(done)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

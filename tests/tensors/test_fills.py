@@ -271,7 +271,7 @@ def test_normal_numbers_are_limited_to_the_data_type(data_type: DataType) -> Non
 
 @pytest.mark.parametrize(("name", "value"), [("deviation", -1), ("outliers", -1), ("fan_in", 0)])
 def test_refuses_normal_numbers_that_are_none(name: str, value: int) -> None:
-    with pytest.raises(ValueError, match=f"{name} is {value}, and must be at least"):
+    with pytest.raises(ValueError, match=f"{name} is {value}, but must be at least"):
         normal_numbers(3, **{name: value})
 
 

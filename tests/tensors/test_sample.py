@@ -38,7 +38,7 @@ def test_every_element_can_be_sampled() -> None:
 
 @pytest.mark.parametrize(("size", "count"), [(5, 6), (5, 1), (0, 2)])
 def test_rejects_samples_that_an_array_does_not_have(size: int, count: int) -> None:
-    with pytest.raises(ValueError, match=f"no sample of {count} elements can be taken of {size}"):
+    with pytest.raises(ValueError, match=f"no sample of {count} elements can be taken from {size}"):
         sample_places(size, "seed", count)
 
 
