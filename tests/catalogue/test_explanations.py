@@ -100,7 +100,7 @@ TEXTS = [
     ),
     (
         "reduce/invalid/unknown-function", "supported-dimension-count", "InputTensor",
-        "InputTensor has 2 dimensions, and no table of support holds for these attributes",
+        "InputTensor has 2 dimensions, and no support table applies to these attributes",
     ),
     (
         "tile/invalid/unsupported-output-data-type", "supported-data-type", "OutputTensor",

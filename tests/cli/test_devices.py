@@ -52,7 +52,7 @@ def test_narrow_terminals_show_a_record_for_each_adapter() -> None:
         "   vendor, device  0x8086, 0x56a0",
         "   driver          31.0.101.1",
         "   LUID            00000000:0000a1b2",
-        "   memory          8.0 GiB of its own",
+        "   memory          8.0 GiB dedicated",
         "   feature level   6_4",
         "   data types      FLOAT32 FLOAT16",
         "1  Basic Render",
@@ -60,7 +60,7 @@ def test_narrow_terminals_show_a_record_for_each_adapter() -> None:
         "   vendor, device  0x1414, 0x008c",
         "   driver          unknown",
         "   LUID            00000000:0000a1b3",
-        "   memory          0.0 GiB of its own",
+        "   memory          0.0 GiB dedicated",
         "   cannot be used  E_FAIL (it failed)",
     ]
 
