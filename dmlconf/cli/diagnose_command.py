@@ -74,7 +74,7 @@ def command(
 ) -> int:
     """Diagnose the failures in a run LOG (by default that of the latest run), or one CASE.
 
-    For each group of failures that share something, the smallest case is run again: alone and ten
+    For each group of failures that share something, the simplest case is run again: alone and ten
     times over, in variants, and reduced as long as it fails in the same way. Ctrl-C ends a
     reduction and keeps the smallest case so far, which also survives if the process dies.
 

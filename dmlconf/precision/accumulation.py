@@ -159,7 +159,7 @@ class Accumulation:
         return float(np.finfo(dtype if own else np.float32).max)
 
     def _undefined(self, dtype: np.dtype[Any]) -> Array:
-        """Tell which elements have error scales so large that anything is right."""
+        """Return which elements have error scales so large that anything is right."""
         overflow = self._overflow(dtype)
         undefined: Array = np.isfinite(self.error_scale) & (
             self.error_scale > (_ANYTHING if overflow == _LARGEST else overflow)
@@ -267,7 +267,7 @@ class Accumulation:
         return np.minimum(most, likely + terms * np.minimum(size, 1.0))
 
     def _exact(self, error_scale: Array, bits: int) -> Array:
-        """Tell where every sum of some terms is a number of so many bits, so that no sum errs."""
+        """Return where every sum of some terms is a number of so many bits, so that no sum errs."""
         if not self.quantum:
             return np.zeros(error_scale.shape, bool)
         exact: Array = error_scale <= self.quantum * 2.0**bits

@@ -39,7 +39,7 @@ class Allowance(Protocol):
         ...
 
     def overflows(self) -> Array | None:
-        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        """Return where something may overflow on the way to a finite result; None for nowhere."""
         ...
 
     def quantum(self) -> float:
@@ -47,11 +47,11 @@ class Allowance(Protocol):
         ...
 
     def terms_vary(self) -> bool:
-        """Tell whether each sum is known to have many terms whose roundings are independent."""
+        """Return whether each sum is known to have many terms whose roundings are independent."""
         ...
 
     def sums_shared(self) -> bool:
-        """Tell whether many elements take the errors of one sum."""
+        """Return whether many elements take the errors of one sum."""
         ...
 
     def others(self) -> tuple[Array, ...]:

@@ -167,7 +167,7 @@ class _AppliedRule:
         return share, squares
 
     def _near_any(self, block: slice, values: Array, intervals: Sequence[Interval]) -> Array:
-        """Tell which elements are right for the inputs as they are, or without subnormals."""
+        """Return which elements are right for the inputs as they are, or without subnormals."""
         near = np.zeros(len(values), bool)
         for right in self.alternatives:
             target = right[block]
@@ -300,7 +300,7 @@ def _flat(values: Array | None) -> Array | None:
 
 
 def _varied(values: Array) -> bool:
-    """Tell whether elements are many and different, so that their errors are independent."""
+    """Return whether elements are many and different, so that their errors are independent."""
     some = values[:_MOST_SAMPLED]
     return len(some) >= _LEAST_ELEMENTS and len(np.unique(some)) > len(some) // 2
 

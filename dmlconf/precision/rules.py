@@ -111,7 +111,7 @@ def _outside_all(actual: Array, expected: Array, candidates: Sequence[Interval])
 
 
 def within(values: Array, lowest: Array, highest: Array) -> Array:
-    """Tell which values lie in an interval; NaN does where it is the interval's only value."""
+    """Return which values lie in an interval; NaN does where it is the interval's only value."""
     within: Array = (values >= lowest) & (values <= highest)
     if values.dtype.kind == "f":
         within |= np.isnan(values) & np.isnan(lowest) & np.isnan(highest)
@@ -120,7 +120,7 @@ def within(values: Array, lowest: Array, highest: Array) -> Array:
 
 
 def undefined(lowest: Array, highest: Array) -> Array:
-    """Tell of which elements an interval says nothing: it holds all that the data type does."""
+    """Return of which elements an interval says nothing: it holds all that the data type does."""
     if lowest.dtype.kind == "f":
         return np.isneginf(lowest) & np.isposinf(highest)
     limits = np.iinfo(lowest.dtype)

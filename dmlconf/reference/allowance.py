@@ -39,7 +39,7 @@ class CaseAllowances:
         return _OutputAllowance(self, self._outputs.index(output), output)
 
     def accumulates(self, output: str) -> bool:
-        """Tell whether the rule of an output is `accumulate`."""
+        """Return whether the rule of an output is `accumulate`."""
         return self._case.rule(output).kind is RuleKind.ACCUMULATE
 
     @cached_property
@@ -112,7 +112,7 @@ class _OutputAllowance:
         return self._whole(self._error_scale.deviation)
 
     def overflows(self) -> Array | None:
-        """Tell where something may overflow on the way to a finite result; None for nowhere."""
+        """Return where something may overflow on the way to a finite result; None for nowhere."""
         return self._whole(self._error_scale.overflows)
 
     def _whole(self, part: Array | None) -> Array | None:
@@ -123,11 +123,11 @@ class _OutputAllowance:
         return self._error_scale.quantum
 
     def terms_vary(self) -> bool:
-        """Tell whether each sum has many terms whose roundings are independent."""
+        """Return whether each sum has many terms whose roundings are independent."""
         return self._error_scale.terms_vary
 
     def sums_shared(self) -> bool:
-        """Tell whether many elements take the errors of one sum."""
+        """Return whether many elements take the errors of one sum."""
         return self._error_scale.sums_shared
 
     def others(self) -> tuple[Array, ...]:

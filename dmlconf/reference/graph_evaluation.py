@@ -105,7 +105,7 @@ def _reads_the_same(
     same: set[str | Slot],
     known: NodeValues,
 ) -> bool:
-    """Tell whether a node reads what it read in a known evaluation."""
+    """Return whether a node reads what it read in a known evaluation."""
     return all(
         source in same and known.sources[node.name, tensor] == source
         for tensor, source in reads[node.name]

@@ -38,7 +38,7 @@ def open_elements(
     right: NodeValues,
     moved: Sequence[NodeValues],
 ) -> dict[Slot, Array]:
-    """Tell of which elements any value is right for what an earlier node may give.
+    """Return of which elements any value is right for what an earlier node may give.
 
     Args:
         case: the graph.

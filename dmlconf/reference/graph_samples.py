@@ -82,7 +82,7 @@ class Room:
 
     @property
     def beyond(self) -> Array | None:
-        """Tell where a right value need not be near the expected one; None for nowhere."""
+        """Return where a right value need not be near the expected one; None for nowhere."""
         beyond = self.open if self.overflows is None else self.open | self.overflows
         return beyond if beyond.any() else None
 

@@ -129,7 +129,7 @@ class Expectations:
 
 
 def states_all(planned: PlannedCase) -> bool:
-    """Tell whether a case states all that is expected of it, and so asks nobody else."""
+    """Return whether a case states all that is expected of it, and so asks nobody else."""
     template = planned.template
     expect = template.data.get("expect", {})
     alone = "rejected" in expect or "relation" in template.data
@@ -242,7 +242,7 @@ def _recorded(
 
 
 def _has_independent_part(path: Path, subject: Subject, plan: Sequence[PlannedCase]) -> bool:
-    """Tell whether a recording can judge some of the plan; every file that it needs can be read."""
+    """Return whether a recording can judge some of the plan and all files it needs open."""
     from dmlconf.backends.recording.store import StoredRecording
 
     heads = [head for _, head in StoredRecording(path).heads(_operators(plan))]
@@ -277,7 +277,7 @@ def _require_fresh(
 
 
 def _knows_any(stored: StoredRecording, suite: Suite) -> bool:
-    """Tell whether a recording has any case of the suite, chosen or not."""
+    """Return whether a recording has any case of the suite, chosen or not."""
     for planned in suite.plan():
         part = stored.part(planned.template.operator_name)
         if part is not None and planned.identifier in part.entries:

@@ -138,7 +138,7 @@ def _size(path: Path) -> int:
 
 
 def _has_header(path: Path) -> bool:
-    """Tell whether a log has a whole first line.
+    """Return whether a log has a whole first line.
 
     Raises:
         InvalidLogError: the file cannot be read, or its only line does not begin as a log does.

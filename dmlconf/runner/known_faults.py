@@ -62,7 +62,7 @@ class NodeCondition:
     when: Expression
 
     def holds(self, case: Case) -> bool:
-        """Tell whether a graph has such a node; what is no graph has none."""
+        """Return whether a graph has such a node; what is no graph has none."""
         if not isinstance(case, GraphCase):
             return False
         return any(
@@ -111,13 +111,13 @@ class KnownFault:
     alone: bool = False
 
     def concerns(self, case: Case) -> bool:
-        """Tell whether a case meets the fault."""
+        """Return whether a case meets the fault."""
         if not Scope(self.operators, self.cases, self.when).covers(case):
             return False
         return self.node is None or self.node.holds(case)
 
     def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
-        """Tell whether the fault is why a case that should have passed did not.
+        """Return whether the fault is why a case that should have passed did not.
 
         Args:
             case: the case.
@@ -178,7 +178,7 @@ class KnownFaults:
         return replace(verdict, status=Status.WAIVED, reason=reason)
 
     def harms_others(self, case: Case) -> bool:
-        """Tell whether the case must run in a process of its own."""
+        """Return whether the case must run in a process of its own."""
         return any(fault.alone and fault.concerns(case) for fault in self.faults)
 
 

@@ -59,7 +59,7 @@ def _same_bits(one: Array, other: Array) -> bool:
 
 
 def _not_zero(case: Case, name: str, allowance: Allowance) -> Array:
-    """Tell which elements are certainly not zero: neither flushed, nor cancelled, nor a choice."""
+    """Return which elements are certainly not zero: not flushed, not cancelled, not a choice."""
     expected, kind = allowance.right(), case.rule(name).kind
     is_float = expected.dtype.kind == "f"
     certain: Array = (

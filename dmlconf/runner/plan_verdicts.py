@@ -16,7 +16,7 @@ __all__ = ["compares_unfused", "verdicts"]
 
 
 def compares_unfused(given: bool | None, capabilities: Capabilities) -> bool:
-    """Tell whether each graph's nodes run one by one as well.
+    """Return whether each graph's nodes run one by one as well.
 
     Args:
         given: what the user asks for; None for what suits the backend.

@@ -82,7 +82,7 @@ class _Queue(Generic[_Case]):
         self.suspects.extend(harmful)
 
     def waiting(self) -> bool:
-        """Tell whether any case is still to be given to a worker."""
+        """Return whether any case is still to be given to a worker."""
         if not self._next:
             self._next.extend(islice(self._cases, 1))  # Of the last, those that run alone follow.
         return bool(self.suspects or self.singles or self._next)

@@ -92,7 +92,7 @@ def _common(actual: Sample, expected: Sample) -> Pair:
 
 
 def is_whole(output: Array | Sample, sample: Sample) -> bool:
-    """Tell whether an output is what a sample was taken of, to the bit.
+    """Return whether an output is what a sample was taken of, to the bit.
 
     A sample that does not have the elements that its digest is of was not taken of the output.
     """

@@ -48,7 +48,7 @@ class Scope:
     where: Expression | None = None
 
     def covers(self, case: Case, facts: Facts | None = None) -> bool:
-        """Tell whether a case meets all of the conditions.
+        """Return whether a case meets all of the conditions.
 
         Args:
             case: the case.
@@ -77,7 +77,7 @@ class Facts:
         return names_of(self._case)
 
     def meet(self, condition: Expression) -> bool:
-        """Tell whether a condition holds; one that cannot be evaluated does not."""
+        """Return whether a condition holds; one that cannot be evaluated does not."""
         try:
             return bool(condition.evaluate(self._names, self._steps))
         except ExpressionError:
@@ -109,7 +109,7 @@ class VersionRange:
     last: Version | None = None
 
     def holds(self, version: Version) -> bool:
-        """Tell whether a version is among these."""
+        """Return whether a version is among these."""
         if self.first is not None and version < self.first:
             return False
         return self.last is None or version[: len(self.last)] <= self.last

@@ -144,7 +144,7 @@ def _with_inputs(case: Case) -> Case:
 
 
 def no_expectation(case: Case) -> None:
-    """Tell no expected outcome."""
+    """Return no expected outcome."""
 
 
 class _ByBackend:

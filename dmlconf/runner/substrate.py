@@ -55,7 +55,7 @@ class Limit:
     circumstance: str | None = None
 
     def explains(self, case: Case, outcome: Outcome, circumstance: str | None = None) -> bool:
-        """Tell whether the limit is why a case that should have passed did not.
+        """Return whether the limit is why a case that should have passed did not.
 
         Args:
             case: the case.

@@ -23,7 +23,7 @@ _NEVER_OPEN: Final = (RuleKind.EXACT, RuleKind.ULP, RuleKind.ABSOLUTE, RuleKind.
 
 
 def may_judge_nothing(operator: Operator) -> bool:
-    """Tell whether cases of an operator may judge nothing, by the kinds of its rules alone."""
+    """Return whether cases of an operator may judge nothing, by the kinds of its rules alone."""
     return not any(
         all(entry.kind in _NEVER_OPEN for entry in entries)
         for output, entries in operator.precision.items()
@@ -32,7 +32,7 @@ def may_judge_nothing(operator: Operator) -> bool:
 
 
 def judges_nothing(case: Case) -> bool:
-    """Tell whether any outputs of the right form pass, so that every verdict is `unchecked`.
+    """Return whether any outputs of the right form pass, so that every verdict is `unchecked`.
 
     Args:
         case: any case; one that must be rejected, or breaks a constraint, judges that.

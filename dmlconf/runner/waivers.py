@@ -81,7 +81,7 @@ class Devices:
     directml: VersionRange | None = None
 
     def include(self, environment: Environment) -> bool:
-        """Tell whether a backend, or the recorded one of a replay, runs on one of these."""
+        """Return whether a backend, or the recorded one of a replay, runs on one of these."""
         tested = tested_environment(environment)
         if self.adapters and not self._adapter_fits(tested):
             return False
@@ -137,7 +137,7 @@ class Waiver:
         return f"{self.name} ({self.location})" if self.location else self.name
 
     def covers(self, case: Case, facts: Facts) -> bool:
-        """Tell whether the case is one that fails by what the waiver says.
+        """Return whether the case is one that fails by what the waiver says.
 
         A case that must be rejected can have no wrong outputs, so a condition or an operator alone
         does not cover it where these are waived.

@@ -46,7 +46,7 @@ def _input_transposed(site: Site) -> Iterator[tuple[str, Array]]:
 
 
 def _matters(site: Site, name: str, array: Array) -> bool:
-    """Tell whether the output depends on an input at all, as one of several outputs may not."""
+    """Return whether the output depends on an input at all, as one of several outputs may not."""
     with np.errstate(all="ignore"):
         other = recomputed(site, {name: np.where(array == 0, 3, 0).astype(array.dtype)})
     return other is None or other.tobytes() != site.correct.tobytes()

@@ -199,7 +199,7 @@ def perturb(
 
 
 def _defined(site: Site, judged: CaseJudge) -> Array:
-    """Tell which elements of an output the documentation defines, flat."""
+    """Return which elements of an output the documentation defines, flat."""
     everything = np.ones(site.correct.size, bool)
     entry = _facts()["undefined"].get(site.case.operator_name)
     if entry is None or site.name not in entry["outputs"] or site.rule.kind != RuleKind.INTERVAL:
@@ -216,7 +216,7 @@ def _defined(site: Site, judged: CaseJudge) -> Array:
 
 
 def _spread(zero: Array, shape: tuple[int, ...]) -> Array:
-    """Tell which elements of an output a zero may concern, flat."""
+    """Return which elements of an output a zero may concern, flat."""
     if zero.shape == shape:
         return zero.ravel()
     return np.full(int(np.prod(shape)), bool(zero.any()))

@@ -50,7 +50,7 @@ def test_no_case_fails_for_what_a_newer_level_introduced(level: FeatureLevel) ->
 
 
 def _known(level: FeatureLevel, case: Case) -> bool:
-    """Tell whether the level computes the case, and that is known from the level before it.
+    """Return whether the level computes the case, and that is known from the level before it.
 
     Values do not depend on the level, and of a network's layer none is stated.
     """

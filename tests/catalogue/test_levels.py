@@ -233,7 +233,7 @@ def requirements() -> Iterator[tuple[str, str]]:
 
 
 def bound(entry: Operator, attribute: str) -> bool:
-    """Tell whether a constraint makes the attribute a tensor's data type, which tables list."""
+    """Return whether a constraint makes the attribute a tensor's data type, which tables list."""
     return any(
         constraint.enforced and constraint.require.source.startswith(f"{attribute} == Output")
         for constraint in entry.constraints

@@ -44,7 +44,7 @@ def first_lines(log: RunLog) -> str:
 
 
 def is_named(defect: Defect, text: str) -> bool:
-    """Tell whether a text names all parts of the defect's condition."""
+    """Return whether a text names all parts of the defect's condition."""
     return all(re.search(pattern, text) for pattern in defect.named)
 
 

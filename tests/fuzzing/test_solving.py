@@ -81,7 +81,7 @@ TRUE = [
 
 
 def solved(text: str, target: bool) -> bool:
-    """Tell whether some of the changes that the solver proposes give the condition the value."""
+    """Return whether some of the changes that the solver proposes give the condition the value."""
     chance = Chance(3, text)
     drafts = Drafts(CONVOLUTION, CONVOLUTION.support[0], chance)
     condition = condition_over(CONVOLUTION, "tested", Expression(text))

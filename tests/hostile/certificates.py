@@ -72,7 +72,7 @@ def feed(random: Random, path: Path, base: Path) -> str:
 
 
 def _same_content(path: Path) -> bool:
-    """Tell whether a file holds to the bit what was signed: nothing that counts was changed."""
+    """Return whether a file holds to the bit what was signed: nothing that counts was changed."""
     forgery, right = taken_apart(path), taken_apart(_right())
     return forgery.members() == right.members() and forgery.statement == right.statement
 

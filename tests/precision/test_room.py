@@ -156,7 +156,7 @@ def test_what_lies_between_the_ends_passes_and_what_lies_outside_fails(
 
 
 def _farther(value: float, end: float, expected: float) -> bool:
-    """Tell whether a value is certainly farther from the expected one than the end is."""
+    """Return whether a value is certainly farther from the expected one than the end is."""
     return abs(float(value) - float(expected)) > 1.0001 * abs(float(end) - float(expected))
 
 

@@ -31,7 +31,7 @@ def hull(intervals: Sequence[Interval]) -> Interval:
 
 
 def is_permitted(actual: Array, expected: Array, *intervals: Interval) -> Array:
-    """Tell which elements a rule `one of` permits."""
+    """Return which elements a rule `one of` permits."""
     rule = PrecisionRule(RuleKind.ONE_OF, 0, "test")
     singles = zip(actual.ravel(), expected.ravel(), strict=True)
     permitted = [

@@ -36,7 +36,7 @@ def candidates(operator: str, a: float, b: float, data_type: DataType) -> Sequen
 
 
 def permits(operator: str, a: float, b: float, expected: float, actual: float) -> bool:
-    """Tell whether a rule of candidates of FLOAT32 permits a result."""
+    """Return whether a rule of candidates of FLOAT32 permits a result."""
     right, value = (np.array([number], np.float32) for number in (expected, actual))
     return bool(is_permitted(value, right, *candidates(operator, a, b, DataType.FLOAT32)).all())
 

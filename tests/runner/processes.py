@@ -8,7 +8,7 @@ __all__ = ["running"]
 
 
 def running(process: int) -> bool:
-    """Tell whether a process is there and has not ended, on Linux."""
+    """Return whether a process is there and has not ended, on Linux."""
     try:
         state = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except FileNotFoundError:

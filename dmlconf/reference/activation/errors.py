@@ -44,7 +44,7 @@ def _magnified(factor: float, value: Array, error: Array) -> Array:
 
 
 def _overflows_unscaled(x: Array, product: Array) -> Array:
-    """Tell where `2 * log2(e) * x` may overflow before an attribute makes it small.
+    """Return where `2 * log2(e) * x` may overflow before an attribute makes it small.
 
     Measured: kernels multiply with the attribute last.
     """

@@ -89,7 +89,7 @@ def _terms(tensor: Array, scale_bias: ScaleBias) -> tuple[Array, Array]:
 
 
 def _is_single(values: Array) -> Array:
-    """Tell which FLOAT64 numbers are FLOAT32 numbers as well."""
+    """Return which FLOAT64 numbers are FLOAT32 numbers as well."""
     same: Array = values.astype(np.float32) == values
     return same
 

@@ -246,7 +246,7 @@ def _power(base: Array, exponent: float) -> Array:
 
 
 def _unpowered(base: Array, terms: Array, exponent: float) -> Array:
-    """Tell where a base may be negative or not, or has powers only as products of itself."""
+    """Return where a base may be negative or not, or has powers only as products of itself."""
     near = 8 * float(np.finfo(np.float32).eps) * terms
     return (base < near) & ((base > -near) | (single(exponent) % 1 == 0))
 

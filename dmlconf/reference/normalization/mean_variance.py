@@ -310,7 +310,7 @@ def saturated(
 
 
 def exact_mean(tensor: Array, mean: Array, added: Array) -> Array:
-    """Tell which means are the same however they are computed.
+    """Return which means are the same however they are computed.
 
     The sum must be exact in any order, and dividing it as well: by a power of two, or of 0.
 

@@ -79,7 +79,7 @@ def finite_sum(sizes: Array, over: tuple[int, ...]) -> Array:
 
 
 def unbounded(factor: Array, deviation: Array) -> Array:
-    """Tell where a factor is infinite, or may be since the root of a subnormal number is lost."""
+    """Return where a factor is infinite, or may be since the root of a subnormal number is lost."""
     underflow = np.square(deviation) < float(np.finfo(np.float32).tiny)
     return np.isinf(factor) | (underflow & (np.abs(factor) > 0))
 

@@ -100,7 +100,7 @@ class Quantity:
         )
 
     def _open(self) -> Array:
-        """Tell where any result is right; an infinite error is that of an infinite value."""
+        """Return where any result is right; an infinite error is that of an infinite value."""
         assert self.error_scale is not None
         sums = self.error_scale.sums
         opened: Array = (sums >= ANY_RESULT) & np.isfinite(sums)

@@ -55,7 +55,7 @@ def or_any_result(error_scale: Array, sizes: Array) -> Array:
 
 
 def overflows(sizes: Array, dtype: np.dtype[Any] = _SINGLE) -> Array:
-    """Tell where finite sizes are beyond a data type, FLOAT32 unless it is told."""
+    """Return where finite sizes are beyond a data type, by default FLOAT32."""
     beyond: Array = np.isfinite(sizes) & (sizes > float(np.finfo(dtype).max))
     return beyond
 

@@ -28,7 +28,7 @@ _MOST_SUMS: Final = 1 << 12
 
 
 def terms_vary(terms: Array, over: Sequence[int]) -> bool:
-    """Tell whether the terms of each sum differ in their last bits.
+    """Return whether the terms of each sum differ in their last bits.
 
     Adding a term to a partial sum drops the bits of the term below the sum's last place. Terms that
     agree in these bits err alike, so that their errors add up; terms that have all kinds of them do
@@ -56,7 +56,7 @@ def terms_vary(terms: Array, over: Sequence[int]) -> bool:
 
 
 def _some_err_alike(rows: Array) -> bool:
-    """Tell whether more terms of a row are equal, or lost beside the others, than by chance."""
+    """Return whether more terms of a row are equal, or lost beside the others, than by chance."""
     root = math.isqrt(rows.shape[1])
     with np.errstate(all="ignore"):
         ordered = np.sort(rows.astype(np.float32), axis=-1)

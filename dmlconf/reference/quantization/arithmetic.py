@@ -349,13 +349,13 @@ def _dequantized(
 
 
 def _rounded(values: Array) -> Array:
-    """Tell which numbers FLOAT16 rounds."""
+    """Return which numbers FLOAT16 rounds."""
     rounded: Array = np.isfinite(values) & (values.astype(np.float16) != values)
     return rounded
 
 
 def _beyond(sizes: Array, scale: Array, largest: float) -> Array:
-    """Tell which numbers a type does not hold as finite ones, before or after they are scaled."""
+    """Return which numbers a type does not hold as finite ones, before or after they are scaled."""
     return sizes * np.maximum(scale, 1.0) > largest
 
 

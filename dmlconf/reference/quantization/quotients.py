@@ -85,7 +85,7 @@ def quantized_candidates(
 
 
 def is_power_of_two(scale: Array) -> Array:
-    """Tell which numbers FLOAT32 multiplies and divides by without rounding.
+    """Return which numbers FLOAT32 multiplies and divides by without rounding.
 
     Their reciprocals are such as well.
     """

@@ -118,7 +118,7 @@ class Sequences:
         return followed_product(self.values, gates.weight, value)
 
     def exact_sums(self, gates: Gates, bias: Array | None = None) -> Array | bool:
-        """Tell which products of every step's input, with a bias, all orders make alike.
+        """Return which products of every step's input, with a bias, all orders make alike.
 
         Args:
             gates: the constants of a direction.

@@ -197,7 +197,7 @@ class _Problem:
         return np.moveaxis(elements.reshape(self.reading.values.shape), -1, 1)
 
     def _undefined(self) -> Array:
-        """Tell of which regions FLOAT32 holds no coordinates."""
+        """Return of which regions FLOAT32 holds no coordinates."""
         return self.y.undefined | self.x.undefined
 
     def _special(self, *, image: bool) -> Array:

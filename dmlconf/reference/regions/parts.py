@@ -38,7 +38,7 @@ class Part:
         return np.where(self.reading.inside(self.block.y, self.block.x), self.gradient, 0)
 
     def certainly_inside(self) -> Array:
-        """Tell which samples are inside, however far off their coordinates are."""
+        """Return which samples are inside, however far off their coordinates are."""
         corners = [self.reading.inside(y, x) for y, x in product(*self._ends())]
         inside: Array = np.logical_and.reduce(corners)
         return inside
@@ -62,7 +62,7 @@ class Part:
         return rows, coordinates_within(block.x, block.x_errors)
 
     def may_lie_beyond_an_element(self) -> Array:
-        """Tell which samples have an element within the error of a coordinate; channels last."""
+        """Return which samples have an element within the error of a coordinate; channels last."""
         jumps = np.zeros(1, bool)
         for before, _, behind in self._ends():
             jumps = jumps | (np.floor(before) != np.floor(behind))
@@ -91,7 +91,7 @@ class Part:
 
 
 def first_greatest(samples: Array, used: Array) -> Array:
-    """Tell which sample of each output is the first of the greatest."""
+    """Return which sample of each output is the first of the greatest."""
     comparable = np.where(used & ~np.isnan(samples), samples, -np.inf)
     in_turn = comparable.reshape(len(samples), -1, *samples.shape[3:])
     first = in_turn.argmax(axis=1)[:, np.newaxis]

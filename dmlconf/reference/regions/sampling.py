@@ -70,7 +70,7 @@ class Samples:
         return Samples(self.values[part], self.errors[part], counts, self.undefined[regions])
 
     def used(self) -> Array:
-        """Tell which samples a region has, sizes {regions, samples, 1}."""
+        """Return which samples a region has, sizes {regions, samples, 1}."""
         sample = np.arange(self.values.shape[1])[:, np.newaxis]
         return sample < self.counts[:, np.newaxis, np.newaxis]
 
@@ -190,12 +190,12 @@ class Reading:
         return self.elements(np.floor(y + 0.5), np.floor(x + 0.5))
 
     def inside(self, y: Array, x: Array) -> Array:
-        """Tell which rows and columns are inside, for all channels."""
+        """Return which rows and columns are inside, for all channels."""
         rows, columns = self.within(y, 1), self.within(x, 2)
         return (rows & columns)[..., np.newaxis]
 
     def unsure(self, at: Samples, axis: int) -> Array:
-        """Tell which samples along one axis lie nearer than their error to a place where it jumps.
+        """Return which samples along one axis lie nearer than their error to a jump.
 
         That is an edge of the tensor and, unless it is interpolated, a boundary between elements.
         """
@@ -207,7 +207,7 @@ class Reading:
         return unsure & at.used()
 
     def within(self, at: Array, axis: int) -> Array:
-        """Tell which coordinates along one axis are inside."""
+        """Return which coordinates along one axis are inside."""
         size = self.values.shape[axis]
         inside: Array = ~((at < 0) | (at > size - 1) if self.edges else (at <= -1) | (at >= size))
         return inside
@@ -261,7 +261,7 @@ def samples(
 
 
 def _inexact(values: Array) -> Array:
-    """Tell which values FLOAT32 rounds."""
+    """Return which values FLOAT32 rounds."""
     rounded: Array = values.astype(np.float32) != values
     return rounded
 
@@ -292,7 +292,7 @@ def of_samples(samples: Array, block: Block, function: str) -> Array:
 
 
 def special_outputs(reading: Reading, y: Samples, x: Samples) -> Array:
-    """Tell which outputs have samples of which special numbers may be a part.
+    """Return which outputs have samples of which special numbers may be a part.
 
     Interpolation may multiply such a number by a weight of 0 or pass over it, and where they read
     single elements, so may samples whose coordinate is not certain, and sums of several.

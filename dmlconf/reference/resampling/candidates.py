@@ -144,7 +144,7 @@ def _rounded(estimate: Estimate, output: TensorDesc, near_special: Array | bool)
 def _near_special(
     tensor: Array, steps: Sequence[Sequence[Coordinates]], input_offsets: Sequence[float]
 ) -> Array | bool:
-    """Tell which elements lie between special ones and others, which may have a weight of 0.
+    """Return which elements lie between special ones and others, which may have a weight of 0.
 
     Measured: infinities and NaN make NaN of them, or not; so do differences that overflow.
     """

@@ -183,7 +183,7 @@ def _joined(members: Sequence[_Members]) -> _Members:
 
 
 def _crowded(low: Array, high: Array) -> bool:
-    """Tell whether several gradients along an axis are near one boundary."""
+    """Return whether several gradients along an axis are near one boundary."""
     near = low != high
     most = max(np.bincount(side[near], minlength=1).max() for side in (low, high))
     return bool(most > 1 or (high - low).max() > 1)

@@ -66,7 +66,7 @@ class Coordinates:
     errors: Array
 
     def is_whole(self, size: int) -> bool:
-        """Tell whether this reads all elements of an axis in turn."""
+        """Return whether this reads all elements of an axis in turn."""
         return len(self.values) == size and bool((self.values == np.arange(size)).all())
 
 

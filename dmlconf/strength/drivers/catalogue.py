@@ -165,7 +165,7 @@ def _operators(patterns: list[str]) -> tuple[str, ...]:
 
 
 def _possible(name: str, conditions: Sequence[str | Mapping[str, Any]]) -> bool:
-    """Tell whether the documentation lets any desc of an operator meet the conditions.
+    """Return whether the documentation lets any desc of an operator meet the conditions.
 
     Of its data types and of buffers that an output shares with an input; sizes are always possible.
     """

@@ -36,7 +36,7 @@ class Condition:
     value: Any = None
 
     def holds(self, names: Namespace) -> bool:
-        """Tell whether a desc meets it; one that lacks what it names does not."""
+        """Return whether a desc meets it; one that lacks what it names does not."""
         try:
             return bool(self.when.evaluate({**names, "VALUE": self.value}))
         except ExpressionError:

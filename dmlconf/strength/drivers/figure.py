@@ -133,10 +133,10 @@ class DriverFigure:
 
 
 def caught_in_all(subjects: Sequence[SubjectFigure]) -> bool:
-    """Tell whether each is caught."""
+    """Return whether each is caught."""
     return all(subject.fate is Fate.CAUGHT for subject in subjects)
 
 
 def caught_in_any(subjects: Sequence[SubjectFigure]) -> bool:
-    """Tell whether at least one is caught."""
+    """Return whether at least one is caught."""
     return any(subject.fate is Fate.CAUGHT for subject in subjects)

@@ -145,7 +145,7 @@ def test_exponentials_may_overflow_before_half_of_them(name: str) -> None:
 
 
 def permitted(name: str, number: float, actual: float, **fields: Any) -> bool:
-    """Tell whether an operator may give a number."""
+    """Return whether an operator may give a number."""
     right = evaluate(name, [number], DataType.FLOAT32, **fields)
     candidates = evaluate(name, [number], DataType.FLOAT32, "candidates", **fields)
     return bool(is_permitted(np.array([actual], np.float32), right, *candidates).all())

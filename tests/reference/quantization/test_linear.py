@@ -80,7 +80,7 @@ def test_the_range_that_is_found_holds_0_and_all_numbers(values: list[float]) ->
 
 
 def permitted(name: str, *inputs: Any, actual: Any, output: DataType) -> list[bool]:
-    """Tell which elements of an output are right."""
+    """Return which elements of an output are right."""
     right = evaluate(name, *inputs, output=output)
     candidates = evaluate(name, *inputs, output=output, part="candidates")
     result: list[bool] = is_permitted(np.array(actual, output.dtype), right, *candidates).tolist()

@@ -99,7 +99,7 @@ def test_gradients_are_the_adjoints_with_exchanged_offsets(
 
 
 def judged(operator: str, tensor: Array, actual: Array, mode: str, **more: Any) -> Array:
-    """Tell which elements of an output are right."""
+    """Return which elements of an output are right."""
     sizes = list(actual.shape)
     right = resampled(operator, tensor, sizes, mode, **more)
     candidates = resampled(operator, tensor, sizes, mode, part="candidates", **more)
